@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
-	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
@@ -23,14 +23,6 @@ type account struct {
 	begun bool
 }
 
-// SignIn is a sign-in under way.
-type SignIn struct {
-	Address string    `json:"address"` // to be opened in a browser
-	Listens bool      `json:"listens"` // a browser on this machine ends it by itself; else its last address must be pasted
-	Note    string    `json:"note,omitempty"`
-	Until   time.Time `json:"until"`
-}
-
 func (d *daemon) newAccount() *account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
 	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }
@@ -44,47 +36,48 @@ func (a *account) auth(ctx context.Context) (llm.Credentials, error) {
 }
 
 // begin starts a sign-in.
-func (a *account) begin(ctx context.Context) (SignIn, error) {
+func (a *account) begin(ctx context.Context) (api.SignIn, error) {
 	l, err := a.Begin(context.WithoutCancel(ctx)) // it outlives the request that began it
 	if err != nil {
-		return SignIn{}, err
+		return api.SignIn{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.login, a.begun = l, true
-	return SignIn{Address: l.Address, Listens: l.Listens, Note: l.Note, Until: l.Until}, nil
+	return api.SignIn{Address: l.Address, Listens: l.Listens, Note: l.Note, Until: l.Until}, nil
 }
 
 // wait blocks until the newest sign-in has ended, and says who is signed in.
-func (a *account) wait(ctx context.Context) (codex.Status, error) {
+func (a *account) wait(ctx context.Context) (api.Account, error) {
 	a.mu.Lock()
 	l, begun := a.login, a.begun
 	a.mu.Unlock()
 	if !begun {
-		return codex.Status{}, event.NewFault(event.Clash, "begin one with: hob model login codex", "no sign-in is under way")
+		return api.Account{}, event.NewFault(event.Clash, "begin one with: hob model login codex", "no sign-in is under way")
 	}
 	if err := a.Wait(ctx, l); err != nil {
-		return codex.Status{}, err
+		return api.Account{}, err
 	}
 	a.mended()
-	return a.Status(ctx)
+	return a.who(ctx)
 }
 
 // finish ends the sign-in under way with the address that the browser ended up at.
-func (a *account) finish(ctx context.Context, address string) (codex.Status, error) {
+func (a *account) finish(ctx context.Context, address string) (api.Account, error) {
 	if err := a.Finish(ctx, address); err != nil {
-		return codex.Status{}, err
+		return api.Account{}, err
 	}
 	a.mended()
-	return a.Status(ctx)
+	return a.who(ctx)
 }
 
-// SignedOut says what became of a sign-out.
-type SignedOut struct {
-	Revoked bool `json:"revoked"` // the server has said so; else the last access token lives to its end
+// who says who is signed in.
+func (a *account) who(ctx context.Context) (api.Account, error) {
+	s, err := a.Status(ctx)
+	return api.Account(s), err
 }
 
-func (a *account) logout(ctx context.Context) (SignedOut, error) {
+func (a *account) logout(ctx context.Context) (api.SignedOut, error) {
 	revoked, err := a.Logout(ctx)
-	return SignedOut{Revoked: revoked}, err
+	return api.SignedOut{Revoked: revoked}, err
 }

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/llm/codex"
@@ -31,7 +32,7 @@ type acts struct {
 	shelf  artifacts.Store
 }
 
-var _ api.Acts = acts{}
+var _ server.Acts = acts{}
 
 // Act carries out one verb.
 func (a acts) Act(ctx context.Context, act api.Act) (any, error) {

@@ -47,7 +47,7 @@ func (d workshop) room(ctx context.Context) (micros, tokens int64, err error) {
 	b, err := d.store.Spending.Spent(ctx)
 	micros, tokens = -1, -1
 	if b.PerDayMicros >= 0 {
-		micros = max(b.PerDayMicros-b.UsedMicros-b.ReservedMicros, 0)
+		micros = max(b.PerDayMicros-b.Used.Micros()-b.ReservedMicros, 0)
 	}
 	if b.PerDayTokens >= 0 {
 		tokens = max(b.PerDayTokens-b.UsedTokens-b.ReservedTokens, 0)

@@ -244,7 +244,7 @@ func runsOf(v *view.View) func(context.Context, scheduler.View, int) ([]automati
 		for i, r := range rows {
 			runs[i] = automation.Run{
 				Job: r.Job, Zone: r.Zone, Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
-				Sent: r.Delivery.Outcome, Micros: max(int64(r.CostMicros), 0), Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
+				Sent: r.RunDelivery.Outcome, Micros: max(int64(r.CostMicros), 0), Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
 			}
 		}
 		return runs, err

@@ -30,7 +30,7 @@ func Restarts() (note func(name string, now time.Duration), trouble func(now tim
 }
 
 // Moves lets the tests see what feeds the watchdog.
-var Moves = Status.moves
+var Moves = moves
 
 // House is who may write and what is kept of it, with a host for channels, and without the rest of a daemon.
 type House struct {

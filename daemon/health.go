@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/sys"
@@ -69,7 +70,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 }
 
 // trouble is why hob is not healthy, a sentence each. It writes nothing while the last commit worked.
-func (d overview) trouble(ctx context.Context, s *Status) (list []string) {
+func (d overview) trouble(ctx context.Context, s *api.Status) (list []string) {
 	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
 	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {

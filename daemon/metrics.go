@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/api"
 	"hob/daemon/prom"
-	"hob/daemon/store"
 )
 
 // LogFile is where hob's log is.
@@ -48,8 +48,8 @@ func instant(wall time.Time, mono, reading time.Duration) float64 {
 }
 
 // countSpending is about the owner's present day; a cap that is not set has no sample.
-func countSpending(p *prom.Page, b store.Budget) {
-	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", prom.By("part", map[string]float64{"used": money(b.UsedMicros), "reserved": money(b.ReservedMicros)})...)
+func countSpending(p *prom.Page, b api.Budget) {
+	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", prom.By("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
 	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", prom.By("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)
 	limits := map[string]float64{}
 	if b.PerDayMicros >= 0 {

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/channels/admin"
 	"hob/channels/channelstest"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store/view"
 )
 
 // notices are what hob says of itself, oldest first, as "ADDRESS TEXT".
-func notices(rows []view.OutboxRow) (list []string) {
+func notices(rows []api.OutboxRow) (list []string) {
 	for _, r := range slices.Backward(rows) {
 		if strings.HasPrefix(r.Key, "notice:") {
 			list = append(list, string(r.To)+" "+r.Body)
@@ -34,7 +34,7 @@ func like(texts []string, begins ...string) bool {
 
 func (r *running) notices() []string {
 	r.t.Helper()
-	var rows []view.OutboxRow
+	var rows []api.OutboxRow
 	if err := r.client.List(r.t.Context(), "outbox", event.Filter{Limit: 1000}, &rows); err != nil {
 		r.t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestARefusedTokenIsToldAtOnce(t *testing.T) {
 }
 
 // channel is a channel as the API shows it.
-func (r *running) channel(name string) (c admin.Channel) {
+func (r *running) channel(name string) (c api.Channel) {
 	r.t.Helper()
 	if err := r.client.Show(r.t.Context(), "channels", name, &c); err != nil {
 		r.t.Fatal(err)

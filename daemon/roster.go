@@ -4,34 +4,34 @@ import (
 	"context"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
-	"hob/daemon/transcribe"
 )
 
 // roster answers what hob knows about models.
 type roster struct{ *daemon }
 
 // show is the roster, without asking anybody.
-func (d roster) show(ctx context.Context) (catalog.Roster, error) {
+func (d roster) show(ctx context.Context) (api.Roster, error) {
 	chosen, err := d.store.Commands.ChosenModel(ctx)
 	if err != nil {
-		return catalog.Roster{}, err
+		return api.Roster{}, err
 	}
 	return conf(d).registry().Roster(d.live.Load().Lineup, chosen), nil
 }
 
 // servers asks every server of the roster, and every one that is found on this machine, what models it has.
-func (d roster) servers(ctx context.Context) ([]catalog.Server, error) {
+func (d roster) servers(ctx context.Context) ([]api.ModelServer, error) {
 	return conf(d).registry().Servers(ctx, d.live.Load().Names)
 }
 
 // hears asks the endpoint of [voice] whether it would listen to voice notes.
-func (d roster) hears(ctx context.Context) transcribe.State {
+func (d roster) hears(ctx context.Context) api.Transcription {
 	s := d.ears().Look(ctx)
 	s.BaseURL, s.Error = d.secrets.Text(s.BaseURL), d.secrets.Text(s.Error)
-	return s
+	return api.Transcription(s)
 }
 
 // try puts a model to a small trial. It is paid for like everything else: the budget may stop it.

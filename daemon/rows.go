@@ -8,6 +8,7 @@ import (
 
 	"hob/channels/admin"
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/daemon/llm/codex"
 	"hob/daemon/policy"
@@ -19,20 +20,20 @@ import (
 // rows lists and shows what the local API offers.
 type rows struct {
 	view     *view.View
-	budget   func(ctx context.Context) (store.Budget, error)
+	budget   func(ctx context.Context) (api.Budget, error)
 	grants   func(ctx context.Context) ([]policy.Grant, error)
-	marks    func(ctx context.Context, hashes bool) ([]store.Mark, error)
+	marks    func(ctx context.Context, hashes bool) ([]api.Mark, error)
 	schedule triggers.Jobs
 	hooks    *triggers.Webhooks
 	watches  triggers.Watches
-	status   func(ctx context.Context) (Status, error)
+	status   func(ctx context.Context) (api.Status, error)
 	models   roster
 	work     store.Tasks
 	admin    admin.Service
 	hide     func(string) string // takes the values of secrets out of a text
 }
 
-var _ api.Rows = rows{}
+var _ server.Rows = rows{}
 
 // List returns the rows of a resource, without the values of secrets.
 func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, error) {
@@ -149,7 +150,7 @@ func (r rows) model(ctx context.Context, id string) (any, error) {
 	case "voice":
 		return r.models.hears(ctx), nil
 	case codex.Name:
-		return r.models.account.Status(ctx)
+		return r.models.account.who(ctx)
 	default:
 		return nil, event.NewFault(event.Missing, "there are servers, voice and codex", "there is nothing called %s about models", id)
 	}

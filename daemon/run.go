@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hob/channels/cli"
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -57,11 +57,11 @@ func Run(ctx context.Context, o Options) error {
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
-	server, err := d.listen(ctx)
+	srv, err := d.listen(ctx)
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
 	}
-	return d.serve(ctx, server, start)
+	return d.serve(ctx, srv, start)
 }
 
 // open opens the store and ends what an earlier process left behind.
@@ -127,20 +127,20 @@ func (d *daemon) recover(ctx context.Context) error {
 	return sweepTemp(d.opt.workspace())
 }
 
-func (d *daemon) listen(ctx context.Context) (*api.Server, error) {
+func (d *daemon) listen(ctx context.Context) (*server.Server, error) {
 	addr := d.opt.Listen
 	if addr == "" {
 		addr = d.config().Web.Listen
 	}
-	server, err := api.Listen(ctx, api.Config{State: d.opt.state(), Addr: addr})
-	if errors.Is(err, api.ErrInUse) {
+	srv, err := server.Listen(ctx, server.Config{State: d.opt.state(), Addr: addr})
+	if errors.Is(err, server.ErrInUse) {
 		return nil, ErrRunning
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.address = server.Addr()
-	return server, nil
+	d.address = srv.Addr()
+	return srv, nil
 }
 
 // stage is a group of parts that start and stop together.
@@ -168,14 +168,14 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 }
 
 // serve runs all parts until ctx ends.
-func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Duration) error {
+func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
 	cliChannel := cli.New(d.store.Inbox, d.shelf, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
 		in.stop()
 		core.stop()
 		out.stop()
-		return errors.Join(err, server.Close(), d.store.Close(context.WithoutCancel(ctx)))
+		return errors.Join(err, srv.Close(), d.store.Close(context.WithoutCancel(ctx)))
 	}
 	out.Go(out.ctx, "outbox", d.pump.Run)
 	core.Go(core.ctx, "thread", d.thread.Run)
@@ -187,13 +187,13 @@ func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Durat
 	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))
 	in.Go(in.ctx, "channels", d.host.Run)
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
-		return server.Serve(ctx, api.New(d.api(cliChannel)), d.log)
+		return srv.Serve(ctx, server.New(d.localAPI(cliChannel)), d.log)
 	})
 	in.Go(in.ctx, "storage", notices{d}.watchStorage)
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "backups", copies{d}.keep)
-	d.ready(ctx, server, start)
+	d.ready(ctx, srv, start)
 	d.supervise(in)
 	<-ctx.Done()
 	return d.drain(ctx, in, core, out)
@@ -266,14 +266,14 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 	}
 }
 
-func (d *daemon) ready(ctx context.Context, server *api.Server, start time.Duration) {
+func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Duration) {
 	names := []string{event.CLI.Channel()}
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
 	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.modelName(), Channels: names, Notes: d.notes(ctx)}
-	if server.Moved() {
-		r.Notes = append(r.Notes, api.DefaultAddr+" is taken by another program: the API is at "+d.address)
+	if srv.Moved() {
+		r.Notes = append(r.Notes, server.DefaultAddr+" is taken by another program: the API is at "+d.address)
 	}
 	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())
 	if d.opt.Ready != nil {

@@ -11,14 +11,9 @@ import (
 
 	"hob/channels"
 	"hob/config"
+	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/llm/catalog"
-	"hob/daemon/sandbox"
-	"hob/daemon/store"
-	"hob/daemon/store/view"
-	"hob/daemon/tasks"
 	"hob/scheduler"
-	"hob/tools"
 	"hob/tools/runtime"
 )
 
@@ -26,87 +21,11 @@ import (
 // minute; a look at one gate may take a minute.
 const stuckAfter = 90 * time.Second
 
-// Status is what hob status shows. Fields are only ever added to it.
-type Status struct {
-	State     string                   `json:"state"` // ok, busy, safe-mode, degraded
-	Version   string                   `json:"version"`
-	Home      string                   `json:"home"`
-	Address   string                   `json:"address"`
-	Model     string                   `json:"model"`            // the name of the first one
-	Models    []catalog.Row            `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
-	Epoch     int64                    `json:"epoch"`            // number of this start
-	Started   time.Time                `json:"started"`
-	UptimeMS  int64                    `json:"uptime_ms"`
-	Zone      string                   `json:"zone"` // the owner's, by IANA name
-	Thread    ThreadStatus             `json:"thread"`
-	Questions int                      `json:"questions"`
-	Channels  []channels.ChannelHealth `json:"channels"`
-	Outbox    OutboxStatus             `json:"outbox"`
-	Scheduler SchedulerStatus          `json:"scheduler"`
-	Budget    store.Budget             `json:"budget"`
-	Database  DatabaseStatus           `json:"database"`
-	SafeMode  SafeStatus               `json:"safe_mode"`
-	Commands
-	Problems
-}
-
-// Problems is what is wrong, a sentence each.
-type Problems struct {
-	Config  []string `json:"config"`
-	Trouble []string `json:"trouble,omitempty"` // why hob is not healthy
-}
-
-// Commands is how shell commands are confined, and what of them runs on by itself.
-type Commands struct {
-	Sandbox    sandbox.State `json:"sandbox"`              // of shell commands
-	Background []string      `json:"background,omitempty"` // commands that run on by themselves, a line each; they end with hob
-	Terminals  []string      `json:"terminals,omitempty"`  // sessions of tmux, a line each, which outlive hob
-}
-
-// ThreadStatus is what the thread does.
-type ThreadStatus struct {
-	State    string        `json:"state"`              // idle, running, stuck
-	Turn     int64         `json:"turn,omitempty"`     // the one that runs
-	Queued   int           `json:"queued"`             // inbox rows
-	Waiting  int           `json:"waiting"`            // parked turns
-	Children []tools.Agent `json:"children,omitempty"` // sub-agents that have not ended
-	Todo     []tasks.Tally `json:"todo,omitempty"`     // lists with something left to do, and conversations that plan
-}
-
-// OutboxStatus counts what has not gone out.
-type OutboxStatus struct {
-	Ready int `json:"ready"`
-	Held  int `json:"held"`
-}
-
-// SchedulerStatus is what fires next.
-type SchedulerStatus struct {
-	State   string    `json:"state"` // ok, stuck
-	Jobs    int       `json:"jobs"`
-	Next    time.Time `json:"next,omitzero"`
-	NextJob string    `json:"next_job,omitempty"`
-}
-
-// DatabaseStatus is the size of the database, and of what is written ahead of it, in bytes.
-type DatabaseStatus struct {
-	Bytes int64 `json:"bytes"`
-	WAL   int64 `json:"wal_bytes"`
-
-	Fault string    `json:"fault,omitempty"` // why nothing can be stored
-	Since time.Time `json:"since,omitzero"`  // of the first failure
-}
-
-// SafeStatus says whether safe mode is on, and why.
-type SafeStatus struct {
-	On  bool   `json:"on"`
-	Why string `json:"why,omitempty"`
-}
-
 // overview looks at the daemon from outside: status and health.
 type overview struct{ *daemon }
 
 // status is all that hob status shows.
-func (d overview) status(ctx context.Context) (Status, error) {
+func (d overview) status(ctx context.Context) (api.Status, error) {
 	s, err := d.look(ctx)
 	if err != nil {
 		return s, err
@@ -141,7 +60,7 @@ func (d overview) terminals(ctx context.Context) []string {
 }
 
 // tidy takes secrets out of what the config and a server say of a model.
-func (d overview) tidy(m catalog.Row) catalog.Row {
+func (d overview) tidy(m api.Model) api.Model {
 	m.Model, m.BaseURL, m.Fault = d.secrets.Text(m.Model), d.secrets.Text(m.BaseURL), d.secrets.Text(m.Fault)
 	if m.Resting != nil {
 		rest := *m.Resting
@@ -180,7 +99,7 @@ func (d overview) remarks() []string {
 }
 
 // look is the part of the status that costs next to nothing.
-func (d overview) look(ctx context.Context) (Status, error) {
+func (d overview) look(ctx context.Context) (api.Status, error) {
 	s, err := d.read(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -194,18 +113,18 @@ func (d overview) look(ctx context.Context) (Status, error) {
 }
 
 // read is what stands in the database and in memory, without a judgement.
-func (d overview) read(ctx context.Context) (Status, error) {
-	s := Status{
+func (d overview) read(ctx context.Context) (api.Status, error) {
+	s := api.Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.secrets.Text(d.modelName()), Epoch: d.store.Epoch(), Started: d.started,
-		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(), Thread: ThreadStatus{State: "idle", Turn: d.thread.Running()},
-		Channels: shown(d.channelHealth()), Scheduler: SchedulerStatus{State: "ok"}, Database: DatabaseStatus{WAL: d.walBytes()},
-		Commands: Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Problems: Problems{Config: d.remarks()},
+		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(), Thread: api.ThreadStatus{State: "idle", Turn: d.thread.Running()},
+		Channels: shown(d.channelHealth()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
+		Commands: api.Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Problems: api.Problems{Config: d.remarks()},
 	}
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.Thread.Queued, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Waiting, counts.Questions, OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
+	s.Thread.Queued, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Waiting, counts.Questions, api.OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
 	s.Scheduler.Jobs, s.Database.Bytes = counts.Jobs, counts.Bytes
 	if s.Budget, err = d.store.Spending.Spent(ctx); err != nil {
 		return s, err
@@ -234,7 +153,7 @@ func (d overview) walBytes() int64 {
 }
 
 // judge fills in the states of the parts and sums them up in one word.
-func (d overview) judge(ctx context.Context, s *Status) string {
+func (d overview) judge(ctx context.Context, s *api.Status) string {
 	if s.Thread.Turn != 0 {
 		s.Thread.State = "running"
 	}
@@ -405,8 +324,8 @@ func (b board) usage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	spent := fmt.Sprintf("%.2f", money(u.UsedMicros))
-	if view.CostOf(u.UsedMicros, u.UsedTokens) < 0 {
+	spent := fmt.Sprintf("%.2f", money(u.Used.Micros()))
+	if u.Used < 0 {
 		spent = "unknown"
 	}
 	return fmt.Sprintf("Today (%s): %s of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",

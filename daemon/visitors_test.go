@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/channels/admin"
 	"hob/daemon"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
@@ -137,13 +136,13 @@ func (h *house) by(person, text string) channels.Message {
 	return channels.Message{ID: fmt.Sprintf("m%d", h.n), From: channels.Person{ID: person, Name: "Sam"}, Chat: channels.Chat{ID: person}, Text: text}
 }
 
-func (h *house) begin(channel string) admin.Begun {
+func (h *house) begin(channel string) api.PairingStart {
 	h.t.Helper()
 	out, err := h.Admin.Act(h.t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: channel})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	b, ok := out.(admin.Begun)
+	b, ok := out.(api.PairingStart)
 	if !ok || b.State != channels.PairingOpen || b.Left != channels.PairingTries {
 		h.t.Fatalf("%+v", out)
 	}
@@ -403,9 +402,9 @@ func TestLobby(t *testing.T) {
 // TestChannelTrial tries channels out, and sends only when asked to, and only to the owner.
 func TestChannelTrial(t *testing.T) {
 	h := newHouse(t, t.TempDir())
-	test := func(name, send string) (admin.Trial, error) {
+	test := func(name, send string) (api.ChannelTest, error) {
 		out, err := h.Admin.Act(t.Context(), api.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
-		tr, _ := out.(admin.Trial)
+		tr, _ := out.(api.ChannelTest)
 		return tr, err
 	}
 	h.says(h.x, h.by("9", "is anybody there?"))
@@ -451,7 +450,7 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 	act := func(resource, verb, id string) (any, error) {
 		return h.Admin.Act(t.Context(), api.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
 	}
-	if out, err := act("channels", "test", "alerts"); err != nil || out.(admin.Trial).To != "alerts:talk" {
+	if out, err := act("channels", "test", "alerts"); err != nil || out.(api.ChannelTest).To != "alerts:talk" {
 		t.Errorf("channels test --send: %+v, %v", out, err)
 	}
 	for hint, do := range map[string][3]string{

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"hob/daemon/api"
 	"hob/daemon/sys"
 )
 
@@ -32,7 +33,7 @@ func (d overview) sign(ctx context.Context) (alive bool, text string) {
 		parts = append(parts, fmt.Sprintf("%d remarks on the config: hob status", n))
 	}
 	parts = append(parts, s.Trouble...)
-	alive = s.moves()
+	alive = moves(s)
 	if !alive {
 		parts = append(parts, "thread "+s.Thread.State, "scheduler "+s.Scheduler.State)
 	}
@@ -40,4 +41,4 @@ func (d overview) sign(ctx context.Context) (alive bool, text string) {
 }
 
 // moves reports whether thread and scheduler make progress.
-func (s Status) moves() bool { return s.Thread.State != "stuck" && s.Scheduler.State != "stuck" }
+func moves(s api.Status) bool { return s.Thread.State != "stuck" && s.Scheduler.State != "stuck" }

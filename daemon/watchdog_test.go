@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/sys"
 )
 
@@ -111,7 +112,7 @@ func TestMoves(t *testing.T) {
 		thread, scheduler string
 		want              bool
 	}{{"idle", "ok", true}, {"running", "ok", true}, {"stuck", "ok", false}, {"idle", "stuck", false}} {
-		var s daemon.Status
+		var s api.Status
 		s.Thread.State, s.Scheduler.State = c.thread, c.scheduler
 		if got := daemon.Moves(s); got != c.want {
 			t.Errorf("%s, %s: %v", c.thread, c.scheduler, got)

@@ -10,6 +10,7 @@ import (
 	"hob/channels/cli"
 	"hob/daemon/agent"
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/llm"
@@ -170,9 +171,9 @@ type guestSet struct{ liveSet }
 
 func (s guestSet) Find(name string) (tools.Tool, bool) { return s.live.Load().kit.Guests().Find(name) }
 
-func (s liveSet) Missing() (list []api.Missing) {
+func (s liveSet) Missing() (list []api.MissingTool) {
 	for _, m := range s.live.Load().kit.Missing {
-		list = append(list, api.Missing{Spec: m.Spec, Why: m.Why})
+		list = append(list, api.MissingTool{Spec: m.Spec, Why: m.Why})
 	}
 	return list
 }
@@ -189,9 +190,9 @@ func eventTypes() []string {
 // instance marks the processes that this home's daemon starts.
 func (o Options) instance() string { return sys.Digest(o.Home) }
 
-// api is what the local API is made of.
-func (d *daemon) api(c *cli.Channel) api.Deps {
-	return api.Deps{
+// localAPI is what the local API is made of.
+func (d *daemon) localAPI(c *cli.Channel) server.Deps {
+	return server.Deps{
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: d.store.Tasks, admin: visitors{d}.admin(), hide: d.secrets.Text},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, admin: visitors{d}.admin(), shelf: d.shelf},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},

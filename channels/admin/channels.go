@@ -7,29 +7,16 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
-// Channel is a channel of the config as people and programs see it.
-type Channel struct {
-	Name      string             `json:"name"`
-	Kind      string             `json:"kind"`
-	Nick      string             `json:"nick,omitempty"`  // hob's own there now, where the platform gives it one
-	Unfit     bool               `json:"unfit,omitempty"` // its section cannot be used; receiving says why
-	Receiving channels.Direction `json:"receiving"`       // state (ok, degraded, down; of sending also "not tried"), since, last_error and last_error_at, which stay when it is over
-	Sending   channels.Direction `json:"sending"`         // the same for what goes out
-	Pairs     bool               `json:"pairs"`           // somebody can become its owner by a code
-	Owner     []string           `json:"owner"`           // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
-	Lapsed    []string           `json:"lapsed"`          // who was paired while hob had another account there; hob does not listen to them
-	Groups    []string           `json:"groups"`          // in which it answers when it is mentioned
-}
-
 // Channels lists the channels of the config, by name.
-func (s Service) Channels() []Channel {
-	list := []Channel{}
+func (s Service) Channels() []api.Channel {
+	list := []api.Channel{}
 	for _, h := range s.Health() {
 		h = h.Shown()
-		c := Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, s.Owners(h.Name)...), Lapsed: append([]string{}, s.Lapsed(h.Name)...), Groups: []string{}}
+		c := api.Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, s.Owners(h.Name)...), Lapsed: append([]string{}, s.Lapsed(h.Name)...), Groups: []string{}}
 		if ch, err := s.Find(h.Name); err == nil {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)
@@ -44,26 +31,17 @@ func (s Service) Channels() []Channel {
 }
 
 // Named is one of them.
-func (s Service) Named(name string) (Channel, error) {
+func (s Service) Named(name string) (api.Channel, error) {
 	all := s.Channels()
-	i := slices.IndexFunc(all, func(c Channel) bool { return c.Name == name })
+	i := slices.IndexFunc(all, func(c api.Channel) bool { return c.Name == name })
 	if i < 0 {
 		_, _, err := s.find(name)
 		if err == nil { // it is new, and the host has not opened it yet
 			err = event.NewFault(event.Unavailable, "try again in a moment", "channel %s is being opened", name)
 		}
-		return Channel{}, err
+		return api.Channel{}, err
 	}
 	return all[i], nil
-}
-
-// Trial is what a test of a channel came to.
-type Trial struct {
-	Channel string        `json:"channel"`
-	Works   []string      `json:"works"`            // a line for each thing that does
-	Fault   string        `json:"fault,omitempty"`  // what does not
-	To      event.Address `json:"to,omitempty"`     // where a message was sent
-	Outbox  int64         `json:"outbox,omitempty"` // its row
 }
 
 // testTime is how long a test may take.
@@ -73,12 +51,12 @@ const testTime = 30 * time.Second
 const greeting = "hob can reach you here"
 
 // test tries a channel out. It sends nothing unless that was asked for, and then to the owner.
-func (s Service) test(ctx context.Context, name string, send bool) (Trial, error) {
+func (s Service) test(ctx context.Context, name string, send bool) (api.ChannelTest, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
-		return Trial{}, err
+		return api.ChannelTest{}, err
 	}
-	t := Trial{Channel: name, Works: []string{}}
+	t := api.ChannelTest{Channel: name, Works: []string{}}
 	if unfit != nil {
 		t.Fault = s.Hide(unfit.Error())
 		return t, nil

@@ -58,15 +58,6 @@ func RandomLetters(alphabet string, n int) string {
 	return string(text)
 }
 
-// Begun is a pairing that was just begun. Its code is told this once.
-type Begun struct {
-	channels.PairingRow
-	Code  string   `json:"code"`
-	Link  string   `json:"link,omitempty"` // how to get to hob's chat
-	URL   string   `json:"url,omitempty"`  // what opens it, where the platform has that
-	Notes []string `json:"notes"`          // what may be in the way
-}
-
 // Pairings lists the newest pairings.
 func (s Service) Pairings(ctx context.Context, f event.Filter) ([]channels.PairingRow, error) {
 	return s.PairingStore.List(ctx, s.Now(), f.State, f.Limit)
@@ -101,21 +92,21 @@ func (s Service) Act(ctx context.Context, act api.Act) (any, error) {
 }
 
 // start begins a pairing. A channel that does not work now may work before the code has expired.
-func (s Service) start(ctx context.Context, name string) (Begun, error) {
+func (s Service) start(ctx context.Context, name string) (api.PairingStart, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
-		return Begun{}, err
+		return api.PairingStart{}, err
 	}
 	if _, persons := channels.AudienceOf(ch); ch != nil && !persons {
-		return Begun{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: who writes there cannot be told apart", name)
+		return api.PairingStart{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: who writes there cannot be told apart", name)
 	}
 	p, code := channels.NewPairing(name, s.RandomLetters, s.Now())
 	id, err := s.PairingStore.Begin(ctx, p)
 	if err != nil {
-		return Begun{}, err
+		return api.PairingStart{}, err
 	}
 	row, err := s.Pairing(ctx, id)
-	b := Begun{PairingRow: row, Code: code, Notes: s.obstacles(name, unfit)}
+	b := api.PairingStart{Pairing: row, Code: code, Notes: s.obstacles(name, unfit)}
 	if l, ok := ch.(channels.Linker); ok {
 		var bad error
 		if b.Link, b.URL, bad = s.link(ctx, l); bad != nil {

@@ -3,24 +3,16 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
-type questionRow struct {
-	console.Question
-	Pattern string    `json:"pattern"`
-	Asked   time.Time `json:"asked"`
-	Until   time.Time `json:"until"`
-	State   string    `json:"state"`
-}
-
 // until is when a question lapses; some wait for as long as it takes.
-func (q questionRow) until(clock cli.Clock) string {
+func until(q api.Question, clock cli.Clock) string {
 	if q.Until.Year() >= 9999 {
 		return "answered"
 	}
@@ -29,12 +21,12 @@ func (q questionRow) until(clock cli.Clock) string {
 
 func approvalsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("approvals", "Answer what hob asks you",
-		cli.List(a, cli.Listing[questionRow]{
+		cli.List(a, cli.Listing[api.Question]{
 			Resource: "questions", Short: "List the questions that wait for you", None: "nothing is waiting for you",
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
-			Row: func(q questionRow, clock cli.Clock) []string {
-				return []string{q.Code, q.State, clock(q.Asked), q.until(clock), q.Text}
+			Row: func(q api.Question, clock cli.Clock) []string {
+				return []string{q.Code, q.State, clock(q.Asked), until(q, clock), q.Text}
 			},
 		}),
 		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage, clock cli.Clock) error { return drawQuestion(a, raw, clock) }),
@@ -52,13 +44,14 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 }
 
 func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
-	var q questionRow
+	var q api.Question
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return fmt.Errorf("the question is not understood: %w", err)
 	}
-	text := console.Clean(q.Show()) + "\n"
+	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn}
+	text := console.Clean(asked.Show()) + "\n"
 	if q.State == "open" {
-		text += q.How() + "\nuntil " + q.until(clock) + "\n"
+		text += asked.How() + "\nuntil " + until(q, clock) + "\n"
 	} else {
 		text += "it is " + q.State + "\n"
 	}
@@ -88,20 +81,12 @@ func approveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-type grantRow struct {
-	ID      int64     `json:"id"`
-	Tool    string    `json:"tool"`
-	Pattern string    `json:"pattern"`
-	Created time.Time `json:"created"`
-	Uses    int64     `json:"uses"`
-}
-
 func grantsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("grants", "See what you have allowed for good, and take it back",
-		cli.List(a, cli.Listing[grantRow]{
+		cli.List(a, cli.Listing[api.Grant]{
 			Resource: "grants", Short: "List what is allowed for good", None: "nothing is allowed beyond the rules",
 			Head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
-			Row: func(g grantRow, clock cli.Clock) []string {
+			Row: func(g api.Grant, clock cli.Clock) []string {
 				return []string{cli.ID(g.ID), g.Tool, clock(g.Created), console.Thousands(g.Uses), g.Pattern}
 			},
 		}),

@@ -9,34 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
-
-type inboxRow struct {
-	Seq      int64     `json:"seq"`
-	Source   string    `json:"source"`
-	Session  string    `json:"session"`
-	Kind     string    `json:"kind"`
-	State    string    `json:"state"`
-	Received time.Time `json:"received"`
-	Text     string    `json:"text"`
-	Reason   string    `json:"reason"`
-}
-
-type outboxRow struct {
-	ID         int64     `json:"id"`
-	To         string    `json:"to"`
-	Body       string    `json:"body"`
-	State      string    `json:"state"`
-	Reason     string    `json:"reason"`
-	Created    time.Time `json:"created"`
-	NotBefore  time.Time `json:"not_before"`
-	Waits      string    `json:"waits"`
-	Deliveries []struct {
-		Attempts int    `json:"attempts"`
-		Error    string `json:"error"`
-	} `json:"deliveries"`
-}
 
 // box is the inbox or the outbox: the same commands over different rows.
 type box struct {
@@ -54,11 +29,11 @@ func inboxBox() box {
 		retry: "Serve a row again that was dropped, expired or given up", drop: "Give up a row that is queued or held; retry takes it back",
 		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
 		list: func(a *cli.App) *cobra.Command {
-			return cli.List(a, cli.Listing[inboxRow]{
+			return cli.List(a, cli.Listing[api.InboxRow]{
 				Resource: "inbox", Short: "List what came in, newest first", None: "nothing has come in yet",
 				States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
 				Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
-				Row: func(r inboxRow, clock cli.Clock) []string {
+				Row: func(r api.InboxRow, clock cli.Clock) []string {
 					text := r.Text
 					if r.Reason != "" {
 						text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
@@ -77,16 +52,16 @@ func outboxBox() box {
 		retry: "Send a message again that was held, expired, cancelled or given up", drop: "Cancel a message that is not sent yet; retry takes it back",
 		retried: "message %s is tried again", dropped: "message %s is dropped",
 		list: func(a *cli.App) *cobra.Command {
-			return cli.List(a, cli.Listing[outboxRow]{
+			return cli.List(a, cli.Listing[api.OutboxRow]{
 				Resource: "outbox", Short: "List what goes out, newest first", None: "nothing has been sent yet",
 				States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
 				Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
-				Row: func(r outboxRow, clock cli.Clock) []string {
+				Row: func(r api.OutboxRow, clock cli.Clock) []string {
 					text := r.Body
-					if remark := r.remark(time.Now(), clock); remark != "" {
+					if remark := remark(r, time.Now(), clock); remark != "" {
 						text = "(" + remark + ") " + text
 					}
-					return []string{cli.ID(r.ID), r.State, r.To, clock(r.Created), text}
+					return []string{cli.ID(r.ID), r.State, string(r.To), clock(r.Created), text}
 				},
 			})
 		},
@@ -94,7 +69,7 @@ func outboxBox() box {
 }
 
 // remark is what else there is to know about a message: what it waits for, what went wrong, what became of it.
-func (r outboxRow) remark(now time.Time, clock cli.Clock) string {
+func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	left := r.NotBefore.Sub(now)
 	switch {
 	case r.State == "draft":

@@ -132,24 +132,24 @@ func prose(text string) string {
 type shape struct{ title, printed, file, name string }
 
 func shapes() []shape {
-	const views, turns = "daemon/store/view/views.go", "daemon/store/view/turnview.go"
+	const rows, turns = "daemon/api/rows.go", "daemon/api/turns.go"
 	return []shape{
-		{"Status", "`hob status`", "daemon/status.go", "Status"},
-		{"Turn", "`hob turns list`; `hob turns show` adds `items`, `steps`, `waits`, `questions`, `inbox`, `outbox` and `audit`", turns, "TurnRow"},
-		{"Item", "within `hob turns show` and `hob sessions show`; one on each line of `hob sessions export`", turns, "ItemRow"},
-		{"Inbox row", "`hob inbox list`, `hob inbox show`", views, "InboxRow"},
-		{"Message", "`hob outbox list`, `hob outbox show`", views, "OutboxRow"},
-		{"Delivery", "within a message", views, "PartRow"},
-		{"Session", "`hob sessions list`; `hob sessions show` adds `transcript`", views, "SessionRow"},
-		{"Question", "`hob approvals list`, `hob approvals show`", views, "QuestionRow"},
+		{"Status", "`hob status`", "daemon/api/status.go", "Status"},
+		{"Turn", "`hob turns list`; `hob turns show` adds `items`, `steps`, `waits`, `questions`, `inbox`, `outbox` and `audit`", turns, "Turn"},
+		{"Item", "within `hob turns show` and `hob sessions show`; one on each line of `hob sessions export`", turns, "Item"},
+		{"Inbox row", "`hob inbox list`, `hob inbox show`", rows, "InboxRow"},
+		{"Message", "`hob outbox list`, `hob outbox show`", rows, "OutboxRow"},
+		{"Delivery", "within a message", rows, "Delivery"},
+		{"Session", "`hob sessions list`; `hob sessions show` adds `transcript`", rows, "Session"},
+		{"Question", "`hob approvals list`, `hob approvals show`", rows, "Question"},
 		{"Job", "`hob cron list`, `hob cron show`, and what changes a job", "scheduler/job.go", "View"},
 		{"Webhook", "`hob hook list`, `hob hook show`, and what changes a webhook; `hob hook add` and `hob hook rotate` add `secret`, when hob made it", "daemon/triggers/webhooks.go", "WebhookRow"},
 		{"Trial", "`hob hook test`", "daemon/triggers/webhooks_trial.go", "WebhookTrial"},
-		{"Slot", "`hob cron runs`", "daemon/store/view/fires.go", "FireRow"},
-		{"Channel", "`hob channels list`", "daemon/lobby/channels.go", "Channel"},
-		{"Channel test", "`hob channels test`", "daemon/lobby/channels.go", "Trial"},
-		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/paired.go", "PairingRow"},
-		{"Call", "`hob audit`", views, "AuditRow"},
+		{"Slot", "`hob cron runs`", "daemon/api/fires.go", "Fire"},
+		{"Channel", "`hob channels list`", "daemon/api/channels.go", "Channel"},
+		{"Channel test", "`hob channels test`", "daemon/api/channels.go", "ChannelTest"},
+		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/pairing_row.go", "PairingRow"},
+		{"Call", "`hob audit`", rows, "AuditRow"},
 		{"Backup", "`hob backup list`", "daemon/store/backup_folder.go", "BackupFile"},
 		{"Answer", "`hob chat TEXT`", "daemon/console/once.go", "Answer"},
 		{"Tool", "`hob tool list`, `hob tool show`", "daemon/console/form.go", "ToolSpec"},

@@ -6,35 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
-
-type sessionRow struct {
-	ID        int64     `json:"id"`
-	Key       string    `json:"key"`
-	Title     string    `json:"title"`
-	Kind      string    `json:"kind"`
-	Watermark string    `json:"watermark"`
-	Created   time.Time `json:"created"`
-	Archived  time.Time `json:"archived"`
-	Items     int64     `json:"items"`
-	Turns     int64     `json:"turns"`
-}
-
-type itemRow struct {
-	Seq  int64  `json:"seq"`
-	Role string `json:"role"`
-	Kind string `json:"kind"`
-	Tool string `json:"tool"`
-	Args string `json:"args"`
-	Text string `json:"text"`
-}
 
 // The states of a session.
 const (
@@ -42,7 +21,7 @@ const (
 	stateArchived = "archived"
 )
 
-func (s sessionRow) state() string {
+func stateOf(s api.Session) string {
 	if s.Archived.IsZero() {
 		return stateLive
 	}
@@ -51,12 +30,12 @@ func (s sessionRow) state() string {
 
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
-		cli.List(a, cli.Listing[sessionRow]{
+		cli.List(a, cli.Listing[api.Session]{
 			Resource: "sessions", Short: "List the conversations, newest first", None: "there are no sessions yet",
 			States: []string{stateLive, stateArchived}, State: stateLive,
 			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
-			Row: func(s sessionRow, clock cli.Clock) []string {
-				return []string{cli.ID(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), clock(s.Created), console.Thousands(s.Turns), s.Title}
+			Row: func(s api.Session, clock cli.Clock) []string {
+				return []string{cli.ID(s.ID), s.Key, stateOf(s), s.Kind, console.OrDash(string(s.Watermark)), clock(s.Created), console.Thousands(s.Turns), s.Title}
 			},
 		}),
 		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage, _ cli.Clock) error { return drawSession(a, raw) }),
@@ -101,7 +80,7 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return name, nil
 	}
-	var live []sessionRow
+	var live []api.Session
 	if err := c.List(ctx, "sessions", client.Filter{State: stateLive, Limit: 1000}, &live); err != nil {
 		return "", err
 	}
@@ -136,7 +115,7 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	if key, err = sessionKey(ctx, c, key); err != nil {
 		return err
 	}
-	var s sessionRow
+	var s api.Session
 	if err := c.Show(ctx, "sessions", key, &s); err != nil {
 		return err
 	}
@@ -153,15 +132,12 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 
 // drawSession shows a conversation as it was led.
 func drawSession(a *cli.App, raw json.RawMessage) error {
-	var s struct {
-		sessionRow
-		Transcript []itemRow `json:"transcript"`
-	}
+	var s api.SessionDetail
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("the session is not understood: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), s.state(), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
+	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), stateOf(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {

@@ -3,27 +3,19 @@ package main
 import (
 	"cmp"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 )
-
-type markRow struct {
-	Path string    `json:"path"`
-	Hash string    `json:"hash"`
-	Why  string    `json:"why"`
-	Turn int64     `json:"turn"`
-	At   time.Time `json:"at"`
-}
 
 func trustCommand(a *cli.App) *cobra.Command {
 	return cli.Family("trust", "See which files count as foreign text, and say that you trust one",
-		cli.List(a, cli.Listing[markRow]{
+		cli.List(a, cli.Listing[api.Mark]{
 			Resource: "marks", Short: "List the files that were written after foreign text had been read", None: "no file counts as foreign",
 			Head: []string{"PATH", "HASH", "SINCE", "TURN", "WHY"},
-			Row: func(m markRow, clock cli.Clock) []string {
+			Row: func(m api.Mark, clock cli.Clock) []string {
 				return []string{m.Path, cmp.Or(m.Hash[:min(12, len(m.Hash))], "-"), clock(m.At), cli.ID(m.Turn), m.Why}
 			},
 		}),

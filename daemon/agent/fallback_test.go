@@ -184,8 +184,8 @@ func TestMoneyOfAnUnknownPrice(t *testing.T) {
 		for range 5 {
 			r.ask("go")
 		}
-		if b := r.budget(); asked(m) != 3 || b.UsedMicros != 1_200_000 {
-			t.Errorf("%d answers cost %d", asked(m), b.UsedMicros)
+		if b := r.budget(); asked(m) != 3 || b.Used.Micros() != 1_200_000 {
+			t.Errorf("%d answers cost %d", asked(m), b.Used.Micros())
 		}
 		contains(t, r.lastBody(), "today's budget is used up")
 	}, func(r *harness) { r.model, r.policy.PerDayMicros = m, 1_000_000 })

@@ -216,7 +216,7 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 					t.Errorf("the turn is %s after %d requests", got.State, came)
 				}
 				contains(t, w.final(t, got.ID), "today's budget is used up, or has no room for another request")
-				if b := w.budget(); c.price.Known() != (b.UsedMicros > micros*2/3) || c.price.Known() == (b.UsedTokens > tokens*2/3) {
+				if b := w.budget(); c.price.Known() != (b.Used.Micros() > micros*2/3) || c.price.Known() == (b.UsedTokens > tokens*2/3) {
 					t.Errorf("spent is %+v", b)
 				}
 				w.sound(t)

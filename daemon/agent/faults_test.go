@@ -17,11 +17,11 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/llm/openai"
-	"hob/daemon/store/view"
 )
 
 // The waits between the tries of one request, with the rig's jitter: three quarters of 1, 2, 4, … 32 s.
@@ -203,17 +203,17 @@ func overWire(t *testing.T, open func(t *testing.T) []*host, body func(*testing.
 }
 
 // finished waits until a message has come to its end, and returns the turn.
-func (w *wireHarness) finished(t *testing.T, seq int64) view.TurnRow {
+func (w *wireHarness) finished(t *testing.T, seq int64) api.Turn {
 	t.Helper()
 	for range 2 * turnLimit / glance {
 		w.settle()
 		if row := w.inbox(seq); row.State == "done" || row.State == "dead" {
-			return w.turn(row.Turn).TurnRow
+			return w.turn(row.Turn).Turn
 		}
 		time.Sleep(glance)
 	}
 	t.Fatalf("message %d never ends: %+v", seq, w.inbox(seq))
-	return view.TurnRow{}
+	return api.Turn{}
 }
 
 // final is what the owner has read of a turn's end. It is one message.
@@ -264,7 +264,7 @@ func (w *wireHarness) sound(t *testing.T) {
 	if b.ReservedTokens != 0 || b.ReservedMicros != 0 {
 		t.Errorf("%d tokens and %d micros are still reserved", b.ReservedTokens, b.ReservedMicros)
 	}
-	if b.UsedTokens < ledger.Tokens || b.UsedTokens > b.PerDayTokens || b.UsedMicros < ledger.Micros || b.PerDayMicros >= 0 && b.UsedMicros > b.PerDayMicros {
+	if b.UsedTokens < ledger.Tokens || b.UsedTokens > b.PerDayTokens || b.Used.Micros() < ledger.Micros || b.PerDayMicros >= 0 && b.Used.Micros() > b.PerDayMicros {
 		t.Errorf("spent is %+v, the servers have billed %+v", b, ledger)
 	}
 	for _, o := range w.outbox() {

@@ -18,6 +18,7 @@ import (
 
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
@@ -296,16 +297,16 @@ func (r *harness) ask(text string) int64 {
 	return seq
 }
 
-func (r *harness) inbox(seq int64) view.InboxRow {
+func (r *harness) inbox(seq int64) api.InboxRow {
 	r.t.Helper()
 	row, err := r.rows().One(context.Background(), "inbox", fmt.Sprint(seq))
 	if err != nil {
 		r.t.Fatalf("inbox %d: %v", seq, err)
 	}
-	return row.(view.InboxRow)
+	return row.(api.InboxRow)
 }
 
-func (r *harness) turns() []view.TurnRow {
+func (r *harness) turns() []api.Turn {
 	r.t.Helper()
 	list, err := r.rows().TurnRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -315,7 +316,7 @@ func (r *harness) turns() []view.TurnRow {
 	return list
 }
 
-func (r *harness) turn(id int64) view.TurnView {
+func (r *harness) turn(id int64) api.TurnDetail {
 	r.t.Helper()
 	v, err := r.rows().TurnView(context.Background(), id)
 	if err != nil {
@@ -325,7 +326,7 @@ func (r *harness) turn(id int64) view.TurnView {
 }
 
 // outbox is all that was ever queued, oldest first.
-func (r *harness) outbox() []view.OutboxRow {
+func (r *harness) outbox() []api.OutboxRow {
 	r.t.Helper()
 	list, err := r.rows().OutboxRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -354,7 +355,7 @@ func (r *harness) lastBody() string {
 	return all[len(all)-1]
 }
 
-func (r *harness) questions() []view.QuestionRow {
+func (r *harness) questions() []api.Question {
 	r.t.Helper()
 	list, err := r.rows().QuestionRows(context.Background(), event.Filter{})
 	if err != nil {
@@ -392,7 +393,7 @@ func (r *harness) events() []string {
 	return types
 }
 
-func (r *harness) budget() store.Budget {
+func (r *harness) budget() api.Budget {
 	r.t.Helper()
 	b, err := r.store.Spending.Spent(context.Background())
 	if err != nil {

@@ -199,7 +199,7 @@ func TestBudgetSettlesWithTheRealUsage(t *testing.T) {
 func TestBudgetInMoney(t *testing.T) {
 	bubble(t, nil, func(r *harness) {
 		r.ask("go")
-		if b := r.budget(); b.UsedMicros != 100*3+50*15 || b.ReservedMicros != 0 || b.UsedTokens != 0 {
+		if b := r.budget(); b.Used.Micros() != 100*3+50*15 || b.ReservedMicros != 0 || b.UsedTokens != 0 {
 			t.Errorf("budget %+v", b)
 		}
 	}, withoutPrice, func(r *harness) {

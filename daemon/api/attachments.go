@@ -1,12 +1,5 @@
 package api
 
-import (
-	"encoding/base64"
-	"net/http"
-
-	"hob/daemon/event"
-)
-
 // Attachment is a file that comes with a message.
 type Attachment struct {
 	Name string // as its sender calls it
@@ -14,49 +7,9 @@ type Attachment struct {
 	Data []byte
 }
 
-// maxAttached is the longest body, in bytes, of a message with attachments: 20 MB of them in base64, and what any other request may
-// have beside. Whoever takes the message holds each of them against limits of his own.
-const maxAttached = (20<<20+2)/3*4 + maxBody
-
-// bodyLimit is the longest body that a request may have, in bytes. Only messages have attachments.
-func bodyLimit(r *http.Request) int64 {
-	if r.Method == http.MethodPost && (r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/send") {
-		return maxAttached
-	}
-	return maxBody
-}
-
-// sent is an attachment as JSON: its bytes are in standard base64 (RFC 4648, section 4).
-type sent struct {
-	Name string `json:"name"`
-	MIME string `json:"mime"`
-	Data string `json:"data"`
-}
-
-func attached(list []sent) ([]Attachment, error) {
-	files := make([]Attachment, 0, len(list))
-	for i, s := range list {
-		data, err := base64.StdEncoding.DecodeString(s.Data)
-		if err != nil {
-			return nil, event.NewFault(event.Invalid, `"data" holds the file's bytes in standard base64, padded`, "attachment %d is not understood: %v", i+1, err)
-		}
-		files = append(files, Attachment{Name: s.Name, MIME: s.MIME, Data: data})
-	}
-	return files, nil
-}
-
-// maxSent is how many files go with one message.
-const maxSent = 10
-
-// fit holds what is sent straight to a channel against the limits.
-func fit(files []Attachment) error {
-	if len(files) > maxSent {
-		return event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments, this one has %d", maxSent, len(files))
-	}
-	for i, f := range files {
-		if len(f.Data) == 0 {
-			return event.NewFault(event.Invalid, "attach a file that holds something", "attachment %d (%s) is empty", i+1, f.Name)
-		}
-	}
-	return nil
+// Act is a change that somebody asks for: a verb on a row, or on a thing that exists once (ID "").
+type Act struct {
+	Resource, ID, Verb string
+	Args               map[string]string
+	Files              []Attachment // only of "send send"
 }

@@ -1,86 +1,22 @@
 package api
 
 import (
-	"context"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
-
-	"hob/daemon/event"
-	"hob/daemon/fail"
 )
 
-// hookPath is where strangers may post to; behind it stands the name of a webhook. Guard lets through what begins with it, and New leads all of
-// that to the webhooks and to nothing else.
-const hookPath = "/hooks/"
-
-func toHook(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, hookPath) }
-
-// Delivery is one request that came to a webhook.
-type Delivery struct {
+// HookRequest is one request that came to a webhook.
+type HookRequest struct {
 	Name   string
 	Header http.Header
 	Body   []byte // as it came
 }
 
-// Reply is what the sender of a delivery is told.
-type Reply struct {
+// HookReply is what the sender of a delivery is told.
+type HookReply struct {
 	Status int           // of HTTP; 0: nothing yet
 	Doc    any           // below 400: a JSON document
 	Detail string        // from 400 on: one sentence
 	Hint   string        //
 	Retry  time.Duration // when to come again; 0: nothing is said about it
-}
-
-// Hooks receives what others post.
-type Hooks interface {
-	// Admit counts a request to a webhook, before its body is read. It returns how many bytes the body may have, or a Reply with a status
-	// for a request that ends here: there is no such webhook, or it is asked too often.
-	Admit(ctx context.Context, name string) (limit int64, no Reply, err error)
-	// Receive checks a delivery and commits it before it says that it did.
-	Receive(ctx context.Context, d Delivery) (Reply, error)
-}
-
-// hook serves POST /hooks/NAME.
-func (a *api) hook(w http.ResponseWriter, r *http.Request) {
-	if err := readWithin(w, bodyTime); err != nil { // also what a refused sender still has to say
-		return
-	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		p := newProblem(http.StatusMethodNotAllowed, "a webhook does not take "+r.Method, "it takes POST")
-		p.Kind = event.Invalid
-		p.send(w)
-		return
-	}
-	name := strings.TrimPrefix(r.URL.Path, hookPath)
-	limit, no, err := a.Hooks.Admit(r.Context(), name)
-	if err != nil || no.Status != 0 {
-		a.tell(w, r, no, err)
-		return
-	}
-	body, ok := arrived(w, r, limit)
-	if !ok {
-		return
-	}
-	reply, err := a.Hooks.Receive(r.Context(), Delivery{Name: name, Header: r.Header, Body: body})
-	a.tell(w, r, reply, err)
-	fail.Point("inbound.acked")
-}
-
-// tell answers the sender of a webhook.
-func (a *api) tell(w http.ResponseWriter, r *http.Request, reply Reply, err error) {
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	if reply.Retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((reply.Retry+time.Second-1)/time.Second)))
-	}
-	if reply.Status < http.StatusBadRequest {
-		a.reply(w, r, reply.Status, reply.Doc)
-		return
-	}
-	newProblem(reply.Status, reply.Detail, reply.Hint).send(w)
 }

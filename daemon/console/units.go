@@ -46,7 +46,7 @@ func Period(text string) string {
 func ToYou(text string) string { return strings.ReplaceAll(text, "by the owner", "by you") }
 
 // Plural counts things: "1 job", "2 jobs".
-func Plural(n int64, one string) string {
+func Plural[N int | int64](n N, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -54,8 +54,8 @@ func Plural(n int64, one string) string {
 }
 
 // Thousands groups digits: 2,000,000.
-func Thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
+func Thousands[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if s[0] == '-' {
 		sign, s = "-", s[1:]

@@ -3,43 +3,20 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"hob/daemon/store/view"
-
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/store/view"
 )
 
-// Budget is the spending of a day.
-type Budget struct {
-	Day            string       `json:"day"`            // in the owner's zone
-	PerDayMicros   int64        `json:"per_day_micros"` // below 0: no cap
-	UsedMicros     int64        `json:"used_micros"`
-	ReservedMicros int64        `json:"reserved_micros"`
-	PerDayTokens   int64        `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
-	Set            bool         `json:"set"`            // a cap by the owner, instead of the config\'s
-	UsedTokens     int64        `json:"tokens_used"`
-	ReservedTokens int64        `json:"tokens_reserved"`
-	Sources        []view.Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
-}
-
-// MarshalJSON writes the money of tokens without a known price as null.
-func (b Budget) MarshalJSON() ([]byte, error) {
-	type plain Budget
-	return json.Marshal(struct {
-		plain
-		UsedMicros view.Cost `json:"used_micros"`
-	}{plain(b), view.CostOf(b.UsedMicros, b.UsedTokens)})
-}
-
-// exceededBy reports whether a cap does not allow an amount.
-func (b Budget) exceededBy(a turn.Amount) bool {
-	money := b.UsedMicros + b.ReservedMicros
+// exceeds reports whether a cap does not allow an amount.
+func exceeds(b api.Budget, a turn.Amount) bool {
+	money := b.Used.Micros() + b.ReservedMicros
 	if a.Micros > 0 {
 		return b.PerDayMicros >= 0 && money+a.Micros > b.PerDayMicros
 	}
@@ -64,7 +41,7 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	if err != nil {
 		return err
 	}
-	if b.exceededBy(p.Reserve) {
+	if exceeds(b, p.Reserve) {
 		return fmt.Errorf("turn %d: %w", t.ID, turn.ErrBudget)
 	}
 	if err := warnBudget(tx, b, p.Reserve); err != nil {
@@ -76,9 +53,9 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 // spendRows is the ledger as one transaction sees it.
 func (tx *Tx) spendRows() spendRows { return spendRows{Tx: tx, Day: tx.core.day} }
 
-func readBudget(tx *Tx) (Budget, error) {
+func readBudget(tx *Tx) (api.Budget, error) {
 	p := tx.core.opt.Policy()
-	b := Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
+	b := api.Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
 	for key, to := range map[string]*int64{keyDayMoney: &b.PerDayMicros, keyDayCount: &b.PerDayTokens} {
 		v, err := readSetting(tx, key)
 		if err != nil {
@@ -89,7 +66,8 @@ func readBudget(tx *Tx) (Budget, error) {
 		}
 	}
 	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, allScope},
-		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.UsedMicros)
+		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.Used)
+	b.Used = api.CostOf(int64(b.Used), b.UsedTokens)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -97,8 +75,8 @@ func readBudget(tx *Tx) (Budget, error) {
 }
 
 // warnBudget tells the owner once a day that 80 % of a cap is reached.
-func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
-	money := b.PerDayMicros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
+func warnBudget(tx *Tx, b api.Budget, r turn.Amount) error {
+	money := b.PerDayMicros > 0 && 10*(b.Used.Micros()+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
 	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
 	if !money && !tokens {
 		return nil
@@ -107,8 +85,8 @@ func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
 }
 
 // Spent returns today's budget, and who it was spent for.
-func (s Spending) Spent(ctx context.Context) (Budget, error) {
-	var b Budget
+func (s Spending) Spent(ctx context.Context) (api.Budget, error) {
+	var b api.Budget
 	err := s.core.view(ctx, func(tx *Tx) (err error) {
 		b, err = readBudget(tx)
 		return err
@@ -126,8 +104,8 @@ type Cap struct {
 }
 
 // SetBudget stores caps that hold instead of the configured ones.
-func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
-	var b Budget
+func (s Spending) SetBudget(ctx context.Context, c Cap) (api.Budget, error) {
+	var b api.Budget
 	err := s.core.write(ctx, func(tx *Tx) (err error) {
 		for key, v := range map[string]*int64{keyDayMoney: c.Micros, keyDayCount: c.Tokens} {
 			text := ""

@@ -23,7 +23,7 @@ func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (
 		if err != nil {
 			return err
 		}
-		if b.exceededBy(most) {
+		if exceeds(b, most) {
 			return fmt.Errorf("%s: %w", source, turn.ErrBudget)
 		}
 		c.day = b.Day

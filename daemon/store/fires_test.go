@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store/view"
 	"hob/scheduler"
@@ -29,7 +30,7 @@ func (s *shop) fire(id int64, at time.Time) {
 }
 
 // ledger lists the slots, newest first.
-func (s *shop) ledger(f event.Filter) []view.FireRow {
+func (s *shop) ledger(f event.Filter) []api.Fire {
 	s.t.Helper()
 	rows, err := s.FireRows(s.t.Context(), f)
 	if err != nil {
@@ -107,8 +108,8 @@ func TestDeliveryOfARun(t *testing.T) {
 		s := fresh(t)
 		j := s.job("j", func(j *scheduler.Job) { j.Deliver = event.Address(tc.to) })
 		s.fire(j.ID, j.Due)
-		if got := s.ledger(event.Filter{})[0]; got.Delivery != (view.Delivery{}) {
-			t.Errorf("%s: before the run %+v", tc.name, got.Delivery)
+		if got := s.ledger(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{}) {
+			t.Errorf("%s: before the run %+v", tc.name, got.RunDelivery)
 		}
 		s.later(time.Hour)
 		id := s.take()
@@ -122,7 +123,7 @@ func TestDeliveryOfARun(t *testing.T) {
 		if tc.change != "" {
 			s.sql(tc.change)
 		}
-		if got := s.ledger(event.Filter{})[0]; got.Delivery != (view.Delivery{Outcome: tc.want, Why: tc.why}) || got.Turn != id {
+		if got := s.ledger(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{Outcome: tc.want, Why: tc.why}) || got.Turn != id {
 			t.Errorf("%s: %+v, want %q", tc.name, got, tc.want)
 		}
 	}

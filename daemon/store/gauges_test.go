@@ -111,9 +111,9 @@ func TestSpentFor(t *testing.T) {
 	}
 	got := ""
 	for _, p := range b.Sources {
-		got += fmt.Sprint(p.Source, " ", p.UsedMicros, " ", p.UsedTokens, ", ")
+		got += fmt.Sprint(p.Source, " ", int64(p.Used), " ", p.UsedTokens, ", ")
 	}
-	if got != "jobs 20 5, main 10 5, " || b.UsedMicros != 30 {
+	if got != "jobs 20 5, main 10 5, " || b.Used != 30 {
 		t.Errorf("%s of %+v", got, b)
 	}
 }

@@ -9,21 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/sqlite"
 )
-
-// Mark is a path whose content counts as foreign.
-type Mark struct {
-	Path string    `json:"path"`
-	Hash string    `json:"hash"` // of what is there now, as Marks.Sum makes it; "" when nothing is there that can be read
-	Why  string    `json:"why"`
-	Turn int64     `json:"turn,omitempty"`
-	At   time.Time `json:"at"`
-}
 
 // maxSummed is the largest file, in bytes, whose copies are known as such.
 const maxSummed = 256 << 20
@@ -65,10 +56,10 @@ func loadMarks(ctx context.Context, read *sqlite.Readers) (*Marks, error) {
 }
 
 // listMarks reads the marks by path, without hashes.
-func listMarks(ctx context.Context, read *sqlite.Readers) ([]Mark, error) {
+func listMarks(ctx context.Context, read *sqlite.Readers) ([]api.Mark, error) {
 	rs, err := read.QueryContext(ctx, "SELECT path, why, coalesce(turn, 0), at FROM marks ORDER BY path")
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (Mark, error) {
-		var m Mark
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Mark, error) {
+		var m api.Mark
 		err := rs.Scan(&m.Path, &m.Why, &m.Turn, sqlite.Stamp(&m.At))
 		return m, err
 	})
@@ -223,7 +214,7 @@ func (m *Marks) drop(path string) {
 }
 
 // Show adds the hashes to a list that the owner is going to see.
-func (m *Marks) Show(list []Mark) {
+func (m *Marks) Show(list []api.Mark) {
 	for i := range list {
 		list[i].Hash = m.sum(list[i].Path)
 		m.mu.Lock()

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"hob/daemon/sqlite"
-
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/policy"
+	"hob/daemon/sqlite"
 	"hob/tools"
 )
 
@@ -213,7 +213,7 @@ func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
 }
 
 // MarkRows lists the files that count as foreign text. With hashes it is what the owner looks at before he accepts one.
-func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]Mark, error) {
+func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]api.Mark, error) {
 	list, err := listMarks(ctx, s.core.read())
 	if err == nil && hashes {
 		s.core.marks.Show(list)

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
@@ -131,7 +132,7 @@ func (s *shop) take() int64 {
 	return c.Turn
 }
 
-func (s *shop) outs() []view.OutboxRow {
+func (s *shop) outs() []api.OutboxRow {
 	s.t.Helper()
 	list, err := s.OutboxRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {

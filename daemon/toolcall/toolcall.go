@@ -35,16 +35,14 @@ type Calls struct {
 	Store    Store
 	IDs      sys.IDs
 	Clock    sys.Clock
-	Absent   func() []api.Missing // tools that cannot work here
+	Absent   func() []api.MissingTool // tools that cannot work here
 }
-
-var _ api.Tools = Calls{}
 
 // Specs lists the tools.
 func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
 
 // Missing lists the tools that cannot work here.
-func (t Calls) Missing() []api.Missing { return t.Absent() }
+func (t Calls) Missing() []api.MissingTool { return t.Absent() }
 
 // Call judges and runs one call. A call that needs a person comes back as *api.Approval, with a question that any surface can answer;
 // the same call with Approve set to its hash, or once its question is approved, runs.

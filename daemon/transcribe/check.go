@@ -16,11 +16,11 @@ const checkTime = 10 * time.Second
 
 // State is what a check of the endpoint came to.
 type State struct {
-	BaseURL string `json:"base_url"` // "": none is configured
-	Model   string `json:"model"`
-	Key     bool   `json:"key"`               // one is sent
-	Error   string `json:"error,omitempty"`   // why nothing would be transcribed now, without the key
-	Passing bool   `json:"passing,omitempty"` // and that may be over by itself
+	BaseURL string // "": none is configured
+	Model   string
+	Key     bool   // one is sent
+	Error   string // why nothing would be transcribed now, without the key
+	Passing bool   // and that may be over by itself
 }
 
 // Look checks the endpoint that is configured.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/sys"
 	"hob/scheduler/hook"
@@ -51,8 +50,6 @@ type Webhooks struct {
 	buckets map[account]*bucket
 	known   map[string]*resolved
 }
-
-var _ api.Hooks = (*Webhooks)(nil)
 
 // New makes a desk.
 func NewWebhooks(c WebhookConfig) *Webhooks {

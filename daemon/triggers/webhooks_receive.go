@@ -12,17 +12,17 @@ import (
 )
 
 // nobody is the answer for a webhook that there is not. One that is paused looks the same.
-func nobody() api.Reply {
-	return api.Reply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
+func nobody() api.HookReply {
+	return api.HookReply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
 }
 
 // resting is the answer of a hob that takes nothing at the moment.
-func resting() api.Reply {
-	return api.Reply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
+func resting() api.HookReply {
+	return api.HookReply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
 }
 
 // find looks for a webhook that receives.
-func (d *Webhooks) find(ctx context.Context, name string) (h hook.Hook, secret string, no api.Reply, err error) {
+func (d *Webhooks) find(ctx context.Context, name string) (h hook.Hook, secret string, no api.HookReply, err error) {
 	h, secret, err = d.Rows.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
 		return h, "", nobody(), nil // its id is no address
@@ -35,7 +35,7 @@ func (d *Webhooks) find(ctx context.Context, name string) (h hook.Hook, secret s
 const guesses = 10
 
 // Admit counts a request to a webhook, whoever sends it: a stranger who guesses signatures is held up too.
-func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.Reply, err error) {
+func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.HookReply, err error) {
 	h, _, no, err := d.find(ctx, name)
 	if err != nil || no.Status != 0 {
 		return 0, no, err
@@ -56,7 +56,7 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 
 // Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window,
 // the rate, the row.
-func (d *Webhooks) Receive(ctx context.Context, in api.Delivery) (api.Reply, error) {
+func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookReply, error) {
 	h, lines, no, err := d.find(ctx, in.Name)
 	if err != nil || no.Status != 0 {
 		return no, err
@@ -74,7 +74,7 @@ func (d *Webhooks) Receive(ctx context.Context, in api.Delivery) (api.Reply, err
 		}
 	}
 	if doc, ok := h.Greeting(r); ok {
-		return api.Reply{Status: http.StatusOK, Doc: doc}, nil
+		return api.HookReply{Status: http.StatusOK, Doc: doc}, nil
 	}
 	id := h.Delivery(r)
 	if id == "" {
@@ -82,17 +82,17 @@ func (d *Webhooks) Receive(ctx context.Context, in api.Delivery) (api.Reply, err
 	}
 	row, err := h.Input(r, id)
 	if err != nil {
-		return api.Reply{}, err
+		return api.HookReply{}, err
 	}
 	receipt, err := d.Inbox.Receive(ctx, h, row, h.Content(r))
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
 		return nobody(), nil
 	}
 	if err != nil {
-		return api.Reply{}, err
+		return api.HookReply{}, err
 	}
 	d.Log.InfoContext(ctx, "webhook", "name", h.Name, "inbox", receipt.Inbox, "bytes", len(r.Body), "repeated", !receipt.New)
-	return api.Reply{Status: status(h, r, receipt), Doc: receipt}, nil
+	return api.HookReply{Status: status(h, r, receipt), Doc: receipt}, nil
 }
 
 // status of an event that is stored: 202 for a new one, 200 for one that was there. Slack wants 200 for what people click and type, which it
@@ -105,14 +105,14 @@ func status(h hook.Hook, r hook.Request, receipt event.Receipt) int {
 }
 
 // verify refuses whom the secrets do not prove. A secret that cannot be found is no fault of the sender: he is to come again.
-func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook.Request) api.Reply {
+func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook.Request) api.HookReply {
 	secrets, err := d.secrets(ctx, h.Name, lines)
 	if err == nil {
 		err = h.Verify(secrets, r)
 	}
 	switch {
 	case err == nil:
-		return api.Reply{}
+		return api.HookReply{}
 	case errors.Is(err, hook.ErrUnsigned), errors.Is(err, hook.ErrForged), errors.Is(err, hook.ErrStale):
 		return d.refuse(ctx, h, http.StatusUnauthorized, err)
 	default:
@@ -122,9 +122,9 @@ func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook
 }
 
 // refuse tells the sender why, and the log that it happened; what was sent is kept by neither.
-func (d *Webhooks) refuse(ctx context.Context, h hook.Hook, status int, why error) api.Reply {
+func (d *Webhooks) refuse(ctx context.Context, h hook.Hook, status int, why error) api.HookReply {
 	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
-	return api.Reply{Status: status, Detail: why.Error()}
+	return api.HookReply{Status: status, Detail: why.Error()}
 }
 
 // account is one of the two that a webhook has: of all who ask, and of those who have proven who they are.
@@ -140,13 +140,13 @@ type bucket struct {
 }
 
 // take takes one request out of an account, or refuses it and says how long to wait until there is one.
-func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.Reply {
+func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.HookReply {
 	wait := d.wait(a, float64(perMinute))
 	if wait == 0 {
-		return api.Reply{}
+		return api.HookReply{}
 	}
 	d.Log.WarnContext(ctx, "webhook", "name", a.name, "refused", "too many requests", "signed", a.proven)
-	return api.Reply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
+	return api.HookReply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
 }
 
 func (d *Webhooks) wait(a account, most float64) time.Duration {

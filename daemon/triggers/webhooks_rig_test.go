@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -78,7 +79,7 @@ func newWebhookRig(t *testing.T) *webhookRig {
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})
-	r.handler = api.New(api.Deps{Hooks: r.Webhooks, Log: log})
+	r.handler = server.New(server.Deps{Hooks: r.Webhooks, Log: log})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(r.server.Close)
 	return r

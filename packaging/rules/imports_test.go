@@ -64,20 +64,21 @@ var table = []row{
 	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
+	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", event: true},
+	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/api", may: words("tools"), event: true},
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox daemon/tasks tools"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
-	{pkg: "cmd/hob/cli", may: words("daemon/api/client daemon/console scheduler"), event: true},
+	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/console")},
-	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api/client daemon/console packaging/service"), event: true},  // which looks at everything
-	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/api/client daemon/console")},              // whose sections are set as hob config sets keys
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/api/client daemon/console scheduler scheduler/*"), event: true}, // a family of commands
-	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/api/client daemon/console packaging packaging/* scheduler"), event: true},
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api daemon/api/client daemon/console packaging/service"), event: true},  // which looks at everything
+	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/api daemon/api/client daemon/console")},              // whose sections are set as hob config sets keys
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/api daemon/api/client daemon/console scheduler scheduler/*"), event: true}, // a family of commands
+	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/api daemon/api/client daemon/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }
 

@@ -22,6 +22,7 @@ import (
 	"hob/config"
 	"hob/config/schema"
 	"hob/config/source"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/secret"
 )
@@ -252,7 +253,7 @@ func (d *draft) changes() []keys.Change {
 // done says what there is now, and what comes next, when a running hob has it: what is typed next needs that.
 func (d *draft) done(ctx context.Context, home, path string) error {
 	c, down := client.Find(ctx, home, false)
-	var has *row
+	var has *api.Channel
 	if down == nil {
 		has = d.taken(ctx, c)
 	}
@@ -266,7 +267,7 @@ func (d *draft) done(ctx context.Context, home, path string) error {
 	case down != nil:
 		d.Note("it holds from the next start of hob on")
 	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
-		d.Note("the running hob has read it and cannot use it: " + has.fault())
+		d.Note("the running hob has read it and cannot use it: " + fault(*has))
 		return nil
 	case has != nil:
 		d.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
@@ -283,15 +284,15 @@ func (d *draft) done(ctx context.Context, home, path string) error {
 const takeTime = 5 * time.Second
 
 // taken waits until the running hob has the channel; nil when it does not get it.
-func (d *draft) taken(ctx context.Context, c *client.Client) *row {
+func (d *draft) taken(ctx context.Context, c *client.Client) *api.Channel {
 	ctx, stop := context.WithTimeout(ctx, takeTime)
 	defer stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		var rows []row
+		var rows []api.Channel
 		err := c.List(ctx, resource, client.Filter{}, &rows)
-		if i := slices.IndexFunc(rows, func(r row) bool { return r.Name == d.name }); err == nil && i >= 0 {
+		if i := slices.IndexFunc(rows, func(r api.Channel) bool { return r.Name == d.name }); err == nil && i >= 0 {
 			return &rows[i]
 		}
 		select {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
@@ -27,42 +27,18 @@ func Command(a *cli.App, owned config.Owned) *cobra.Command {
 	)
 }
 
-// side is how receiving or sending does.
-type side struct {
-	State     string    `json:"state"`
-	Since     time.Time `json:"since"`
-	LastError string    `json:"last_error"`
-}
+// fine reports whether one direction has no trouble.
+func fine(d api.Direction) bool { return d.State == api.DirectionOK || d.State == api.DirectionUntried }
 
-// The states of a side that has no trouble, in the words of the API.
-const (
-	well    = "ok"
-	untried = "not tried"
-)
-
-func (s side) told(clock cli.Clock) string {
-	if s.State == well || s.State == untried {
-		return s.State
+func directionText(d api.Direction, clock cli.Clock) string {
+	if fine(d) {
+		return string(d.State)
 	}
-	return s.State + " since " + clock(s.Since)
-}
-
-// row is a channel.
-type row struct {
-	Name      string   `json:"name"`
-	Kind      string   `json:"kind"`
-	Nick      string   `json:"nick"`
-	Unfit     bool     `json:"unfit"`
-	Receiving side     `json:"receiving"`
-	Sending   side     `json:"sending"`
-	Pairs     bool     `json:"pairs"`
-	Owner     []string `json:"owner"`
-	Lapsed    []string `json:"lapsed"`
-	Groups    []string `json:"groups"`
+	return string(d.State) + " since " + clock(d.Since)
 }
 
 // owner is who is bound, or what binds somebody.
-func (r row) owner() string {
+func owner(r api.Channel) string {
 	switch {
 	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
 		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.Lapsed, ", "), r.Name))
@@ -73,7 +49,7 @@ func (r row) owner() string {
 }
 
 // kind is the kind, and what hob is called there.
-func (r row) kind() string {
+func kind(r api.Channel) string {
 	if r.Nick == "" {
 		return r.Kind
 	}
@@ -81,10 +57,10 @@ func (r row) kind() string {
 }
 
 // fault is what is wrong with what does not work now. What is over is no trouble any more; --json has it, with its time.
-func (r row) fault() string {
+func fault(r api.Channel) string {
 	var list []string
-	for _, s := range []side{r.Receiving, r.Sending} {
-		if s.State != well && s.State != untried && !slices.Contains(list, s.LastError) {
+	for _, s := range []api.Direction{r.Receiving, r.Sending} {
+		if !fine(s) && !slices.Contains(list, s.LastError) {
 			list = append(list, s.LastError)
 		}
 	}
@@ -92,22 +68,13 @@ func (r row) fault() string {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return cli.List(a, cli.Listing[row]{
+	return cli.List(a, cli.Listing[api.Channel]{
 		Resource: resource, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
 		Head: []string{"CHANNEL", "KIND", "RECEIVING", "SENDING", "OWNER", "GROUPS", "LAST ERROR"},
-		Row: func(r row, clock cli.Clock) []string {
-			return []string{r.Name, r.kind(), r.Receiving.told(clock), r.Sending.told(clock), r.owner(), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), r.fault()}
+		Row: func(r api.Channel, clock cli.Clock) []string {
+			return []string{r.Name, kind(r), directionText(r.Receiving, clock), directionText(r.Sending, clock), owner(r), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), fault(r)}
 		},
 	})
-}
-
-// trial is what a test of a channel came to.
-type trial struct {
-	Channel string   `json:"channel"`
-	Works   []string `json:"works"`
-	Fault   string   `json:"fault"`
-	To      string   `json:"to"`
-	Outbox  int64    `json:"outbox"`
 }
 
 func testCommand(a *cli.App) *cobra.Command {
@@ -137,7 +104,7 @@ func testCommand(a *cli.App) *cobra.Command {
 
 // tell says what works, and fails with what does not.
 func tell(a *cli.App, raw json.RawMessage) error {
-	var t trial
+	var t api.ChannelTest
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}

@@ -7,36 +7,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
-type auditRow struct {
-	Seq      int64     `json:"seq"`
-	At       time.Time `json:"at"`
-	Turn     int64     `json:"turn"`
-	Call     string    `json:"call"`
-	Tool     string    `json:"tool"`
-	Decision string    `json:"decision"`
-	Reason   string    `json:"reason"`
-	Summary  string    `json:"summary"`
-	Outcome  string    `json:"outcome"`
-	MS       int64     `json:"ms"`
-	Tainted  bool      `json:"tainted"`
-	Cwd      string    `json:"cwd"`
-	Exit     *int      `json:"exit"`
-	In       int64     `json:"in"`
-	Out      int64     `json:"out"`
-	Warnings string    `json:"warnings"`
-}
-
 // effect is what a call did, in numbers.
-func (r auditRow) effect() string {
+func effect(r api.AuditRow) string {
 	var parts []string
 	if r.Exit != nil {
 		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
@@ -51,8 +32,8 @@ func (r auditRow) effect() string {
 	return strings.Join(parts, ", ")
 }
 
-// why is the gate's reason, and what a person would have been warned of.
-func (r auditRow) why() string {
+// gateReason is the gate's reason, and what a person would have been warned of.
+func gateReason(r api.AuditRow) string {
 	if r.Warnings == "" {
 		return r.Reason
 	}
@@ -60,7 +41,7 @@ func (r auditRow) why() string {
 }
 
 // denied reports whether the gate or the owner said no.
-func (r auditRow) denied() bool { return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED" }
+func denied(r api.AuditRow) bool { return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED" }
 
 // auditFilter is what the command is asked for.
 type auditFilter struct {
@@ -105,9 +86,9 @@ func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 	if a.JSON {
 		return a.Document(docs)
 	}
-	var rows []auditRow
+	var rows []api.AuditRow
 	for _, doc := range docs {
-		var r auditRow
+		var r api.AuditRow
 		if err := json.Unmarshal(doc, &r); err != nil {
 			return fmt.Errorf("the audit is not understood: %w", err)
 		}
@@ -143,11 +124,11 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 	}
 	slices.Reverse(turn.Audit)
 	for _, doc := range turn.Audit {
-		var r auditRow
+		var r api.AuditRow
 		if err := json.Unmarshal(doc, &r); err != nil {
 			return nil, fmt.Errorf("the audit is not understood: %w", err)
 		}
-		if (f.tool == "" || r.Tool == f.tool) && (!f.denied || r.denied()) && int64(len(docs)) < f.limit {
+		if (f.tool == "" || r.Tool == f.tool) && (!f.denied || denied(r)) && int64(len(docs)) < f.limit {
 			docs = append(docs, doc)
 		}
 	}
@@ -157,7 +138,7 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 // roomForEffect is the narrowest terminal, in cells, on which the table has its last column.
 const roomForEffect = 120
 
-func auditPage(rows []auditRow, p sheet) string {
+func auditPage(rows []api.AuditRow, p sheet) string {
 	head := []string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}
 	if p.width > 0 && p.width < roomForEffect {
 		head = head[:len(head)-1]
@@ -169,7 +150,7 @@ func auditPage(rows []auditRow, p sheet) string {
 			turn = cli.ID(r.Turn)
 		}
 		row := []string{
-			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.why()) + ")", r.effect(),
+			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(gateReason(r)) + ")", effect(r),
 		}
 		cells = append(cells, row[:len(head)])
 	}

@@ -10,32 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
-type budgetRow struct {
-	Day      string `json:"day"`
-	PerDay   int64  `json:"per_day_micros"`
-	Used     int64  `json:"used_micros"`
-	Reserved int64  `json:"reserved_micros"`
-	Set      bool   `json:"set"`
-	Tokens   int64  `json:"tokens_per_day"`
-	TokUsed  int64  `json:"tokens_used"`
-	TokHeld  int64  `json:"tokens_reserved"`
-	Sources  []struct {
-		Source   string `json:"source"`
-		Used     int64  `json:"used_micros"`
-		Reserved int64  `json:"reserved_micros"`
-		TokUsed  int64  `json:"tokens_used"`
-		TokHeld  int64  `json:"tokens_reserved"`
-	} `json:"sources"`
-}
-
 // today is the budget in one line.
-func (b budgetRow) today() string {
-	money, tokens := spent(b.Used, b.Reserved, b.TokUsed), console.Thousands(b.TokUsed+b.TokHeld)+" tokens"
-	return money + " " + capped(b.PerDay, console.Money) + share(b.Used+b.Reserved, b.PerDay) + " · " +
-		tokens + " " + capped(b.Tokens, console.Thousands) + share(b.TokUsed+b.TokHeld, b.Tokens)
+func today(b api.Budget) string {
+	money, tokens := spent(b.Used.Micros(), b.ReservedMicros, b.UsedTokens), console.Thousands(b.UsedTokens+b.ReservedTokens)+" tokens"
+	return money + " " + capped(b.PerDayMicros, console.Money) + share(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros) + " · " +
+		tokens + " " + capped(b.PerDayTokens, console.Thousands[int64]) + share(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
 }
 
 // spent is money that was used or is reserved; where only tokens without a known price were used, it is not known.
@@ -57,15 +40,15 @@ func capped(most int64, show func(int64) string) string {
 	return "of " + show(most)
 }
 
-// page is the budget with everybody whom it was spent for.
-func (b budgetRow) page(p sheet) string {
+// budgetPage is the budget with everybody whom it was spent for.
+func budgetPage(b api.Budget, p sheet) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)
 	row := func(name, usedUp string, used, held, most int64, show func(int64) string) {
 		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, usedUp, show(held), capped(most, show), share(used+held, most))))
 	}
-	row("money", spent(b.Used, 0, b.TokUsed), b.Used, b.Reserved, b.PerDay, console.Money)
-	row("tokens", console.Thousands(b.TokUsed), b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)
+	row("money", spent(b.Used.Micros(), 0, b.UsedTokens), b.Used.Micros(), b.ReservedMicros, b.PerDayMicros, console.Money)
+	row("tokens", console.Thousands(b.UsedTokens), b.UsedTokens, b.ReservedTokens, b.PerDayTokens, console.Thousands)
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))
 	}
@@ -74,7 +57,7 @@ func (b budgetRow) page(p sheet) string {
 	}
 	var rows [][]string
 	for _, s := range b.Sources {
-		rows = append(rows, []string{spent(s.Used, 0, s.TokUsed), console.Money(s.Reserved), console.Thousands(s.TokUsed), console.Thousands(s.TokHeld), s.Source})
+		rows = append(rows, []string{spent(s.Used.Micros(), 0, s.UsedTokens), console.Money(s.ReservedMicros), console.Thousands(s.UsedTokens), console.Thousands(s.ReservedTokens), s.Source})
 	}
 	return out.String() + "\n" + console.Table([]string{"MONEY", "RESERVED", "TOKENS", "RESERVED", "FOR"}, rows, p.width)
 }
@@ -86,11 +69,11 @@ func Budget(a *cli.App) *cobra.Command {
 			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None, Example: "  hob budget show",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage, _ cli.Clock) error {
-					var b budgetRow
+					var b api.Budget
 					if err := json.Unmarshal(raw, &b); err != nil {
 						return fmt.Errorf("the budget is not understood: %w", err)
 					}
-					return a.Text(b.page(sheet{width: cli.Columns(a.Out)}))
+					return a.Text(budgetPage(b, sheet{width: cli.Columns(a.Out)}))
 				})
 			},
 		},
@@ -147,9 +130,9 @@ func setBudget(ctx context.Context, a *cli.App, args map[string]string) error {
 	if err := c.Act(ctx, "budget", "", "set", args, &raw); err != nil {
 		return err
 	}
-	var b budgetRow
+	var b api.Budget
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return fmt.Errorf("the budget is not understood: %w", err)
 	}
-	return a.Done(raw, "from now on: "+b.today())
+	return a.Done(raw, "from now on: "+today(b))
 }

@@ -9,10 +9,10 @@ import (
 // Pages are the pages that commands draw from what the daemon says, by name.
 func Pages() map[string]func(raw []byte, zone *time.Location, width int) (string, error) {
 	return map[string]func([]byte, *time.Location, int) (string, error){
-		"turn":   page(turnStory.page),
-		"audit":  page(func(t turnStory, p sheet) string { return auditPage(t.Audit, p) }),
+		"turn":   page(story.page),
+		"audit":  page(func(t story, p sheet) string { return auditPage(t.Audit, p) }),
 		"status": page(status.page),
-		"budget": page(func(s status, p sheet) string { return s.Budget.page(p) }),
+		"budget": page(func(s status, p sheet) string { return budgetPage(s.Budget, p) }),
 		"why":    page(tree),
 	}
 }

@@ -20,7 +20,7 @@ func SafeMode(a *cli.App) *cobra.Command {
 				return err
 			}
 			if a.JSON {
-				return a.Document(s.SafeMode)
+				return a.Document(map[string]any{"on": s.SafeMode.On, "why": s.SafeMode.Why})
 			}
 			if !s.SafeMode.On {
 				a.Say("safe mode is off")

@@ -11,91 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
-type status struct {
-	State   string      `json:"state"`
-	Version string      `json:"version"`
-	Home    string      `json:"home"`
-	Address string      `json:"address"`
-	Model   string      `json:"model"`
-	Models  []modelLine `json:"models"`
-	Epoch   int64       `json:"epoch"`
-	Started time.Time   `json:"started"`
-	Uptime  int64       `json:"uptime_ms"`
-	Zone    string      `json:"zone"`
-	Thread  struct {
-		State    string      `json:"state"`
-		Turn     int64       `json:"turn"`
-		Queued   int64       `json:"queued"`
-		Waiting  int64       `json:"waiting"`
-		Children []childLine `json:"children"`
-		Todo     []todoLine  `json:"todo"`
-	} `json:"thread"`
-	Questions int64         `json:"questions"`
-	Channels  []channelLine `json:"channels"`
-	Outbox    struct {
-		Ready int64 `json:"ready"`
-		Held  int64 `json:"held"`
-	} `json:"outbox"`
-	Scheduler struct {
-		State   string    `json:"state"`
-		Jobs    int64     `json:"jobs"`
-		Next    time.Time `json:"next"`
-		NextJob string    `json:"next_job"`
-	} `json:"scheduler"`
-	Budget   budgetRow `json:"budget"`
-	Database struct {
-		Bytes int64 `json:"bytes"`
-		WAL   int64 `json:"wal_bytes"`
-	} `json:"database"`
-	SafeMode struct {
-		On  bool   `json:"on"`
-		Why string `json:"why"`
-	} `json:"safe_mode"`
-	commands
-	problems
-}
-
-// problems is what is wrong, a sentence each.
-type problems struct {
-	Config  []string `json:"config"`
-	Trouble []string `json:"trouble"` // why hob is not healthy
-}
-
-// commands is how shell commands are confined, and what of them runs on by itself.
-type commands struct {
-	Sandbox    confinement `json:"sandbox"`
-	Background []string    `json:"background"` // a line each
-	Terminals  []string    `json:"terminals"`  // sessions of tmux, which outlive hob
-}
-
-type modelLine struct {
-	Name    string `json:"name"`
-	Order   int    `json:"order"`
-	Backend string `json:"backend"`
-	Model   string `json:"model"`
-	Resting *struct {
-		Text  string    `json:"text"`
-		Until time.Time `json:"until"`
-	} `json:"resting"`
-	Fault string `json:"fault"`
-}
-
-// confinement is how shell commands are confined.
-type confinement struct {
-	Kind    string `json:"kind"`
-	Mode    string `json:"mode"`
-	Works   bool   `json:"works"`
-	Network bool   `json:"network"`
-	Why     string `json:"why"`
-	Hint    string `json:"hint"`
-}
-
-// text says what confines, and what is missing.
-func (c confinement) text() string {
+// sandboxText says what confines, and what is missing.
+func sandboxText(c api.Sandbox) string {
 	text := c.Kind
 	switch {
 	case c.Works && c.Network:
@@ -115,18 +37,8 @@ func (c confinement) text() string {
 	return text
 }
 
-type channelLine struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Receiving direction `json:"receiving"`
-	Sending   direction `json:"sending"`
-}
-
-type direction struct {
-	State string    `json:"state"`
-	Since time.Time `json:"since"`
-	Error string    `json:"last_error"`
-}
+// status is how hob is, as a page.
+type status struct{ api.Status }
 
 // Status makes hob status.
 func Status(a *cli.App) *cobra.Command {
@@ -163,14 +75,14 @@ func (s status) page(p sheet) string {
 		}
 		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
 	}
-	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptime(s.Uptime), webAddress(s.Address))))
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptime(s.UptimeMS), webAddress(s.Address))))
 	for _, t := range s.Trouble {
 		line("trouble", t)
 	}
 	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
 		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {
-			line("models", m.text(p))
+			line("models", modelText(m, p))
 		}
 	}
 	line("thread", s.thread())
@@ -178,14 +90,14 @@ func (s status) page(p sheet) string {
 		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
 	}
 	for _, c := range s.Channels {
-		line("channels", c.Name+" receiving "+c.Receiving.text(p))
-		line("channels", c.Name+" sending "+c.Sending.text(p))
+		line("channels", c.Name+" receiving "+directionText(c.Receiving, p))
+		line("channels", c.Name+" sending "+directionText(c.Sending, p))
 	}
 	for _, c := range s.Thread.Children {
-		line("sub-agent", c.text())
+		line("sub-agent", subagentText(c))
 	}
 	for _, t := range s.Thread.Todo {
-		line("todo", t.text())
+		line("todo", todoText(t))
 	}
 	for _, c := range s.Background {
 		line("background", c)
@@ -195,10 +107,10 @@ func (s status) page(p sheet) string {
 	}
 	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
 	line("scheduler", s.schedule(p))
-	line("budget", s.Budget.today()+" today")
+	line("budget", today(s.Budget)+" today")
 	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
 	if s.Sandbox.Kind != "" {
-		line("sandbox", s.Sandbox.text())
+		line("sandbox", sandboxText(s.Sandbox))
 	}
 	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
 	line("home", s.Home)
@@ -211,18 +123,7 @@ func (s status) page(p sheet) string {
 	return b.String()
 }
 
-// childLine is a sub-agent that has not ended.
-type childLine struct {
-	ID       string        `json:"id"`
-	Title    string        `json:"title"`
-	State    string        `json:"state"`
-	Turn     int64         `json:"turn"`
-	Running  time.Duration `json:"running_ns"`
-	Timeout  time.Duration `json:"timeout_ns"`
-	Requests int           `json:"requests"`
-}
-
-func (c childLine) text() string {
+func subagentText(c api.Subagent) string {
 	text := c.ID + " · " + c.Title
 	if c.State != "running" {
 		return text + " · waits for a free lane"
@@ -230,16 +131,7 @@ func (c childLine) text() string {
 	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
 }
 
-// todoLine is the todo list of a conversation.
-type todoLine struct {
-	Session string `json:"session"`
-	Doing   string `json:"doing"`
-	Done    int64  `json:"done"`
-	Total   int64  `json:"total"`
-	Plan    bool   `json:"plan"`
-}
-
-func (t todoLine) text() string {
+func todoText(t api.Todo) string {
 	text := t.Session
 	if t.Plan {
 		text += " · in plan mode"
@@ -253,8 +145,8 @@ func (t todoLine) text() string {
 	return text
 }
 
-// text is the model, and whether it is asked.
-func (m modelLine) text(p sheet) string {
+// modelText is the model, and whether it is asked.
+func modelText(m api.Model, p sheet) string {
 	name := m.Backend
 	if m.Model != "" && m.Model != m.Backend {
 		name += "/" + m.Model
@@ -272,14 +164,14 @@ func (m modelLine) text(p sheet) string {
 	}
 }
 
-// text is the state of a direction, since when, and why it is not well.
-func (d direction) text(p sheet) string {
-	text := console.OrDash(d.State)
+// directionText is the state of a direction, since when, and why it is not well.
+func directionText(d api.Direction, p sheet) string {
+	text := console.OrDash(string(d.State))
 	if !d.Since.IsZero() {
 		text += " since " + console.InZone(d.Since, p.zone, false)
 	}
-	if d.Error != "" && d.State != "ok" {
-		text += " (" + d.Error + ")"
+	if d.LastError != "" && d.State != "ok" {
+		text += " (" + d.LastError + ")"
 	}
 	return text
 }

@@ -7,95 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
-// turnStory is a turn with everything that belongs to it.
-type turnStory struct {
-	turnRow
-	Asker     string          `json:"asker"`
-	Attempts  int64           `json:"attempts"`
-	Ended     time.Time       `json:"ended"`
-	Cost      *int64          `json:"cost_micros"` // nil: the price is not known
-	Items     []storyItem     `json:"items"`
-	Steps     []storyStep     `json:"steps"`
-	Waits     []storyWait     `json:"waits"`
-	Questions []storyQuestion `json:"questions"`
-	Inbox     []storyInput    `json:"inbox"`
-	Outbox    []storySent     `json:"outbox"`
-	Audit     []auditRow      `json:"audit"`
-}
-
-type storyInput struct {
-	Seq      int64     `json:"seq"`
-	Source   string    `json:"source"`
-	Sender   string    `json:"sender"`
-	Kind     string    `json:"kind"`
-	Received time.Time `json:"received"`
-	Text     string    `json:"text"`
-}
-
-type storySent struct {
-	ID         int64     `json:"id"`
-	To         string    `json:"to"`
-	Body       string    `json:"body"`
-	State      string    `json:"state"`
-	Created    time.Time `json:"created"`
-	Deliveries []struct {
-		Attempts int    `json:"attempts"`
-		Error    string `json:"error"`
-	} `json:"deliveries"`
-}
-
-type storyItem struct {
-	Step    int    `json:"step"`
-	Kind    string `json:"kind"`
-	Text    string `json:"text"`
-	CallID  string `json:"call_id"`
-	Args    string `json:"args"`
-	IsError bool   `json:"is_error"`
-}
-
-type storyStep struct {
-	N       int       `json:"n"`
-	Kind    string    `json:"kind"`
-	State   string    `json:"state"`
-	CallID  string    `json:"call_id"`
-	Tool    string    `json:"tool"`
-	Asked   int64     `json:"question"`
-	Model   string    `json:"model"`
-	Why     string    `json:"why"`
-	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended"`
-	Usage   struct {
-		Input     int64 `json:"input"`
-		Cached    int64 `json:"cached"`
-		Output    int64 `json:"output"`
-		Reasoning int64 `json:"reasoning"`
-		Cost      int64 `json:"cost_micros"`
-		Priced    bool  `json:"priced"`
-	} `json:"usage"`
-}
-
-type storyWait struct {
-	CallID  string    `json:"call_id"`
-	Kind    string    `json:"kind"`
-	Until   time.Time `json:"until"`
-	Subject string    `json:"subject"`
-	Met     time.Time `json:"met"`
-	How     string    `json:"how"`
-}
-
-type storyQuestion struct {
-	ID     int64     `json:"id"`
-	Code   string    `json:"code"`
-	Asked  time.Time `json:"asked"`
-	Until  time.Time `json:"until"`
-	State  string    `json:"state"`
-	Answer string    `json:"answer"`
-	By     string    `json:"answered_by"`
-	When   time.Time `json:"answered"`
-}
+// story is a turn with everything that belongs to it, as a timeline.
+type story struct{ api.TurnDetail }
 
 // moment is one entry of the timeline: its line, and what belongs to it below.
 type moment struct {
@@ -105,7 +22,7 @@ type moment struct {
 }
 
 // page is the timeline: a head, what happened when, and how it ended.
-func (t turnStory) page(p sheet) string {
+func (t story) page(p sheet) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.line(fmt.Sprintf("turn %d · %s · session %s · asked by %s", t.ID, t.State, t.Session, t.Asker)))
 	fmt.Fprintln(&b, p.line("begun "+p.at(t.Started)+t.span(p)))
@@ -130,7 +47,7 @@ func (t turnStory) page(p sheet) string {
 	return b.String()
 }
 
-func (t turnStory) span(p sheet) string {
+func (t story) span(p sheet) string {
 	if t.Ended.IsZero() {
 		return " · not ended yet"
 	}
@@ -138,32 +55,32 @@ func (t turnStory) span(p sheet) string {
 }
 
 // end says how it ended and what it cost in all.
-func (t turnStory) end() string {
+func (t story) end() string {
 	requests, calls := int64(0), int64(0)
-	for _, s := range t.Steps {
+	for _, s := range t.Control {
 		if s.Kind == "model" {
 			requests++
 		} else {
 			calls++
 		}
 	}
-	parts := []string{t.State}
+	parts := []string{string(t.State)}
 	switch {
 	case t.State == "waiting" && t.Why != "":
 		parts[0] = console.ToYou(t.Why)
 	case t.Why != "":
 		parts[0] += ": " + console.ToYou(t.Why)
 	}
-	parts = append(parts, "ran "+console.Span(t.Running), console.Plural(requests, "model request"), console.Plural(calls, "call"))
+	parts = append(parts, "ran "+console.Span(t.RunningMS), console.Plural(requests, "model request"), console.Plural(calls, "call"))
 	if t.Attempts > 1 {
-		parts = append(parts, console.Plural(t.Attempts, "attempt"))
+		parts = append(parts, console.Plural(int64(t.Attempts), "attempt"))
 	}
 	if t.Tokens > 0 {
 		parts = append(parts, console.Thousands(t.Tokens)+" tokens")
 	}
 	cost := "unknown"
-	if t.Cost != nil {
-		cost = exactMoney(*t.Cost)
+	if t.Cost >= 0 {
+		cost = exactMoney(int64(t.Cost))
 	}
 	return strings.Join(append(parts, "cost "+cost), " · ")
 }
@@ -177,7 +94,7 @@ func exactMoney(micros int64) string {
 }
 
 // moments are all entries in the order of time; steps that have no time of their own stay behind the step before.
-func (t turnStory) moments(p sheet) []moment {
+func (t story) moments(p sheet) []moment {
 	var list []moment
 	for _, in := range t.Inbox {
 		who := in.Source
@@ -187,7 +104,7 @@ func (t turnStory) moments(p sheet) []moment {
 		list = append(list, moment{at: in.Received, line: fmt.Sprintf("%s from %s (inbox %d): %s", in.Kind, who, in.Seq, in.Text)})
 	}
 	last := t.Started
-	for _, s := range t.Steps {
+	for _, s := range t.Control {
 		m := t.step(p, s)
 		if m.at.IsZero() || m.at.Before(last) {
 			m.at = last
@@ -202,7 +119,7 @@ func (t turnStory) moments(p sheet) []moment {
 	return list
 }
 
-func (t turnStory) step(p sheet, s storyStep) moment {
+func (t story) step(p sheet, s api.Step) moment {
 	if s.Kind == "model" {
 		return t.request(s)
 	}
@@ -210,16 +127,16 @@ func (t turnStory) step(p sheet, s storyStep) moment {
 }
 
 // request is a step of the model: what it used, and what it said or why nothing came.
-func (t turnStory) request(s storyStep) moment {
+func (t story) request(s api.Step) moment {
 	parts := []string{"model " + console.OrDash(s.Model)}
-	if took := s.took(); took != "" {
-		parts = append(parts, took)
+	if span := took(s); span != "" {
+		parts = append(parts, span)
 	}
-	used := s.used()
-	if used != "" && s.Usage.Priced {
+	tokens := used(s)
+	if tokens != "" && s.Usage.Priced {
 		parts = append(parts, exactMoney(s.Usage.Cost))
 	}
-	m := moment{at: s.began(), line: strings.Join(parts, " · ")}
+	m := moment{at: began(s), line: strings.Join(parts, " · ")}
 	switch {
 	case s.Why != "":
 		m.below = append(m.below, "failed: "+s.Why)
@@ -228,8 +145,8 @@ func (t turnStory) request(s storyStep) moment {
 	case s.State == "intent":
 		m.below = append(m.below, "under way")
 	}
-	if used != "" {
-		m.below = append(m.below, used)
+	if tokens != "" {
+		m.below = append(m.below, tokens)
 	}
 	for _, it := range t.Items {
 		if it.Step == s.N && it.Text != "" && (it.Kind == "text" || it.Kind == "reasoning") {
@@ -240,7 +157,7 @@ func (t turnStory) request(s storyStep) moment {
 }
 
 // used is the tokens of a request, "" when it counted none.
-func (s storyStep) used() string {
+func used(s api.Step) string {
 	u := s.Usage
 	if u.Input+u.Output == 0 {
 		return ""
@@ -260,14 +177,14 @@ func (s storyStep) used() string {
 }
 
 // began is when a step began; one that reserved nothing has only an end.
-func (s storyStep) began() time.Time {
+func began(s api.Step) time.Time {
 	if s.Started.IsZero() {
 		return s.Ended
 	}
 	return s.Started
 }
 
-func (s storyStep) took() string {
+func took(s api.Step) string {
 	if s.Started.IsZero() || s.Ended.IsZero() {
 		return ""
 	}
@@ -275,12 +192,12 @@ func (s storyStep) took() string {
 }
 
 // call is a step of a tool: its arguments, what the gate and the owner said, what it waits for, and its result.
-func (t turnStory) call(p sheet, s storyStep) moment {
+func (t story) call(p sheet, s api.Step) moment {
 	parts := []string{s.Tool}
-	if took := s.took(); took != "" {
-		parts = append(parts, took)
+	if span := took(s); span != "" {
+		parts = append(parts, span)
 	}
-	m := moment{at: s.began()}
+	m := moment{at: began(s)}
 	var result []string
 	for _, it := range t.Items {
 		switch {
@@ -303,7 +220,7 @@ func (t turnStory) call(p sheet, s storyStep) moment {
 	}
 	for _, q := range t.Questions {
 		if q.ID == s.Asked && s.Asked != 0 {
-			m.below = append(m.below, q.text(p))
+			m.below = append(m.below, questionText(q, p))
 			if m.at.IsZero() {
 				m.at = q.Asked
 			}
@@ -311,7 +228,7 @@ func (t turnStory) call(p sheet, s storyStep) moment {
 	}
 	for _, w := range t.Waits {
 		if w.CallID == s.CallID && w.Kind != "question" { // that has been said
-			m.below = append(m.below, w.text(p))
+			m.below = append(m.below, waitText(w, p))
 		}
 	}
 	if s.State == "unknown" {
@@ -321,8 +238,8 @@ func (t turnStory) call(p sheet, s storyStep) moment {
 	return m
 }
 
-// text is what was asked, and who answered when.
-func (q storyQuestion) text(p sheet) string {
+// questionText is what was asked, and who answered when.
+func questionText(q api.Question, p sheet) string {
 	text := "asked you: " + q.Code + " at " + p.clock(q.Asked)
 	switch {
 	case q.State == "open":
@@ -337,7 +254,7 @@ func (q storyQuestion) text(p sheet) string {
 	return text
 }
 
-func (w storyWait) text(p sheet) string {
+func waitText(w api.Wait, p sheet) string {
 	text := strings.TrimSpace("waits for " + w.Kind + " " + w.Subject)
 	if !w.Until.IsZero() {
 		text += " until " + p.at(w.Until)
@@ -349,7 +266,7 @@ func (w storyWait) text(p sheet) string {
 }
 
 // sent is a message that went out, and what went wrong on the way.
-func (t turnStory) sent(o storySent) moment {
+func (t story) sent(o api.OutboxRow) moment {
 	m := moment{at: o.Created, line: fmt.Sprintf("answer to %s (outbox %d, %s): %s", o.To, o.ID, o.State, o.Body)}
 	for _, d := range o.Deliveries {
 		if d.Error != "" {

@@ -5,32 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
-
-type turnRow struct {
-	ID      int64     `json:"id"`
-	Session string    `json:"session_key"`
-	State   string    `json:"state"`
-	Started time.Time `json:"started"`
-	Running int64     `json:"running_ms"`
-	Tokens  int64     `json:"tokens"`
-	Why     string    `json:"why"`
-	Text    string    `json:"text"`
-}
 
 // Turns makes hob turns.
 func Turns(a *cli.App) *cobra.Command {
 	return cli.Family("turns", "See what hob has thought and done, turn by turn",
-		cli.List(a, cli.Listing[turnRow]{
+		cli.List(a, cli.Listing[api.Turn]{
 			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",
 			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
-			Head:   turnHead(), Row: turnRow.cells,
+			Head:   turnHead(), Row: turnCells,
 		}),
 		&cobra.Command{
 			Use: "show TURN", Short: "Show a turn as a timeline, with every call and its cost", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
@@ -48,12 +37,12 @@ func turnHead() []string {
 	return []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"}
 }
 
-func (t turnRow) cells(clock cli.Clock) []string {
+func turnCells(t api.Turn, clock cli.Clock) []string {
 	said := t.Text
 	if said == "" {
 		said = console.ToYou(t.Why)
 	}
-	return []string{cli.ID(t.ID), t.State, t.Session, clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
+	return []string{cli.ID(t.ID), string(t.State), t.Session, clock(t.Started), console.Span(t.RunningMS), console.Thousands(t.Tokens), said}
 }
 
 // showTurn draws a turn's timeline.
@@ -72,7 +61,7 @@ func showTurn(ctx context.Context, a *cli.App, id string) error {
 	if a.JSON {
 		return a.Document(raw)
 	}
-	var t turnStory
+	var t story
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the turn is not understood: %w", err)
 	}
@@ -92,7 +81,7 @@ func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	if turn, err = a.RowID(cmd.Context(), c, "turns", turn); err != nil {
 		return err
 	}
-	var t turnStory
+	var t story
 	if err := c.Show(cmd.Context(), "turns", turn, &t); err != nil {
 		return err
 	}

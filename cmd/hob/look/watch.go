@@ -110,12 +110,12 @@ func (s status) brief() string {
 	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}
 	for _, m := range s.Models {
 		if m.Resting != nil {
-			parts = append(parts, "model "+m.text(p))
+			parts = append(parts, "model "+modelText(m, p))
 		}
 	}
 	for _, c := range s.Channels {
 		if c.Receiving.State != "ok" || c.Sending.State != "ok" && c.Sending.State != "not tried" {
-			parts = append(parts, c.Name+": receiving "+c.Receiving.State+", sending "+c.Sending.State)
+			parts = append(parts, c.Name+": receiving "+string(c.Receiving.State)+", sending "+string(c.Sending.State))
 		}
 	}
 	if n := int64(len(s.Config)); n > 0 {

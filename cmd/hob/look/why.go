@@ -10,16 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
-
-type node struct {
-	Kind   string          `json:"kind"`
-	ID     json.RawMessage `json:"id"` // a number, or a name
-	Title  string          `json:"title"`
-	At     time.Time       `json:"at"`
-	Detail string          `json:"detail"`
-}
 
 // Why makes hob why.
 func Why(a *cli.App) *cobra.Command {
@@ -42,9 +35,7 @@ func showWhy(ctx context.Context, a *cli.App, id string) error {
 	if a.JSON {
 		return a.Document(raw)
 	}
-	var chain struct {
-		Nodes []node `json:"nodes"`
-	}
+	var chain api.Why
 	if err := json.Unmarshal(raw, &chain); err != nil {
 		return fmt.Errorf("the trace is not understood: %w", err)
 	}
@@ -55,8 +46,8 @@ func showWhy(ctx context.Context, a *cli.App, id string) error {
 	return a.Text(tree(chain.Nodes, p))
 }
 
-// title is the node's on one line; a job's schedule is written as people do.
-func (n node) title() string {
+// nodeTitle is the node's on one line; a job's schedule is written as people do.
+func nodeTitle(n api.Node) string {
 	words := strings.Fields(console.Clean(n.Title))
 	for i := range words {
 		if n.Kind == "job" || n.Kind == "heartbeat" {
@@ -66,10 +57,10 @@ func (n node) title() string {
 	return strings.Join(words, " ")
 }
 
-// line is what a node is, when, and its title. A title that says what it is stands for itself; the message that all begins with
+// nodeLine is what a node is, when, and its title. A title that says what it is stands for itself; the message that all begins with
 // names the zone of the times.
-func (n node) line(p sheet) string {
-	name, title := strings.TrimSpace(n.Kind+" "+strings.Trim(string(n.ID), `"`)), n.title()
+func nodeLine(n api.Node, p sheet) string {
+	name, title := strings.TrimSpace(n.Kind+" "+cli.ID(n.ID)), nodeTitle(n)
 	if rest, ok := strings.CutPrefix(title, name); ok {
 		title = strings.TrimSpace(rest)
 	}
@@ -89,7 +80,7 @@ func (n node) line(p sheet) string {
 
 // parents finds for each node the one that it hangs from, -1 for the first. What belongs to a turn hangs from it; anything else, and what has
 // fired, hangs from the one before.
-func parents(nodes []node) []int {
+func parents(nodes []api.Node) []int {
 	list := make([]int, len(nodes))
 	turn := -1
 	for i, n := range nodes {
@@ -105,7 +96,7 @@ func parents(nodes []node) []int {
 }
 
 // tree draws each cause below its effect.
-func tree(nodes []node, p sheet) string {
+func tree(nodes []api.Node, p sheet) string {
 	below := map[int][]int{}
 	for i, parent := range parents(nodes) {
 		below[parent] = append(below[parent], i)
@@ -113,7 +104,7 @@ func tree(nodes []node, p sheet) string {
 	var b strings.Builder
 	var draw func(i int, first, rest string)
 	draw = func(i int, first, rest string) {
-		fmt.Fprintln(&b, p.line(first+nodes[i].line(p)))
+		fmt.Fprintln(&b, p.line(first+nodeLine(nodes[i], p)))
 		bar := "  "
 		if len(below[i]) > 0 {
 			bar = "│ "

@@ -13,17 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/sys"
 )
-
-type signIn struct {
-	Address string    `json:"address"`
-	Listens bool      `json:"listens"`
-	Note    string    `json:"note"`
-	Until   time.Time `json:"until"`
-}
 
 func modelLoginCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -60,7 +54,7 @@ func login(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	var s signIn
+	var s api.SignIn
 	if err := c.Act(ctx, "model", "codex", "login", nil, &s); err != nil {
 		return err
 	}
@@ -75,11 +69,7 @@ func login(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return errors.Join(err, giveUp(ctx, c))
 	}
-	var who struct {
-		Account string `json:"account"`
-		Email   string `json:"email"`
-		Where   string `json:"where"`
-	}
+	var who api.Account
 	if err := json.Unmarshal(raw, &who); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}

@@ -6,55 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
 // mostModels is how many models of a server are listed without --all.
 const mostModels = 20
-
-type modelRow struct {
-	Name      string `json:"name"`
-	Order     int    `json:"order"`
-	Backend   string `json:"backend"`
-	Model     string `json:"model"`
-	Local     bool   `json:"local"`
-	Context   int64  `json:"context_tokens"`
-	MaxOutput int64  `json:"max_output_tokens"`
-	Price     struct {
-		Input, Cached, Output int64
-	} `json:"price"`
-	Resting *struct {
-		Fault string    `json:"fault"`
-		Text  string    `json:"text"`
-		Until time.Time `json:"until"`
-	} `json:"resting"`
-	Fault string `json:"fault"`
-}
-
-type serverRow struct {
-	Backend string   `json:"backend"`
-	BaseURL string   `json:"base_url"`
-	Names   []string `json:"names"`
-	Models  []struct {
-		ID      string `json:"id"`
-		Context int64  `json:"context_tokens"`
-		Tools   *bool  `json:"tools"`
-		Vision  *bool  `json:"vision"`
-		Loaded  *bool  `json:"loaded"`
-		Free    bool   `json:"free"`
-		Price   struct {
-			Input, Cached, Output int64
-		} `json:"price"`
-	} `json:"models"`
-	Error string `json:"error"`
-	Hint  string `json:"hint"`
-}
 
 // Command makes hob model.
 func Command(a *cli.App) *cobra.Command {
@@ -83,9 +45,7 @@ func useModel(ctx context.Context, a *cli.App, name string) error {
 	if err := c.Act(ctx, "model", name, "use", nil, &raw); err != nil {
 		return err
 	}
-	var done struct {
-		Text string `json:"text"`
-	}
+	var done api.Text
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
@@ -152,11 +112,8 @@ func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 }
 
 func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, clock cli.Clock) error {
-	var r struct {
-		Chosen string     `json:"chosen"`
-		Models []modelRow `json:"models"`
-	}
-	var list []serverRow
+	var r api.Roster
+	var list []api.ModelServer
 	if err := json.Unmarshal(roster, &r); err != nil {
 		return fmt.Errorf("the list of models is not understood: %w", err)
 	}
@@ -167,7 +124,7 @@ func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, cloc
 	}
 	var cells [][]string
 	for _, m := range r.Models {
-		cells = append(cells, m.cells(clock))
+		cells = append(cells, modelCells(m, clock))
 	}
 	if err := a.Table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
 		return err
@@ -186,7 +143,7 @@ func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, cloc
 	return nil
 }
 
-func (m modelRow) cells(clock cli.Clock) []string {
+func modelCells(m api.Model, clock cli.Clock) []string {
 	order, state := "-", "ready"
 	switch {
 	case m.Order > 0:
@@ -204,14 +161,14 @@ func (m modelRow) cells(clock cli.Clock) []string {
 }
 
 // window is how much a model reads; the interpreter reads everything.
-func window(m modelRow) string {
+func window(m api.Model) string {
 	if m.Backend == "builtin" {
 		return "-"
 	}
 	return tokens(m.Context)
 }
 
-func tokens(n int64) string {
+func tokens(n int) string {
 	if n == 0 {
 		return "-"
 	}
@@ -231,7 +188,7 @@ func cost(free bool, in, out int64) string {
 }
 
 // drawServer shows what a server has.
-func drawServer(a *cli.App, s serverRow, f modelFilter) error {
+func drawServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
 	if len(s.Names) == 0 {
 		head += " (found on this machine; try it with: hob model test " + s.Backend + "/MODEL)"
@@ -303,9 +260,7 @@ func modelNames(ctx context.Context, a *cli.App) []string {
 }
 
 func namesOf(ctx context.Context, c *client.Client) []string {
-	var r struct {
-		Models []modelRow `json:"models"`
-	}
+	var r api.Roster
 	if c.Show(ctx, "model", "", &r) != nil {
 		return nil // completion offers less
 	}

@@ -9,37 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
-
-// checkRow is one thing that a model was put to.
-type checkRow struct {
-	Outcome string `json:"outcome"`
-	Error   string `json:"error"`
-	TookMS  int64  `json:"took_ms"`
-}
-
-type trialRow struct {
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	Text     struct {
-		checkRow
-		Said    string  `json:"text"`
-		FirstMS int64   `json:"first_ms"`
-		Streams bool    `json:"streams"`
-		Speed   float64 `json:"tokens_per_second"`
-	} `json:"text"`
-	Call   checkRow `json:"tool_call"`
-	Result checkRow `json:"tool_result"`
-	Vision checkRow `json:"vision"`
-	Usage  struct {
-		Input  int64 `json:"input"`
-		Output int64 `json:"output"`
-		Cost   int64 `json:"cost_micros"`
-		Priced bool  `json:"priced"`
-	} `json:"usage"`
-	TookMS int64 `json:"took_ms"`
-}
 
 func modelTestCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
@@ -67,14 +39,14 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if err := c.Act(ctx, "model", name, "test", nil, &raw); err != nil {
 		return err
 	}
-	var t trialRow
+	var t api.ModelTest
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the trial is not understood: %w", err)
 	}
 	if a.JSON {
 		err = a.Document(raw)
 	} else {
-		err = a.Text(t.draw())
+		err = a.Text(drawTest(t))
 	}
 	if err == nil && t.Text.Outcome != "yes" {
 		return &cli.Problem{Code: cli.ExitFailed} // all has been said
@@ -82,14 +54,14 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	return err
 }
 
-func (t trialRow) draw() string {
+func drawTest(t api.ModelTest) string {
 	var b strings.Builder
 	line := func(name, text string) { fmt.Fprintf(&b, "%-8s %s\n", name, console.OneLine(text)) }
 	fmt.Fprintf(&b, "%s\n", console.OneLine(t.Provider+"/"+t.Model))
-	line("text", t.talk())
-	line("tools", t.Call.draw("it calls tools", "it does not call tools"))
-	line("results", t.Result.draw("it uses their results", "it does not use their results"))
-	line("images", t.Vision.draw("it sees them", "it does not see them"))
+	line("text", talk(t))
+	line("tools", drawCheck(t.Call, "it calls tools", "it does not call tools"))
+	line("results", drawCheck(t.Result, "it uses their results", "it does not use their results"))
+	line("images", drawCheck(t.Vision, "it sees them", "it does not see them"))
 	used, cost := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token")), "cost unknown"
 	if t.Usage.Priced {
 		cost = fmt.Sprintf("%.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
@@ -98,11 +70,11 @@ func (t trialRow) draw() string {
 	return b.String()
 }
 
-func (t trialRow) talk() string {
+func talk(t api.ModelTest) string {
 	if t.Text.Outcome != "yes" {
-		return t.Text.draw("", "it gave no usable answer")
+		return drawCheck(t.Text.Check, "", "it gave no usable answer")
 	}
-	text := fmt.Sprintf("yes: %q, first piece after %s, all after %s", t.Text.Said, console.Span(t.Text.FirstMS), console.Span(t.Text.TookMS))
+	text := fmt.Sprintf("yes: %q, first piece after %s, all after %s", t.Text.Text, console.Span(t.Text.FirstMS), console.Span(t.Text.TookMS))
 	if !t.Text.Streams {
 		text += ", in one piece"
 	}
@@ -112,7 +84,7 @@ func (t trialRow) talk() string {
 	return text
 }
 
-func (c checkRow) draw(yes, no string) string {
+func drawCheck(c api.ModelCheck, yes, no string) string {
 	switch c.Outcome {
 	case "yes":
 		return "yes: " + yes + ", " + console.Span(c.TookMS)
@@ -121,6 +93,6 @@ func (c checkRow) draw(yes, no string) string {
 	case "no":
 		return "no: " + strings.TrimSuffix(no+"; "+c.Error, "; ")
 	default:
-		return strings.ReplaceAll(c.Outcome, "_", " ") + ": " + c.Error
+		return strings.ReplaceAll(string(c.Outcome), "_", " ") + ": " + c.Error
 	}
 }

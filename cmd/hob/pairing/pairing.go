@@ -4,11 +4,11 @@ package pairing
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
@@ -17,10 +17,9 @@ const resource = "pairings"
 
 // The states of a pairing that commands ask about.
 const (
-	open  = "open"
-	bound = "bound"
-
-	lapsed = "lapsed" // hob has another account on the channel now
+	open   = api.PairingOpen
+	bound  = api.PairingBound
+	lapsed = api.PairingLapsed
 )
 
 // Command makes hob pairing.
@@ -32,20 +31,8 @@ func Command(a *cli.App) *cobra.Command {
 	)
 }
 
-// row is a pairing.
-type row struct {
-	ID      int64     `json:"id"`
-	Channel string    `json:"channel"`
-	State   string    `json:"state"`
-	Left    int       `json:"left"`
-	Until   time.Time `json:"until"`
-	Created time.Time `json:"created"`
-	Person  string    `json:"person"`
-	Name    string    `json:"name"`
-}
-
 // who is bound, as he called himself and by the platform's id.
-func (r row) who() string {
+func who(r api.Pairing) string {
 	if r.Name == "" || r.Name == r.Person {
 		return console.OneLine(r.Person)
 	}
@@ -53,20 +40,20 @@ func (r row) who() string {
 }
 
 // state is how far it is, and what to do where it does not count any more.
-func (r row) state() string {
+func state(r api.Pairing) string {
 	if r.State == lapsed {
 		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
 	}
-	return r.State
+	return string(r.State)
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return cli.List(a, cli.Listing[row]{
+	return cli.List(a, cli.Listing[api.Pairing]{
 		Resource: resource, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
-		States: []string{open, bound, lapsed, "over", "revoked"},
+		States: []string{string(open), string(bound), string(lapsed), "over", "revoked"},
 		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
-		Row: func(r row, clock cli.Clock) []string {
-			return []string{cli.ID(r.ID), r.Channel, r.state(), clock(r.Created), console.OrDash(r.who())}
+		Row: func(r api.Pairing, clock cli.Clock) []string {
+			return []string{cli.ID(r.ID), r.Channel, state(r), clock(r.Created), console.OrDash(who(r))}
 		},
 	})
 }
@@ -83,13 +70,13 @@ func revokeCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var r row
+		var r api.Pairing
 		if err := c.Show(cmd.Context(), resource, args[0], &r); err != nil {
 			return err
 		}
 		loss, done := fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel), fmt.Sprintf("pairing %d is revoked", r.ID)
 		if r.State == bound {
-			loss, done = fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", r.who(), r.Channel), fmt.Sprintf("%s is a stranger on %s from now on", r.who(), r.Channel)
+			loss, done = fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", who(r), r.Channel), fmt.Sprintf("%s is a stranger on %s from now on", who(r), r.Channel)
 		}
 		if err := a.Sure(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
 			return err

@@ -12,18 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
-
-// begun is a pairing with its code.
-type begun struct {
-	row
-	Code  string   `json:"code"`
-	Link  string   `json:"link"`  // how to come to hob's chat, in words; "" where the platform has no such thing
-	URL   string   `json:"url"`   // the address in it
-	Notes []string `json:"notes"` // what is wrong with the channel now
-}
 
 func startCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -47,23 +39,23 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	if w.seq, err = newest(ctx, c); err != nil {
 		return err
 	}
-	if err := begin(ctx, c, channel, &w.begun); err != nil {
+	if err := begin(ctx, c, channel, &w.PairingStart); err != nil {
 		return err
 	}
-	if err := show(a, w.begun); err != nil {
+	if err := show(a, w.PairingStart); err != nil {
 		return errors.Join(err, giveUp(ctx, c, w.ID))
 	}
 	ended, err := w.end(ctx)
 	if err != nil {
 		return errors.Join(err, giveUp(ctx, c, w.ID))
 	}
-	var r row
+	var r api.Pairing
 	if err := json.Unmarshal(ended, &r); err != nil {
 		return fmt.Errorf("the pairing is not understood: %w", err)
 	}
 	switch {
 	case r.State == bound:
-		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", r.who(), r.Channel))
+		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", who(r), r.Channel))
 	case r.State == "revoked":
 		return &cli.Problem{Code: cli.ExitFailed, Text: "the pairing was revoked", Doc: ended}
 	case !time.Now().Before(r.Until):
@@ -77,7 +69,7 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 const beginTime = 15 * time.Second
 
 // begin begins a pairing. An interrupt does not end it halfway, so that what was begun is known, and can be ended.
-func begin(ctx context.Context, c *client.Client, channel string, b *begun) error {
+func begin(ctx context.Context, c *client.Client, channel string, b *api.PairingStart) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), beginTime)
 	defer stop()
 	return c.Act(ctx, resource, channel, "start", nil, b)
@@ -93,7 +85,7 @@ func newest(ctx context.Context, c *client.Client) (seq int64, err error) {
 }
 
 // show tells the code, here and nowhere else. With --json the pairing is a document, and so is how it ended.
-func show(a *cli.App, b begun) error {
+func show(a *cli.App, b api.PairingStart) error {
 	if a.JSON {
 		return a.Document(b)
 	}
@@ -136,7 +128,7 @@ func tries(n int64) string {
 type watch struct {
 	*cli.App
 	client *client.Client
-	begun
+	api.PairingStart
 	seq int64 // the newest event that was seen
 }
 
@@ -150,7 +142,7 @@ const (
 func (w *watch) end(ctx context.Context) (json.RawMessage, error) {
 	for {
 		var raw json.RawMessage
-		var r row
+		var r api.Pairing
 		err := w.client.Show(ctx, resource, cli.ID(w.ID), &raw)
 		if err == nil {
 			err = json.Unmarshal(raw, &r)
@@ -205,10 +197,10 @@ func (w *watch) wrong(kind string, data map[string]any) {
 	if kind != "pairing.wrong" || int64(id) != w.ID {
 		return
 	}
-	r := row{}
+	r := api.Pairing{}
 	r.Person, _ = data["person"].(string)
 	r.Name, _ = data["name"].(string)
-	w.Print(w.Err, fmt.Sprintf("wrong code from %s: %s", r.who(), tries(int64(left))))
+	w.Print(w.Err, fmt.Sprintf("wrong code from %s: %s", who(r), tries(int64(left))))
 }
 
 func pause(ctx context.Context, d time.Duration) {

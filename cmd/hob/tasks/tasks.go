@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -28,17 +28,6 @@ func Command(a *cli.App) *cobra.Command {
 	)
 }
 
-type taskRow struct {
-	ID        int64     `json:"id"`
-	Title     string    `json:"title"`
-	State     string    `json:"state"`
-	BlockedBy []int64   `json:"blocked_by"`
-	NotBefore time.Time `json:"not_before"`
-	Priority  int64     `json:"priority"`
-	Result    string    `json:"result"`
-	Turn      int64     `json:"turn"`
-}
-
 // draw shows a task. Its attempt counts how often it was queued, which is no news of how often it ran.
 func draw(a *cli.App) cli.Draw {
 	return func(raw json.RawMessage, clock cli.Clock) error {
@@ -48,14 +37,14 @@ func draw(a *cli.App) cli.Draw {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return cli.List(a, cli.Listing[taskRow]{
+	return cli.List(a, cli.Listing[api.Task]{
 		Resource: "tasks", Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
 		States: []string{"open", "blocked", "queued", "running", "parked", "done", "failed", "cancelled"},
-		Head:   []string{"TASK", "STATE", "PRIORITY", "AFTER", "NOT BEFORE", "TITLE", "RESULT"}, Row: taskRow.cells,
+		Head:   []string{"TASK", "STATE", "PRIORITY", "AFTER", "NOT BEFORE", "TITLE", "RESULT"}, Row: taskCells,
 	})
 }
 
-func (r taskRow) cells(clock cli.Clock) []string {
+func taskCells(r api.Task, clock cli.Clock) []string {
 	after, before := "-", "-"
 	if len(r.BlockedBy) > 0 {
 		words := make([]string, len(r.BlockedBy))
@@ -67,7 +56,7 @@ func (r taskRow) cells(clock cli.Clock) []string {
 	if !r.NotBefore.IsZero() {
 		before = clock(r.NotBefore)
 	}
-	return []string{cli.ID(r.ID), r.State, cli.ID(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(r.Result))}
+	return []string{cli.ID(r.ID), string(r.State), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(r.Result))}
 }
 
 func addCommand(a *cli.App) *cobra.Command {
@@ -104,7 +93,7 @@ func addCommand(a *cli.App) *cobra.Command {
 // cancelCommand ends a task. One that runs is stopped, which cancels it.
 func cancelCommand(a *cli.App) *cobra.Command {
 	return verb(a, "cancel", "Cancel a task; one that runs is stopped", "  hob tasks cancel 3", func(ctx context.Context, c *client.Client, id int64) error {
-		var row taskRow
+		var row api.Task
 		if err := c.Show(ctx, "tasks", cli.ID(id), &row); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/tools"
 )
@@ -50,7 +51,7 @@ func (w *world) Act(_ context.Context, a api.Act) (any, error) {
 	return map[string]string{"did": a.Verb}, nil
 }
 
-func (*world) Missing() []api.Missing { return nil }
+func (*world) Missing() []api.MissingTool { return nil }
 
 func (w *world) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
 
@@ -86,13 +87,13 @@ func home(t *testing.T, far bool) (string, *world) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, err := api.Listen(t.Context(), api.Config{State: state, Addr: "127.0.0.1:0"})
+	s, err := server.Listen(t.Context(), server.Config{State: state, Addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{wake: make(chan struct{})}
 	log := slog.New(slog.DiscardHandler)
-	h := api.New(api.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: w, Health: w, Log: log})
+	h := server.New(server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: w, Health: w, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, h, log) }()

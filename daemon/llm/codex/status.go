@@ -11,12 +11,12 @@ import (
 
 // Status says who is signed in.
 type Status struct {
-	SignedIn bool       `json:"signed_in"`         // there are tokens, and the server has not refused them
-	Account  string     `json:"account,omitempty"` // the account's id
-	Email    string     `json:"email,omitempty"`   // "" when the server names none
-	Where    string     `json:"where,omitempty"`   // what keeps the tokens: secret.InKeyring, or the path of a file
-	Until    *time.Time `json:"until,omitempty"`   // how long the access token lives; it is renewed by itself
-	Problem  string     `json:"problem,omitempty"` // why the tokens are of no use, and what to do
+	SignedIn bool       // there are tokens, and the server has not refused them
+	Account  string     // the account's id
+	Email    string     // "" when the server names none
+	Where    string     // what keeps the tokens: secret.InKeyring, or the path of a file
+	Until    *time.Time // how long the access token lives; it is renewed by itself
+	Problem  string     // why the tokens are of no use, and what to do
 }
 
 // Status looks at what the vault keeps; it asks no server. Tokens that are damaged or refused are a Problem, not an error;

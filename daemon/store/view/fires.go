@@ -5,40 +5,11 @@ import (
 	"database/sql"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
 )
-
-// FireRow is one slot of a job, one event of a watch or one call of a webhook: when it was due, what it came to, and what it cost.
-type FireRow struct {
-	ID         int64     `json:"id"`
-	Job        string    `json:"job"`            // the name of the job, watch or webhook
-	Kind       string    `json:"kind"`           // "job", "heartbeat", "watch", "hook"
-	Zone       string    `json:"zone,omitempty"` // of a job
-	Key        string    `json:"key"`
-	Due        time.Time `json:"due"`
-	State      string    `json:"state"`
-	Outcome    string    `json:"outcome,omitempty"` // "late" is ran, but began later than the limit
-	LateMS     int64     `json:"late_ms"`           // how long after it was due it began or, where it did not, was looked at
-	LimitMS    int64     `json:"limit_ms"`          // what is later than this is late; 0: nothing is
-	Slots      int64     `json:"slots"`             // that the row stands for
-	Reason     string    `json:"reason,omitempty"`
-	Turn       int64     `json:"turn,omitempty"`
-	Created    time.Time `json:"created"`
-	Started    time.Time `json:"started,omitzero"`
-	Ended      time.Time `json:"ended,omitzero"`
-	Tainted    bool      `json:"tainted,omitempty"` // its turn had read foreign text
-	CostMicros Cost      `json:"cost_micros"`       // of its turns and their sub-agents
-	Tokens     int64     `json:"tokens"`
-	Delivery
-}
-
-// Delivery is what became of what a run said, which is another matter than how it ended.
-type Delivery struct {
-	Outcome string `json:"delivery,omitempty"`     // "nothing to say", "to nobody", "sent", "sending", "held", "failed", "expired", "dropped"; "" before it has said anything
-	Why     string `json:"delivery_why,omitempty"` // it was not sent
-}
 
 // ended is the outcome of a fire as it is told: a run that began after its limit is late.
 const ended = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us, 'late', f.outcome)"
@@ -51,7 +22,7 @@ const called = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FROM tri
 	UNION SELECT id FROM triggers WHERE name = substr(?2, instr(?2, ':') + 1) AND kind || ':' || name = ?2`
 
 // FireRows lists slots, newest first. f.Name is the name or id of a job, watch or webhook, or "KIND:NAME"; f.State a state or an outcome.
-func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
+func (s *View) FireRows(ctx context.Context, f event.Filter) ([]api.Fire, error) {
 	where := "(?1 = '' OR f.state = ?1 OR " + ended + " = ?1) AND "
 	if f.Name != "" {
 		where += "f.trigger IN (" + called + ") AND "
@@ -59,7 +30,7 @@ func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) 
 	return s.fireRows(ctx, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
+func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]api.Fire, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+ended+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
 		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
@@ -70,10 +41,10 @@ func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireR
 			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+said+`),
 		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+said+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
-		var r FireRow
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Fire, error) {
+		var r api.Fire
 		err := rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, sqlite.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Started),
-			sqlite.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.Delivery.Outcome, &r.Why)
+			sqlite.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.RunDelivery.Outcome, &r.Why)
 		return r, err
 	})
 }

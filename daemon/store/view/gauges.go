@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
+	"hob/daemon/api"
 	"hob/daemon/prom"
 	"hob/daemon/sqlite"
 )
@@ -93,51 +93,15 @@ func (s *Meter) byState(ctx context.Context, table string, counts map[string]int
 }
 
 // Sources lists who the money of a day was spent for, the dearest first.
-func Sources(ctx context.Context, read *sqlite.Readers, day string) ([]Spent, error) {
+func Sources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent, error) {
 	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
 		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
-		var p Spent
-		err := rs.Scan(&p.Source, &p.UsedMicros, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Spent, error) {
+		var p api.Spent
+		err := rs.Scan(&p.Source, &p.Used, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
+		p.Used = api.CostOf(int64(p.Used), p.UsedTokens)
 		return p, err
 	})
-}
-
-// Spent is what was spent for one source on a day.
-type Spent struct {
-	Source         string `json:"source"` // "jobs", a session's key, "model test"
-	UsedMicros     int64  `json:"used_micros"`
-	ReservedMicros int64  `json:"reserved_micros"`
-	UsedTokens     int64  `json:"tokens_used"`
-	ReservedTokens int64  `json:"tokens_reserved"`
-}
-
-// Cost is money in millionths of the budget's currency, below 0 where no price is known; then it is null in JSON.
-type Cost int64
-
-// MarshalJSON writes it as a number or null.
-func (c Cost) MarshalJSON() ([]byte, error) {
-	if c < 0 {
-		return []byte("null"), nil
-	}
-	return strconv.AppendInt(nil, int64(c), 10), nil
-}
-
-// CostOf is what has been used in money, where tokens have been used at an unknown price.
-func CostOf(micros, tokens int64) Cost {
-	if micros == 0 && tokens > 0 {
-		return -1
-	}
-	return Cost(micros)
-}
-
-// MarshalJSON writes the money of tokens without a known price as null.
-func (s Spent) MarshalJSON() ([]byte, error) {
-	type plain Spent
-	return json.Marshal(struct {
-		plain
-		UsedMicros Cost `json:"used_micros"`
-	}{plain(s), CostOf(s.UsedMicros, s.UsedTokens)})
 }
 
 // tally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.

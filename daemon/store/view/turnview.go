@@ -4,81 +4,33 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
-
-	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sqlite"
 )
 
-// TurnRow is one turn in a list.
-type TurnRow struct {
-	ID        int64         `json:"id"`
-	Session   string        `json:"session_key"`
-	Parent    int64         `json:"parent,omitempty"`
-	State     turn.Status   `json:"state"`
-	Attempts  int           `json:"attempts"`
-	Asker     event.Trust   `json:"asker"`
-	ReplyTo   event.Address `json:"reply_to"`
-	Fire      int64         `json:"fire,omitempty"`
-	Started   time.Time     `json:"started"`
-	Ended     time.Time     `json:"ended,omitzero"`
-	RunningMS int64         `json:"running_ms"`
-	Steps     int           `json:"steps"`
-	Tokens    int64         `json:"tokens"`
-	Cost      Cost          `json:"cost_micros"`
-	Why       string        `json:"why,omitempty"`
-	Text      string        `json:"text"`
-}
-
 // TurnRows lists turns, newest first.
-func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]TurnRow, error) {
+func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error) {
 	return s.turnRows(ctx, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]TurnRow, error) {
+func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]api.Turn, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
 		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+Unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
-		var r TurnRow
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Turn, error) {
+		var r api.Turn
 		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended), &r.RunningMS,
 			&r.Steps, &r.Tokens, &r.Cost, &r.Why, &r.Text)
 		return r, err
 	})
 }
 
-// TurnView is one turn with everything that belongs to it.
-type TurnView struct {
-	TurnRow
-	Items     []ItemRow     `json:"items"`
-	Control   []StepRow     `json:"steps"`
-	Waits     []WaitRow     `json:"waits"`
-	Questions []QuestionRow `json:"questions"`
-	Inbox     []InboxRow    `json:"inbox"`
-	Outbox    []OutboxRow   `json:"outbox"`
-	Audit     []AuditRow    `json:"audit"`
-}
-
-// ItemRow is one item of a transcript as people see it.
-type ItemRow struct {
-	Seq     int64  `json:"seq"`
-	Turn    int64  `json:"turn"`
-	Step    int    `json:"step"`
-	Role    string `json:"role"`
-	Kind    string `json:"kind"`
-	Text    string `json:"text,omitempty"`
-	Tool    string `json:"tool,omitempty"`
-	CallID  string `json:"call_id,omitempty"`
-	Args    string `json:"args,omitempty"`
-	IsError bool   `json:"is_error,omitempty"`
-	Source  string `json:"source"`
-}
-
 // items lists the transcript of a session, or one turn's part of it (0: all), as it may be shown: what somebody else may have said through a turn has no
 // live addresses here either.
-func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]ItemRow, error) {
+func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]api.Item, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source, trust, provider, coalesce(envelope, 'null') FROM items WHERE session = "+session+" ORDER BY seq", id) // #nosec G202 -- constants
 	all, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
 		var args string
@@ -87,12 +39,12 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]I
 		return it, err
 	})
 	speech := turn.NewDefanger(true, all)
-	var list []ItemRow
+	var list []api.Item
 	for _, it := range all {
 		if turnID != 0 && it.Turn != turnID {
 			continue
 		}
-		r := ItemRow{
+		r := api.Item{
 			Seq: it.Seq, Turn: it.Turn, Step: it.Step, Role: string(it.Role), Kind: string(it.Kind), Text: event.TextOf(it.Parts), Tool: it.Tool, CallID: it.CallID, Args: string(it.Args),
 			IsError: it.IsError, Source: it.Source,
 		}
@@ -104,53 +56,26 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]I
 	return list, err
 }
 
-// StepRow is the control row of one model request or one tool call.
-type StepRow struct {
-	N       int       `json:"n"`
-	Kind    string    `json:"kind"`
-	State   string    `json:"state"`
-	Epoch   int64     `json:"epoch"`
-	CallID  string    `json:"call_id,omitempty"`
-	Tool    string    `json:"tool,omitempty"`
-	Effect  string    `json:"effect,omitempty"`
-	Asked   int64     `json:"question,omitempty"` // id of the question that the call waited for
-	Model   string    `json:"model,omitempty"`
-	Why     string    `json:"why,omitempty"` // nothing usable came
-	Usage   llm.Usage `json:"usage,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-}
-
-func (s *View) steps(ctx context.Context, id int64) ([]StepRow, error) {
+func (s *View) steps(ctx context.Context, id int64) ([]api.Step, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, coalesce(question, 0), model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (StepRow, error) {
-		var r StepRow
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Step, error) {
+		var r api.Step
 		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, sqlite.JSON(&r.Usage), sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended))
 		return r, err
 	})
 }
 
-// WaitRow is what a parked turn waits for.
-type WaitRow struct {
-	CallID  string    `json:"call_id"`
-	Kind    string    `json:"kind"`
-	Until   time.Time `json:"until,omitzero"`
-	Subject string    `json:"subject,omitempty"`
-	Met     time.Time `json:"met,omitzero"`
-	How     string    `json:"how,omitempty"`
-}
-
-func (s *View) waits(ctx context.Context, id int64) ([]WaitRow, error) {
+func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, met, how FROM waits WHERE turn = ?", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (WaitRow, error) {
-		var r WaitRow
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Wait, error) {
+		var r api.Wait
 		err := rs.Scan(&r.CallID, &r.Kind, sqlite.Stamp(&r.Until), &r.Subject, sqlite.Stamp(&r.Met), &r.How)
 		return r, err
 	})
 }
 
 // TurnView reads one turn with everything that belongs to it.
-func (s *View) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
+func (s *View) TurnView(ctx context.Context, id int64) (v api.TurnDetail, err error) {
 	rows, err := s.turnRows(ctx, "t.id = ?", id)
 	if err != nil {
 		return v, err
@@ -158,7 +83,7 @@ func (s *View) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
 	if len(rows) == 0 {
 		return v, notFound("turn", id)
 	}
-	v.TurnRow = rows[0]
+	v.Turn = rows[0]
 	if v.Items, err = s.items(ctx, "(SELECT session FROM turns WHERE id = ?)", id, id); err != nil {
 		return v, err
 	}
@@ -181,15 +106,9 @@ func (s *View) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
 	return v, err
 }
 
-// SessionView is one session with its transcript.
-type SessionView struct {
-	SessionRow
-	Transcript []ItemRow `json:"transcript"`
-}
-
 // SessionView reads one session with its transcript, by key or id.
-func (s *View) SessionView(ctx context.Context, name string) (v SessionView, err error) {
-	if v.SessionRow, err = s.SessionNamed(ctx, name); err != nil {
+func (s *View) SessionView(ctx context.Context, name string) (v api.SessionDetail, err error) {
+	if v.Session, err = s.SessionNamed(ctx, name); err != nil {
 		return v, err
 	}
 	v.Transcript, err = s.items(ctx, "?", 0, v.ID)

@@ -6,67 +6,54 @@ import (
 	"strconv"
 	"time"
 
-	"hob/daemon/sqlite"
-
+	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
-
-// Node is one link of the chain from a message back to what caused it.
-type Node struct {
-	Kind   string    `json:"kind"` // outbox, turn, call, question, inbox, fire, job, heartbeat, watch, hook, notice
-	ID     int64     `json:"id"`
-	Title  string    `json:"title"`
-	At     time.Time `json:"at,omitzero"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// Why is the chain behind one message.
-type Why struct {
-	Nodes []Node `json:"nodes"`
-}
 
 // chain grows while it is followed back.
 type chain struct {
-	Why
-	view *View
+	nodes []api.Node
+	view  *View
 }
 
-func (w *Why) add(n Node) { w.Nodes = append(w.Nodes, n) }
+func (c *chain) add(n api.Node) { c.nodes = append(c.nodes, n) }
 
 // Why traces a message back: outbox, turn, calls and approvals, inbox, the job or person. name is an outbox id or "last".
-func (s *View) Why(ctx context.Context, name string) (Why, error) {
+func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	where, arg := "id = ?", any(name)
 	if name == "last" || name == "" {
 		where, arg = "? = '' ORDER BY id DESC LIMIT 1", ""
 	} else if _, err := strconv.ParseInt(name, 10, 64); err != nil {
-		return Why{}, event.NewFault(event.Invalid, "hob outbox list shows the ids", "%q is neither a message's id nor last", name)
+		return api.Why{}, event.NewFault(event.Invalid, "hob outbox list shows the ids", "%q is neither a message's id nor last", name)
 	}
 	rows, err := s.outboxRows(ctx, where, arg)
 	if err != nil {
-		return Why{}, err
+		return api.Why{}, err
 	}
 	if len(rows) == 0 {
-		return Why{}, event.NewFault(event.Missing, "hob outbox list shows what was sent", "there is no such message")
+		return api.Why{}, event.NewFault(event.Missing, "hob outbox list shows what was sent", "there is no such message")
 	}
 	o := rows[0]
 	c := chain{view: s}
-	c.add(Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
-	if err := c.cause(ctx, o.Cause); err != nil {
-		return c.Why, err
+	c.add(api.Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
+	err = c.cause(ctx, o.Cause)
+	if err == nil {
+		err = c.joinedNodes(ctx, o.ID)
 	}
-	return c.Why, c.joinedNodes(ctx, o.ID)
+	return api.Why{Nodes: c.nodes}, err
 }
 
 // joinedNodes are the messages whose texts went out with a message. Each has a chain of its own.
 func (c *chain) joinedNodes(ctx context.Context, id int64) error {
 	rows, err := c.view.outboxRows(ctx, "joined = ? ORDER BY id", id)
 	for _, o := range rows {
-		c.Nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, excerpt(o.Body))
+		c.nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, excerpt(o.Body))
 	}
 	return err
 }
 
-func delivered(o OutboxRow) string {
+func delivered(o api.OutboxRow) string {
 	text := o.State
 	for _, d := range o.Deliveries {
 		if d.RemoteID != "" {
@@ -109,7 +96,7 @@ func (c *chain) cause(ctx context.Context, by event.Cause) error {
 	case event.ByFire:
 		return c.fireNode(ctx, by.ID)
 	default:
-		c.add(Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
+		c.add(api.Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
 		return nil
 	}
 }
@@ -124,7 +111,7 @@ func (c *chain) questionNode(ctx context.Context, id int64) error {
 	if q.Answer != "" {
 		detail += ": " + q.Answer
 	}
-	c.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: detail})
+	c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: detail})
 	if q.Turn == 0 {
 		return nil
 	}
@@ -143,12 +130,12 @@ func (c *chain) turnNode(ctx context.Context, id int64) error {
 	if v.Attempts > 1 {
 		detail += fmt.Sprintf(", attempt %d", v.Attempts)
 	}
-	c.add(Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
+	c.add(api.Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
 	for _, a := range v.Audit {
-		c.add(Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + excerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
+		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + excerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}
 	for _, q := range v.Questions {
-		c.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
+		c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
 	}
 	if err := c.inboxNode(ctx, "turn = ? ORDER BY seq", id); err != nil || v.Fire == 0 {
 		return err
@@ -163,13 +150,13 @@ func (c *chain) inboxNode(ctx context.Context, where string, id int64) error {
 		if r.Sender != "" {
 			who += ", " + r.Sender
 		}
-		c.add(Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, excerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
+		c.add(api.Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, excerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
 	}
 	return err
 }
 
 func (c *chain) fireNode(ctx context.Context, id int64) error {
-	var n Node
+	var n api.Node
 	var job int64
 	var outcome, reason string
 	var late int64
@@ -188,7 +175,7 @@ func (c *chain) fireNode(ctx context.Context, id int64) error {
 }
 
 func (c *chain) triggerNode(ctx context.Context, id int64) error {
-	n := Node{ID: id}
+	n := api.Node{ID: id}
 	var name, spec, zone, prompt string
 	var removed bool
 	err := c.view.read.QueryRowContext(ctx, `SELECT kind, name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0

@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"encoding/base64"
@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 )
 
 func TestAttachmentsReachTheDaemon(t *testing.T) {
 	w := newWorld()
-	got := do(t, api.New(w.deps()), "POST", "/v1/messages", `{"text":"look","attachments":[{"name":"a/b.png","mime":"image/png","data":"aGk="},{"data":""}]}`)
+	got := do(t, server.New(w.deps()), "POST", "/v1/messages", `{"text":"look","attachments":[{"name":"a/b.png","mime":"image/png","data":"aGk="},{"data":""}]}`)
 	want := []api.Attachment{{Name: "a/b.png", MIME: "image/png", Data: []byte("hi")}, {Data: []byte{}}}
 	if got.status != 202 || !reflect.DeepEqual(w.files, want) {
 		t.Errorf("%d %s: %+v, want %+v", got.status, got.raw, w.files, want)
@@ -36,7 +37,7 @@ func TestAttachmentBodies(t *testing.T) {
 		"elsewhere":        {"/v1/sessions/main/send", `{"text":"x","attachments":[{"name":"a","data":"aGk="}]}`, 400, `unknown field \"attachments\"`},
 	} {
 		w := newWorld()
-		got := do(t, api.New(w.deps()), "POST", c.path, c.body)
+		got := do(t, server.New(w.deps()), "POST", c.path, c.body)
 		if got.status != c.status || !strings.Contains(got.raw, c.says) {
 			t.Errorf("%s: %d %s, want %d and %s", name, got.status, got.raw, c.status, c.says)
 		}
@@ -53,7 +54,7 @@ func TestMostAttachmentsFit(t *testing.T) {
 	for _, size := range []int{8 << 20, 8 << 20, 4 << 20} {
 		list = append(list, `{"name":"`+strings.Repeat("n", 200)+`","data":"`+base64.StdEncoding.EncodeToString(make([]byte, size))+`"}`)
 	}
-	got := do(t, api.New(w.deps()), "POST", "/v1/messages", `{"text":"`+strings.Repeat("t", 256<<10)+`","attachments":[`+strings.Join(list, ",")+`]}`)
+	got := do(t, server.New(w.deps()), "POST", "/v1/messages", `{"text":"`+strings.Repeat("t", 256<<10)+`","attachments":[`+strings.Join(list, ",")+`]}`)
 	if got.status != 202 || len(w.files) != 3 {
 		t.Errorf("%d %s: %d files", got.status, got.raw, len(w.files))
 	}

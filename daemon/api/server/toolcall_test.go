@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"encoding/json"
@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 )
 
 // Tools that cannot work here are listed only for all=1, with the reason, and say it when they are asked for by name.
 func TestMissingTools(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	type row struct{ Name, Group, Missing string }
 	list := func(path string) (rows []row) {
 		t.Helper()

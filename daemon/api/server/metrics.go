@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 // metricsType is the media type of Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats).
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-func (a *api) metrics(w http.ResponseWriter, r *http.Request) {
-	text, err := a.Health.Metrics(r.Context())
+func (h *handler) metrics(w http.ResponseWriter, r *http.Request) {
+	text, err := h.Health.Metrics(r.Context())
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	send(w, http.StatusOK, metricsType, bytes.TrimSuffix(text, []byte("\n")))

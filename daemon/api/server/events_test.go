@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 )
 
@@ -25,7 +25,7 @@ func TestReplay(t *testing.T) {
 	w.add("event.accepted", map[string]any{"text": "a\nb"})
 	w.add("turn.started", nil)
 	w.add("turn.finished", nil)
-	h := api.New(w.deps())
+	h := server.New(w.deps())
 	for _, c := range []struct {
 		query, last string
 		want        []string
@@ -71,7 +71,7 @@ func TestResume(t *testing.T) {
 			w.add("e", nil)
 		}
 		cut := rapid.IntRange(0, n).Draw(t, "cut")
-		h := api.New(w.deps())
+		h := server.New(w.deps())
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest("GET", fmt.Sprintf("/v1/events?follow=0&after=%d", cut), nil))
 		want := cut
@@ -131,7 +131,7 @@ func TestFollow(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			api.New(w.deps()).ServeHTTP(p, httptest.NewRequestWithContext(ctx, "GET", "/v1/events", nil))
+			server.New(w.deps()).ServeHTTP(p, httptest.NewRequestWithContext(ctx, "GET", "/v1/events", nil))
 		}()
 		synctest.Wait()
 		w.add("turn.started", nil)
@@ -176,7 +176,7 @@ func TestSlowFollower(t *testing.T) {
 		w.add("e", map[string]any{"text": big})
 	}
 	served := make(chan struct{})
-	h := api.New(w.deps())
+	h := server.New(w.deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer close(served)
 		h.ServeHTTP(&hurried{ResponseWriter: rw}, r)
@@ -201,7 +201,7 @@ func (h *hurried) SetWriteDeadline(time.Time) error {
 
 // TestSlowSender: a body that does not arrive is given up, and no handler waits for it.
 func TestSlowSender(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&impatient{ResponseWriter: rw}, r)
 	}))

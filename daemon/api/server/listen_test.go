@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 )
 
@@ -38,15 +38,15 @@ func shortDir(t *testing.T) string {
 }
 
 // up serves a world until the test ends, or stop is called.
-func up(t *testing.T, state, addr string, w *world) (s *api.Server, stop func() error) {
+func up(t *testing.T, state, addr string, w *world) (s *server.Server, stop func() error) {
 	t.Helper()
-	s, err := api.Listen(t.Context(), api.Config{State: state, Addr: addr})
+	s, err := server.Listen(t.Context(), server.Config{State: state, Addr: addr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, api.New(w.deps()), slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- s.Serve(ctx, server.New(w.deps()), slog.New(slog.DiscardHandler)) }()
 	done := false
 	stop = func() error {
 		if done {
@@ -173,17 +173,17 @@ func TestAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = busy.Close() }()
-	if l, err := net.Listen("tcp", api.DefaultAddr); err == nil { // else somebody else holds it
+	if l, err := net.Listen("tcp", server.DefaultAddr); err == nil { // else somebody else holds it
 		defer func() { _ = l.Close() }()
 	}
 	for addr, want := range map[string]event.FaultKind{
 		"0.0.0.0:0": event.Invalid, ":0": event.Invalid, "[::]:0": event.Invalid, "192.168.1.1:0": event.Invalid, "example.com:0": event.Invalid,
 		"127.0.0.1": event.Invalid, "nonsense": event.Invalid, "[::ffff:8.8.8.8]:0": event.Invalid,
 		"127.0.0.1:99999": event.Invalid, "127.0.0.1:-1": event.Invalid, "127.0.0.1:http": event.Invalid, "127.0.0.1:": event.Invalid,
-		busy.Addr().String(): event.Clash, api.DefaultAddr: event.Clash,
+		busy.Addr().String(): event.Clash, server.DefaultAddr: event.Clash,
 	} {
 		state := shortDir(t)
-		_, err := api.Listen(t.Context(), api.Config{State: state, Addr: addr})
+		_, err := server.Listen(t.Context(), server.Config{State: state, Addr: addr})
 		f, ok := event.AsFault(err)
 		if !ok || f.Kind != want || f.Hint == "" {
 			t.Errorf("%s: %v", addr, err)
@@ -193,7 +193,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "127.0.0.2:0"} {
-		s, err := api.Listen(t.Context(), api.Config{State: shortDir(t), Addr: addr})
+		s, err := server.Listen(t.Context(), server.Config{State: shortDir(t), Addr: addr})
 		if err != nil {
 			t.Errorf("%s: %v", addr, err)
 			continue
@@ -209,14 +209,14 @@ func TestAddresses(t *testing.T) {
 
 // TestDefaultFallsBack holds the default port, if it is free, and sees hob take another.
 func TestDefaultFallsBack(t *testing.T) {
-	if l, err := net.Listen("tcp", api.DefaultAddr); err == nil {
+	if l, err := net.Listen("tcp", server.DefaultAddr); err == nil {
 		defer func() { _ = l.Close() }()
 	}
-	s, err := api.Listen(t.Context(), api.Config{State: shortDir(t)})
+	s, err := server.Listen(t.Context(), server.Config{State: shortDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.Moved() || s.Addr() == api.DefaultAddr || !strings.HasPrefix(s.Addr(), "127.0.0.1:") {
+	if !s.Moved() || s.Addr() == server.DefaultAddr || !strings.HasPrefix(s.Addr(), "127.0.0.1:") {
 		t.Errorf("it took %s", s.Addr())
 	}
 	if err := s.Close(); err != nil {
@@ -228,7 +228,7 @@ func TestSocketThatIsThere(t *testing.T) {
 	t.Run("somebody answers", func(t *testing.T) {
 		state := shortDir(t)
 		up(t, state, "127.0.0.1:0", newWorld())
-		if _, err := api.Listen(t.Context(), api.Config{State: state, Addr: "127.0.0.1:0"}); !errors.Is(err, api.ErrInUse) {
+		if _, err := server.Listen(t.Context(), server.Config{State: state, Addr: "127.0.0.1:0"}); !errors.Is(err, server.ErrInUse) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(state, "run/hob.sock")); err != nil {
@@ -263,7 +263,7 @@ func TestSocketThatIsThere(t *testing.T) {
 		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := api.Listen(t.Context(), api.Config{State: state, Addr: "127.0.0.1:0"}); err == nil {
+		if _, err := server.Listen(t.Context(), server.Config{State: state, Addr: "127.0.0.1:0"}); err == nil {
 			t.Error("it took the place of a file")
 		}
 		if content(t, path) != "mine" {
@@ -317,7 +317,7 @@ func TestStopEndsStreams(t *testing.T) {
 
 // TestStopCutsOff: a request that never ends does not hold the stop up; its context ends.
 func TestStopCutsOff(t *testing.T) {
-	s, err := api.Listen(t.Context(), api.Config{State: shortDir(t), Addr: "127.0.0.1:0"})
+	s, err := server.Listen(t.Context(), server.Config{State: shortDir(t), Addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

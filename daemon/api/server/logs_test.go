@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 )
 
 // keeper is a world with a log.
@@ -36,7 +36,7 @@ func keeping(t *testing.T) (h http.Handler, path string) {
 	w := newWorld()
 	d := w.deps()
 	d.Health = keeper{w, path}
-	return api.New(d), path
+	return server.New(d), path
 }
 
 func TestLogsAreLines(t *testing.T) {
@@ -45,7 +45,7 @@ func TestLogsAreLines(t *testing.T) {
 	if got.status != 200 || got.kind != "application/x-ndjson" || got.raw != logged {
 		t.Errorf("%d %s %q", got.status, got.kind, got.raw)
 	}
-	if got := do(t, api.New(newWorld().deps()), "GET", "/v1/logs", ""); got.status != 200 || got.raw != "" {
+	if got := do(t, server.New(newWorld().deps()), "GET", "/v1/logs", ""); got.status != 200 || got.raw != "" {
 		t.Errorf("without a log: %d %q", got.status, got.raw)
 	}
 }

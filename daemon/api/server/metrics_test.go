@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 )
 
 // Metrics makes the world's numbers.
@@ -22,12 +22,12 @@ func (w *world) LogFile() string { return "" }
 
 func TestMetricsAreText(t *testing.T) {
 	w := newWorld()
-	got := do(t, api.New(w.deps()), "GET", "/metrics", "")
+	got := do(t, server.New(w.deps()), "GET", "/metrics", "")
 	if got.status != 200 || got.kind != "text/plain; version=0.0.4; charset=utf-8" || got.raw != "# TYPE x gauge\nx 1\n" {
 		t.Errorf("%d %s %q", got.status, got.kind, got.raw)
 	}
 	w.sick = true
-	got = do(t, api.New(w.deps()), "GET", "/metrics", "")
+	got = do(t, server.New(w.deps()), "GET", "/metrics", "")
 	if got.status != 500 || strings.Contains(got.raw, "secret detail") {
 		t.Errorf("a failure: %d %s", got.status, got.raw)
 	}

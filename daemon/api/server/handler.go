@@ -1,15 +1,15 @@
-// Package api is hob's local API: one HTTP handler, served on a Unix socket and on a
+// Package server is hob's local API: one HTTP handler, served on a Unix socket and on a
 // loopback port. It checks who may ask, turns requests into calls of the few interfaces
 // that it declares, and answers with JSON. It never touches the database, decides nothing
 // about permission of tools, and never listens beyond this machine.
-package api
+package server
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/tools"
 )
@@ -18,7 +18,7 @@ import (
 type Messages interface {
 	// Post commits a message, and the files that came with it, before it returns. session "" is main; the same id
 	// again returns the first receipt with New false; id "" is always new.
-	Post(ctx context.Context, text, session, id string, files ...Attachment) (event.Receipt, error)
+	Post(ctx context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error)
 }
 
 // Rows shows what is stored.
@@ -30,33 +30,18 @@ type Rows interface {
 	Show(ctx context.Context, resource, id string) (any, error)
 }
 
-// Act is a change that somebody asks for: a verb on a row, or on a thing that exists once (ID "").
-type Act struct {
-	Resource, ID, Verb string
-	Args               map[string]string
-	Files              []Attachment // only of "send send"
-}
-
 // Acts carries out changes.
 type Acts interface {
-	Act(ctx context.Context, a Act) (any, error)
-}
-
-// ToolCall is one call of a tool from outside a turn.
-type ToolCall struct {
-	Name    string
-	Args    json.RawMessage // a JSON object
-	Workdir string          // absolute: relative paths start there; "" is the workspace
-	Approve string          // hash of the call that the caller has seen and approves; "" approves nothing
+	Act(ctx context.Context, a api.Act) (any, error)
 }
 
 // Tools lists and runs the tools.
 type Tools interface {
 	Specs() []tools.Spec
-	// Missing are the tools that cannot work here.
-	Missing() []Missing
-	// Call runs a tool through the gate. The error is *Approval when a person has to agree first.
-	Call(ctx context.Context, c ToolCall) (tools.Result, error)
+	// MissingTool are the tools that cannot work here.
+	Missing() []api.MissingTool
+	// Call runs a tool through the gate. The error is *api.Approval when a person has to agree first.
+	Call(ctx context.Context, c api.ToolCall) (tools.Result, error)
 }
 
 // Events is the stored part of the live view.
@@ -97,43 +82,43 @@ type Deps struct {
 	Log      *slog.Logger
 }
 
-// api holds the handlers; each is one method in the file of its subject.
-type api struct{ Deps }
+// handler holds the handlers; each is one method in the file of its subject.
+type handler struct{ Deps }
 
 // New makes the API's handler. It trusts its caller: a socket's file mode or Guard stands before it.
 func New(d Deps) http.Handler {
-	a := &api{Deps: d}
-	known := whole(problems(a.routes()))
-	return a.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := &handler{Deps: d}
+	known := whole(problems(h.routes()))
+	return h.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if toHook(r) {
-			a.hook(w, r)
+			h.hook(w, r)
 			return
 		}
 		known.ServeHTTP(w, r)
 	}))
 }
 
-func (a *api) routes() *http.ServeMux {
+func (h *handler) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", a.health)
-	mux.HandleFunc("GET /metrics", a.metrics)
-	mux.HandleFunc("GET /v1/logs", a.logs)
-	mux.HandleFunc("POST /v1/messages", a.post)
-	mux.HandleFunc("POST /v1/sessions/{id}/send", a.postTo)
-	mux.HandleFunc("GET /v1/events", a.follow)
-	mux.HandleFunc("GET /v1/tools", a.listTools)
-	mux.HandleFunc("GET /v1/tools/{name}", a.showTool)
-	mux.HandleFunc("POST /v1/tools/{name}", a.callTool)
-	mux.HandleFunc("GET /v1/status", a.showOne("status"))
-	mux.HandleFunc("GET /v1/budget", a.showOne("budget"))
-	mux.HandleFunc("GET /v1/model", a.showOne("model"))
-	mux.HandleFunc("GET /v1/model/{id}", a.show("model"))
-	mux.HandleFunc("GET /v1/why/{id}", a.show("why"))
+	mux.HandleFunc("GET /healthz", h.health)
+	mux.HandleFunc("GET /metrics", h.metrics)
+	mux.HandleFunc("GET /v1/logs", h.logs)
+	mux.HandleFunc("POST /v1/messages", h.post)
+	mux.HandleFunc("POST /v1/sessions/{id}/send", h.postTo)
+	mux.HandleFunc("GET /v1/events", h.follow)
+	mux.HandleFunc("GET /v1/tools", h.listTools)
+	mux.HandleFunc("GET /v1/tools/{name}", h.showTool)
+	mux.HandleFunc("POST /v1/tools/{name}", h.callTool)
+	mux.HandleFunc("GET /v1/status", h.showOne("status"))
+	mux.HandleFunc("GET /v1/budget", h.showOne("budget"))
+	mux.HandleFunc("GET /v1/model", h.showOne("model"))
+	mux.HandleFunc("GET /v1/model/{id}", h.show("model"))
+	mux.HandleFunc("GET /v1/why/{id}", h.show("why"))
 	for _, r := range lists() {
-		mux.HandleFunc("GET /v1/"+r, a.list(r))
-		mux.HandleFunc("GET /v1/"+r+"/{id}", a.show(r))
+		mux.HandleFunc("GET /v1/"+r, h.list(r))
+		mux.HandleFunc("GET /v1/"+r+"/{id}", h.show(r))
 	}
-	a.actRoutes(mux)
+	h.actRoutes(mux)
 	return mux
 }
 
@@ -142,7 +127,7 @@ func lists() []string {
 	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "watches", "hooks", "fires", "tasks", "audit", "marks", "channels", "pairings"}
 }
 
-func (a *api) actRoutes(mux *http.ServeMux) {
+func (h *handler) actRoutes(mux *http.ServeMux) {
 	for _, on := range []struct {
 		resource string
 		verbs    []string
@@ -158,13 +143,13 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 		{"model", []string{"use", "test", "login", "wait", "finish", "cancel", "logout"}},
 	} {
 		for _, verb := range on.verbs {
-			mux.HandleFunc("POST /v1/"+on.resource+"/{id}/"+verb, a.act(on.resource, verb))
+			mux.HandleFunc("POST /v1/"+on.resource+"/{id}/"+verb, h.act(on.resource, verb))
 		}
 	}
-	mux.HandleFunc("DELETE /v1/sessions/{id}", a.act("sessions", "rm"))
-	mux.HandleFunc("POST /v1/budget/set", a.act("budget", "set"))
-	mux.HandleFunc("POST /v1/marks/accept", a.act("marks", "accept"))
-	mux.HandleFunc("POST /v1/safe-mode/off", a.act("safe-mode", "off"))
-	mux.HandleFunc("POST /v1/backup/create", a.act("backup", "create"))
-	mux.HandleFunc("POST /v1/send", a.send)
+	mux.HandleFunc("DELETE /v1/sessions/{id}", h.act("sessions", "rm"))
+	mux.HandleFunc("POST /v1/budget/set", h.act("budget", "set"))
+	mux.HandleFunc("POST /v1/marks/accept", h.act("marks", "accept"))
+	mux.HandleFunc("POST /v1/safe-mode/off", h.act("safe-mode", "off"))
+	mux.HandleFunc("POST /v1/backup/create", h.act("backup", "create"))
+	mux.HandleFunc("POST /v1/send", h.send)
 }

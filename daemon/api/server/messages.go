@@ -1,14 +1,15 @@
-package api
+package server
 
 import (
 	"net/http"
 	"strings"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
 
-func (a *api) post(w http.ResponseWriter, r *http.Request) {
+func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Text    string `json:"text"`
 		Session string `json:"session"`
@@ -16,57 +17,57 @@ func (a *api) post(w http.ResponseWriter, r *http.Request) {
 		Files   []sent `json:"attachments"`
 	}
 	if err := decode(r, &in); err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	files, err := attached(in.Files)
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	a.accept(w, r, in.Text, in.Session, in.ID, files...)
+	h.accept(w, r, in.Text, in.Session, in.ID, files...)
 }
 
 // postTo is post with the session in the path, and without attachments.
-func (a *api) postTo(w http.ResponseWriter, r *http.Request) {
+func (h *handler) postTo(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Text string `json:"text"`
 		ID   string `json:"id"`
 	}
 	if err := decode(r, &in); err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	a.accept(w, r, in.Text, r.PathValue("id"), in.ID)
+	h.accept(w, r, in.Text, r.PathValue("id"), in.ID)
 }
 
-func (a *api) accept(w http.ResponseWriter, r *http.Request, text, session, id string, files ...Attachment) {
+func (h *handler) accept(w http.ResponseWriter, r *http.Request, text, session, id string, files ...api.Attachment) {
 	if strings.TrimSpace(text) == "" && len(files) == 0 {
-		a.fail(w, r, event.NewFault(event.Invalid, `send {"text": "…"}`, "the message has no text"))
+		h.fail(w, r, event.NewFault(event.Invalid, `send {"text": "…"}`, "the message has no text"))
 		return
 	}
-	receipt, err := a.Messages.Post(r.Context(), text, session, id, files...)
+	receipt, err := h.Messages.Post(r.Context(), text, session, id, files...)
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	status := http.StatusOK
 	if receipt.New {
 		status = http.StatusAccepted
 	}
-	a.reply(w, r, status, receipt)
+	h.reply(w, r, status, receipt)
 	fail.Point("inbound.acked")
 }
 
 // send queues a message straight to a channel, with its files.
-func (a *api) send(w http.ResponseWriter, r *http.Request) {
+func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		To    string `json:"to"`
 		Text  string `json:"text"`
 		Files []sent `json:"attachments"`
 	}
 	err := decode(r, &in)
-	var files []Attachment
+	var files []api.Attachment
 	if err == nil {
 		files, err = attached(in.Files)
 	}
@@ -79,9 +80,9 @@ func (a *api) send(w http.ResponseWriter, r *http.Request) {
 		err = fit(files)
 	}
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	out, err := a.Acts.Act(r.Context(), Act{Resource: "send", Verb: "send", Args: map[string]string{"to": in.To, "text": in.Text}, Files: files})
-	a.answer(w, r, out, err)
+	out, err := h.Acts.Act(r.Context(), api.Act{Resource: "send", Verb: "send", Args: map[string]string{"to": in.To, "text": in.Text}, Files: files})
+	h.answer(w, r, out, err)
 }

@@ -1,29 +1,30 @@
-package api
+package server
 
 import (
 	"net/http"
 	"strings"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
 // act serves one verb. Its body is an object of texts, or nothing.
-func (a *api) act(resource, verb string) http.HandlerFunc {
+func (h *handler) act(resource, verb string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		args := map[string]string{}
 		if err := decode(r, &args); err != nil {
-			a.fail(w, r, err)
+			h.fail(w, r, err)
 			return
 		}
 		if err := checkArgs(resource, verb, args); err != nil {
-			a.fail(w, r, err)
+			h.fail(w, r, err)
 			return
 		}
-		out, err := a.Acts.Act(r.Context(), Act{Resource: resource, ID: r.PathValue("id"), Verb: verb, Args: args})
+		out, err := h.Acts.Act(r.Context(), api.Act{Resource: resource, ID: r.PathValue("id"), Verb: verb, Args: args})
 		if out == nil {
 			out = struct{}{}
 		}
-		a.answer(w, r, out, err)
+		h.answer(w, r, out, err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"bufio"
@@ -12,29 +12,30 @@ import (
 	"time"
 
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 )
 
 // Admit knows the webhooks ci, busy, full and broken; a body may have ten bytes.
-func (w *world) Admit(_ context.Context, name string) (int64, api.Reply, error) {
+func (w *world) Admit(_ context.Context, name string) (int64, api.HookReply, error) {
 	switch name {
 	case "ci", "full", "broken":
-		return 10, api.Reply{}, nil
+		return 10, api.HookReply{}, nil
 	case "busy":
-		return 0, api.Reply{Status: 429, Detail: "too many requests", Hint: "later", Retry: 1500 * time.Millisecond}, nil
+		return 0, api.HookReply{Status: 429, Detail: "too many requests", Hint: "later", Retry: 1500 * time.Millisecond}, nil
 	}
-	return 0, api.Reply{Status: 404, Detail: "there is no such webhook"}, nil
+	return 0, api.HookReply{Status: 404, Detail: "there is no such webhook"}, nil
 }
 
-func (w *world) Receive(_ context.Context, d api.Delivery) (api.Reply, error) {
+func (w *world) Receive(_ context.Context, d api.HookRequest) (api.HookReply, error) {
 	switch d.Name {
 	case "full":
-		return api.Reply{}, event.NewFault(event.Unavailable, "free some space", "the disk is full")
+		return api.HookReply{}, event.NewFault(event.Unavailable, "free some space", "the disk is full")
 	case "broken":
-		return api.Reply{}, errors.New("secret detail of the database")
+		return api.HookReply{}, errors.New("secret detail of the database")
 	}
 	w.add("hook", map[string]any{"name": d.Name, "body": string(d.Body), "header": d.Header.Get("X-Test")})
-	return api.Reply{Status: 202, Doc: event.Receipt{Event: 3, Inbox: 5}}, nil
+	return api.HookReply{Status: 202, Doc: event.Receipt{Event: 3, Inbox: 5}}, nil
 }
 
 func TestHookRoute(t *testing.T) {
@@ -58,7 +59,7 @@ func TestHookRoute(t *testing.T) {
 		{"OPTIONS", "/hooks/ci", "", 405, "", "it takes POST"},
 	} {
 		w := newWorld()
-		got := do(t, api.New(w.deps()), c.method, c.path, c.body)
+		got := do(t, server.New(w.deps()), c.method, c.path, c.body)
 		if got.status != c.want || got.header.Get("Retry-After") != c.retry || !strings.Contains(got.raw, c.says) || strings.Contains(got.raw, "secret") {
 			t.Errorf("%s %s %q: %d %q %s", c.method, c.path, c.body, got.status, got.header.Get("Retry-After"), got.raw)
 		}
@@ -82,7 +83,7 @@ func TestHooksPassTheGuard(t *testing.T) {
 	for path, want := range paths {
 		for _, host := range []string{"hob.example", "evil.example:4620", "abc.tunnel.example"} {
 			w := newWorld()
-			h := api.Guard(api.New(w.deps()), secret, 4620)
+			h := server.Guard(server.New(w.deps()), secret, 4620)
 			req := httptest.NewRequest("POST", path, strings.NewReader(`{"a":1}`))
 			req.Host = host
 			req.Header.Set("Origin", "https://"+host)
@@ -102,7 +103,7 @@ func TestHookBodyAsItCame(t *testing.T) {
 	w := newWorld()
 	req := httptest.NewRequest("POST", "/hooks/ci", strings.NewReader(" {\"a\" :\x00"))
 	req.Header.Set("X-Test", "yes")
-	serve(t, api.New(w.deps()), req)
+	serve(t, server.New(w.deps()), req)
 	if got := fmt.Sprint(w.events[0].Data); got != "map[body: {\"a\" :\x00 header:yes name:ci]" {
 		t.Errorf("%q", got)
 	}
@@ -110,7 +111,7 @@ func TestHookBodyAsItCame(t *testing.T) {
 
 // TestSlowHookSender: whoever does not say what he has to say is cut off, also one whose webhook there is not.
 func TestSlowHookSender(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&impatient{ResponseWriter: rw}, r)
 	}))
@@ -142,7 +143,7 @@ func TestLargeHookBody(t *testing.T) {
 	w := newWorld()
 	req := httptest.NewRequest("POST", "/hooks/ci", failing{t})
 	req.ContentLength = 11
-	if got := serve(t, api.New(w.deps()), req); got.status != 413 {
+	if got := serve(t, server.New(w.deps()), req); got.status != 413 {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 }

@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/tools"
 )
@@ -35,8 +36,8 @@ func newWorld() *world {
 	return &world{posts: map[string]event.Receipt{}, wake: make(chan struct{})}
 }
 
-func (w *world) deps() api.Deps {
-	return api.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
+func (w *world) deps() server.Deps {
+	return server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) add(typ string, data map[string]any) int64 {
@@ -93,8 +94,8 @@ func (w *world) Act(_ context.Context, a api.Act) (any, error) {
 	return map[string]string{"verb": a.Verb}, nil
 }
 
-func (w *world) Missing() []api.Missing {
-	return []api.Missing{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
+func (w *world) Missing() []api.MissingTool {
+	return []api.MissingTool{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
 }
 
 func (w *world) Specs() []tools.Spec {

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"context"
@@ -31,31 +31,31 @@ func draining(ctx context.Context) <-chan struct{} {
 
 // follow serves GET /v1/events: what is stored after ?after=N, then what comes, as server-sent events
 // (HTML Living Standard, section 9.2). Without a place to start it begins at the present end.
-func (a *api) follow(w http.ResponseWriter, r *http.Request) {
-	after, err := a.place(r)
+func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
+	after, err := h.place(r)
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set(startHeader, strconv.FormatInt(after, 10))
+	head := w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("Cache-Control", "no-store")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set(startHeader, strconv.FormatInt(after, 10))
 	w.WriteHeader(http.StatusOK)
-	pieces, end := a.Feed.Follow()
+	pieces, end := h.Feed.Follow()
 	defer end()
-	s := &stream{w: w, seq: after, events: a.Events, pieces: pieces}
+	s := &stream{w: w, seq: after, events: h.Events, pieces: pieces}
 	err = s.run(r.Context(), r.URL.Query().Get("follow") != "0")
 	if err != nil && r.Context().Err() == nil {
-		a.Log.DebugContext(r.Context(), "event stream ended", "err", err)
+		h.Log.DebugContext(r.Context(), "event stream ended", "err", err)
 	}
 }
 
 // place finds where a stream starts: Last-Event-ID of a reconnecting follower, else ?after=, else the end. A place beyond the end,
 // as it is known from before a backup was put back, is the end.
-func (a *api) place(r *http.Request) (int64, error) {
-	last, err := a.Events.Last(r.Context())
+func (h *handler) place(r *http.Request) (int64, error) {
+	last, err := h.Events.Last(r.Context())
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"log/slog"
@@ -13,24 +13,24 @@ import (
 
 // logs serves GET /v1/logs: the log's lines, each a JSON object, oldest first. ?limit= the newest so many, ?level= and above,
 // ?turn= about one turn, ?since= an instant; with follow=1 also what comes.
-func (a *api) logs(w http.ResponseWriter, r *http.Request) {
+func (h *handler) logs(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	q, err := logQuery(values)
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/x-ndjson")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	head := w.Header()
+	head.Set("Content-Type", "application/x-ndjson")
+	head.Set("Cache-Control", "no-store")
+	head.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	c := http.NewResponseController(w)
 	if err := c.Flush(); err != nil {
 		return // nobody listens
 	}
 	stay := values.Get("follow") == "1"
-	err = logfile.Follow(r.Context(), a.Health.LogFile(), q, stay, draining(r.Context()), func(line []byte) error {
+	err = logfile.Follow(r.Context(), h.Health.LogFile(), q, stay, draining(r.Context()), func(line []byte) error {
 		if err := writeWithin(w, streamTime); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (a *api) logs(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil && r.Context().Err() == nil {
-		a.Log.DebugContext(r.Context(), "stream of the log ended", "err", err)
+		h.Log.DebugContext(r.Context(), "stream of the log ended", "err", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package api_test
+package server_test
 
 import (
 	"encoding/json"
@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 )
 
 func TestRoutes(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	for _, c := range []struct {
 		method, path, body string
 		want               int
@@ -130,7 +131,7 @@ func checkShape(t *testing.T, what string, got answer) {
 
 // TestWrongBodies: what is wrong is said in JSON's words, not in Go's.
 func TestWrongBodies(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	for _, c := range []struct{ path, body, want string }{
 		{"/v1/messages", `[]`, "want an object, got a list"},
 		{"/v1/messages", `"hi"`, "want an object, got a text"},
@@ -150,7 +151,7 @@ func TestWrongBodies(t *testing.T) {
 }
 
 func TestSameIDIsTheSameMessage(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	first := do(t, h, "POST", "/v1/messages", `{"text":"hi","id":"a"}`)
 	again := do(t, h, "POST", "/v1/messages", `{"text":"hi","id":"a"}`)
 	if first.status != 202 || again.status != 200 || first.raw != again.raw {
@@ -160,14 +161,14 @@ func TestSameIDIsTheSameMessage(t *testing.T) {
 
 func TestFilterReachesTheRows(t *testing.T) {
 	w := newWorld()
-	do(t, api.New(w.deps()), "GET", "/v1/turns?limit=7&state=failed&name=a+b", "")
+	do(t, server.New(w.deps()), "GET", "/v1/turns?limit=7&state=failed&name=a+b", "")
 	if want := (event.Filter{Limit: 7, State: "failed", Name: "a b"}); w.filter != want {
 		t.Errorf("filter %+v, want %+v", w.filter, want)
 	}
 }
 
 func TestNamesMayHoldAnything(t *testing.T) {
-	got := do(t, api.New(newWorld().deps()), "GET", "/v1/sessions/ntfy.alerts%3Aa%2Fb", "")
+	got := do(t, server.New(newWorld().deps()), "GET", "/v1/sessions/ntfy.alerts%3Aa%2Fb", "")
 	if got.doc["id"] != "ntfy.alerts:a/b" {
 		t.Errorf("got %s", got.raw)
 	}
@@ -175,7 +176,7 @@ func TestNamesMayHoldAnything(t *testing.T) {
 
 func TestActsCarryTheirArguments(t *testing.T) {
 	w := newWorld()
-	do(t, api.New(w.deps()), "POST", "/v1/questions/AB/answer", `{"text":"blue"}`)
+	do(t, server.New(w.deps()), "POST", "/v1/questions/AB/answer", `{"text":"blue"}`)
 	want := []api.Act{{Resource: "questions", ID: "AB", Verb: "answer", Args: map[string]string{"text": "blue"}}}
 	if !reflect.DeepEqual(w.acts, want) {
 		t.Errorf("acts %+v, want %+v", w.acts, want)
@@ -185,7 +186,7 @@ func TestActsCarryTheirArguments(t *testing.T) {
 func TestHealth(t *testing.T) {
 	w := newWorld()
 	w.sick = true
-	got := do(t, api.New(w.deps()), "GET", "/healthz", "")
+	got := do(t, server.New(w.deps()), "GET", "/healthz", "")
 	if got.status != 503 || got.doc["ok"] != false || got.doc["components"] == nil {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
@@ -204,7 +205,7 @@ func TestToolCalls(t *testing.T) {
 				`"kind":"approval","code":"ABCD","summary":"read ask","reason":"foreign text","allow":"allow = [\"read\"]","canonical":"read\nask","hash":"h1","warnings":["careful"]}`,
 		},
 	} {
-		got := do(t, api.New(newWorld().deps()), "POST", "/v1/tools/read", c.body)
+		got := do(t, server.New(newWorld().deps()), "POST", "/v1/tools/read", c.body)
 		if strings.TrimSpace(got.raw) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got.raw, c.want)
 		}
@@ -213,7 +214,7 @@ func TestToolCalls(t *testing.T) {
 
 // TestBodyCap: a body has at most 1 MB, but that of a message, which may bring 20 MB of attachments in base64.
 func TestBodyCap(t *testing.T) {
-	h := api.New(newWorld().deps())
+	h := server.New(newWorld().deps())
 	for path, limit := range map[string]int{"/v1/sessions/main/send": 1 << 20, "/v1/messages": (20<<20+2)/3*4 + 1<<20} {
 		fits := `{"text":"` + strings.Repeat("a", limit-11) + `"}`
 		if len(fits) != limit {
@@ -236,7 +237,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		h := api.New(newWorld().deps())
+		h := server.New(newWorld().deps())
 		for _, path := range []string{"/v1/messages", "/v1/tools/read", "/v1/questions/AB/approve", "/v1/budget/set", "/v1/send"} {
 			got := serve(t, h, httptest.NewRequest("POST", path, strings.NewReader(body)))
 			if got.status >= 500 && got.status != 503 || !json.Valid([]byte(got.raw)) {

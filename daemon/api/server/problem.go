@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
@@ -22,19 +23,6 @@ const (
 	answerTime  = 30 * time.Second
 	problemType = "application/problem+json"
 )
-
-// Approval says that a call needs a person's word first. Call again with Hash to give it.
-type Approval struct {
-	Summary   string   // one line: "run: df -h"
-	Reason    string   // why a person has to agree
-	Allow     string   // the config line or command that would always allow it; "" when there is none
-	Canonical string   // all that matters of the call, as it is hashed
-	Hash      string   // of Canonical
-	Code      string   // of the question that was opened; "" when none was
-	Warnings  []string // patterns that are often mistakes
-}
-
-func (a *Approval) Error() string { return "this needs your approval: " + a.Summary }
 
 // problem is the body of every error (RFC 9457, section 3), with hob's own members behind the standard ones.
 type problem struct {
@@ -59,7 +47,7 @@ func newProblem(status int, detail, hint string) problem {
 
 // problemOf sorts an error; internal is true when the cause must be logged, because the caller is not told.
 func problemOf(err error) (p problem, internal bool) {
-	var ap *Approval
+	var ap *api.Approval
 	if errors.As(err, &ap) {
 		p = newProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
 		p.Kind, p.Code, p.Summary, p.Reason, p.Allow = event.Pending, ap.Code, ap.Summary, ap.Reason, ap.Allow
@@ -93,30 +81,30 @@ func statusOf(k event.FaultKind) int {
 }
 
 // answer replies with v, or with err as a problem.
-func (a *api) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
 	if err != nil {
-		a.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	a.reply(w, r, http.StatusOK, v)
+	h.reply(w, r, http.StatusOK, v)
 }
 
-func (a *api) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (h *handler) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		a.fail(w, r, fmt.Errorf("encode the answer: %w", err))
+		h.fail(w, r, fmt.Errorf("encode the answer: %w", err))
 		return
 	}
 	send(w, status, "application/json", body)
 }
 
-func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if a.Plain != nil {
-		err = a.Plain(err)
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if h.Plain != nil {
+		err = h.Plain(err)
 	}
 	p, internal := problemOf(err)
 	if internal && r.Context().Err() == nil {
-		a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+		h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 	p.send(w)
 }

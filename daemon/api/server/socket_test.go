@@ -1,6 +1,6 @@
 //go:build unix
 
-package api_test
+package server_test
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/api"
+	"hob/daemon/api/server"
 	"hob/daemon/event"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestSharedSocket(t *testing.T) {
 	dir := shortDir(t)
 	shared := filepath.Join(dir, "run", "hob.sock")
-	t.Setenv(api.SocketVariable, shared)
+	t.Setenv(server.SocketVariable, shared)
 	s, _ := up(t, dir, "127.0.0.1:0", newWorld())
 	if s.Socket() != shared {
 		t.Errorf("socket %q, want %q", s.Socket(), shared)
@@ -37,8 +37,8 @@ func TestSharedSocket(t *testing.T) {
 // TestSharedSocketRefused says what is wrong with a place that cannot be used, instead of listening somewhere else.
 func TestSharedSocketRefused(t *testing.T) {
 	for _, place := range []string{"hob.sock", "/" + strings.Repeat("x", 100)} {
-		t.Setenv(api.SocketVariable, place)
-		_, err := api.Listen(t.Context(), api.Config{State: shortDir(t), Addr: "127.0.0.1:0"})
+		t.Setenv(server.SocketVariable, place)
+		_, err := server.Listen(t.Context(), server.Config{State: shortDir(t), Addr: "127.0.0.1:0"})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid {
 			t.Errorf("%s: %v", place, err)
 		}

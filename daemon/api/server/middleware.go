@@ -1,4 +1,4 @@
-package api
+package server
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 )
 
 // recovering answers a panic with a problem and logs it; the others go on.
-func (a *api) recovering(next http.Handler) http.Handler {
+func (h *handler) recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := recover()
 			if p == nil {
 				return
 			}
-			a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			h.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}()
 		next.ServeHTTP(w, r)
 	})

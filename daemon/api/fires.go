@@ -1,0 +1,35 @@
+package api
+
+import (
+	"time"
+)
+
+// Fire is one slot of a job, one event of a watch or one call of a webhook: when it was due, what it came to, and what it cost.
+type Fire struct {
+	ID         int64     `json:"id"`
+	Job        string    `json:"job"`            // the name of the job, watch or webhook
+	Kind       string    `json:"kind"`           // "job", "heartbeat", "watch", "hook"
+	Zone       string    `json:"zone,omitempty"` // of a job
+	Key        string    `json:"key"`
+	Due        time.Time `json:"due"`
+	State      string    `json:"state"`
+	Outcome    string    `json:"outcome,omitempty"` // "late" is ran, but began later than the limit
+	LateMS     int64     `json:"late_ms"`           // how long after it was due it began or, where it did not, was looked at
+	LimitMS    int64     `json:"limit_ms"`          // what is later than this is late; 0: nothing is
+	Slots      int64     `json:"slots"`             // that the row stands for
+	Reason     string    `json:"reason,omitempty"`
+	Turn       int64     `json:"turn,omitempty"`
+	Created    time.Time `json:"created"`
+	Started    time.Time `json:"started,omitzero"`
+	Ended      time.Time `json:"ended,omitzero"`
+	Tainted    bool      `json:"tainted,omitempty"` // its turn had read foreign text
+	CostMicros Cost      `json:"cost_micros"`       // of its turns and their sub-agents
+	Tokens     int64     `json:"tokens"`
+	RunDelivery
+}
+
+// RunDelivery is what became of what a run said, which is another matter than how it ended.
+type RunDelivery struct {
+	Outcome string `json:"delivery,omitempty"`     // "nothing to say", "to nobody", "sent", "sending", "held", "failed", "expired", "dropped"; "" before it has said anything
+	Why     string `json:"delivery_why,omitempty"` // it was not sent
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+func outcome(r tools.Result) api.Outcome {
+	if r.IsError {
+		return api.Outcome{Error: r.Code, Message: sentence(r), Hint: r.Hint}
+	}
+	return api.Outcome{Success: true, Result: r.Data, Message: r.Content}
+}
+
+// sentence is the text of an error without its code and its hint, which stand beside it.
+func sentence(r tools.Result) string {
+	text := strings.TrimPrefix(r.Content, string(r.Code)+": ")
+	if r.Hint != "" {
+		text = strings.Replace(text, "\nhint: "+r.Hint, "", 1)
+	}
+	return text
+}
+
+// listTools lists the tools; with all=1 also those that are missing.
+func (h *handler) listTools(w http.ResponseWriter, r *http.Request) {
+	list := []api.MissingTool{}
+	for _, s := range h.Tools.Specs() {
+		list = append(list, api.MissingTool{Spec: s})
+	}
+	if r.URL.Query().Get("all") == "1" {
+		list = append(list, h.Tools.Missing()...)
+	}
+	h.reply(w, r, http.StatusOK, list)
+}
+
+func (h *handler) showTool(w http.ResponseWriter, r *http.Request) {
+	spec, err := h.spec(r.PathValue("name"))
+	h.answer(w, r, spec, err)
+}
+
+func (h *handler) spec(name string) (tools.Spec, error) {
+	for _, s := range h.Tools.Specs() {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	for _, m := range h.Tools.Missing() {
+		if m.Name == name {
+			return tools.Spec{}, event.NewFault(event.Missing, "", "the tool %q cannot work here: %s", name, m.Why)
+		}
+	}
+	return tools.Spec{}, event.NewFault(event.Missing, "list them with: hob tool list", "there is no tool %q", name)
+}
+
+func (h *handler) callTool(w http.ResponseWriter, r *http.Request) {
+	in := struct {
+		Input   json.RawMessage `json:"input"`
+		Workdir string          `json:"workdir"`
+		Approve string          `json:"approve"`
+	}{Input: json.RawMessage(`{}`)}
+	if err := decode(r, &in); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	name := r.PathValue("name")
+	if in.Workdir != "" && !filepath.IsAbs(in.Workdir) {
+		h.fail(w, r, event.NewFault(event.Invalid, "", "workdir %q is not an absolute path", in.Workdir))
+		return
+	}
+	res, err := h.Tools.Call(r.Context(), api.ToolCall{Name: name, Args: in.Input, Workdir: in.Workdir, Approve: in.Approve})
+	h.answer(w, r, outcome(res), err)
+}
