@@ -6,8 +6,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Sent is the schema of the parameters as a request to a model carries it: without what only refuses (bounds, and that no other names
-// are taken) or fills in (defaults), since each call is checked against the whole schema anyway. Every request pays for each byte.
+// Sent returns the parameter schema for a request to a model. It leaves out the parts that only
+// reject or complete arguments: bounds, additionalProperties and defaults. Each call is checked
+// against the full schema anyway, and every request pays for each byte.
 func (s Spec) Sent() json.RawMessage {
 	if s.brief == nil {
 		return s.Parameters
@@ -15,13 +16,14 @@ func (s Spec) Sent() json.RawMessage {
 	return s.brief
 }
 
-// brief is a copy of a schema with what Sent says.
+// brief returns a shortened copy of a schema for Sent.
 func brief(s *jsonschema.Schema) *jsonschema.Schema {
 	c := s.CloneSchemas()
 	shorten(c)
 	return c
 }
 
+// shorten removes bounds, defaults and additionalProperties at all levels.
 func shorten(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -2,11 +2,12 @@ package tools
 
 import "encoding/json"
 
-// Catalog is the name of the tool that leads to all others. A call of it with action "call" is judged and run as the inner call,
-// by whoever dispatches calls.
+// Catalog is the name of the tool that leads to all others. The dispatcher treats a call of it with
+// action "call" as the inner call, for the gate as well as for the run.
 const Catalog = "tool"
 
-// Inner is the call that valid arguments of Catalog stand for; false: they search or describe.
+// Inner returns the inner call in valid arguments of Catalog; ok is false for a search or a
+// description.
 func Inner(args json.RawMessage) (name string, inner json.RawMessage, ok bool) {
 	var in struct {
 		Action    string          `json:"action"`

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Instant reads a point in time the way people and models write it: RFC 3339, "2006-01-02 15:04" and "15:04"
-// (the next one) in the given IANA zone, or a duration from now such as "90m". It is not checked against now.
+// Instant parses a point in time as people and models write it: RFC 3339, "2006-01-02 15:04",
+// "15:04" (the next one) in the given IANA zone, or a duration from now such as "90m". The result
+// may be in the past.
 func Instant(s string, now time.Time, zone string) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
@@ -33,7 +34,7 @@ func Instant(s string, now time.Time, zone string) (time.Time, error) {
 	return nextClock(clock, now.In(loc)), nil
 }
 
-// Duration reads "90s", "1h30m", and also days and weeks: "2d", "1w 12h". A day is 24 hours.
+// Duration parses "90s" or "1h30m", and also days and weeks: "2d", "1w 12h". A day has 24 hours.
 func Duration(s string) (time.Duration, error) {
 	rest, sum := strings.ReplaceAll(strings.TrimSpace(s), " ", ""), time.Duration(0)
 	for _, unit := range []struct {
@@ -61,8 +62,8 @@ func Duration(s string) (time.Duration, error) {
 	return sum + d, nil
 }
 
-// nextClock is the next instant at which the clock on the wall shows this hour and minute. Where the
-// clocks skip it, it is the first instant after the gap.
+// nextClock returns the next instant at which a wall clock shows this hour and minute. If a change
+// to summer time skips that time, it returns the first instant after the gap.
 func nextClock(clock, now time.Time) time.Time {
 	for day := 0; ; day++ {
 		y, m, d := now.Date()
@@ -79,7 +80,8 @@ func nextClock(clock, now time.Time) time.Time {
 	}
 }
 
-// firstOfFold is the earlier of the two instants that show the same time when clocks are set back.
+// firstOfFold returns the earlier of the two instants with the same local time after clocks are set
+// back.
 func firstOfFold(t time.Time) time.Time {
 	start, _ := t.ZoneBounds()
 	if start.IsZero() {
@@ -94,7 +96,8 @@ func firstOfFold(t time.Time) time.Time {
 	return t
 }
 
-// afterGap moves a time that time.Date shifted out of a gap to the end of that gap: the change of offset nearest to it.
+// afterGap moves a time that time.Date shifted out of a gap to the end of that gap, which is the
+// nearest change of offset.
 func afterGap(t time.Time) time.Time {
 	start, end := t.ZoneBounds()
 	if !end.IsZero() && end.Sub(t) < t.Sub(start) {
@@ -103,7 +106,7 @@ func afterGap(t time.Time) time.Time {
 	return start
 }
 
-// Zone loads an IANA zone by name; empty is UTC. The word "Local" is refused: a zone that moves with the machine is no zone.
+// Zone loads an IANA zone by name; "" is UTC. It refuses "Local", which depends on the machine.
 func Zone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "local") {
 		return nil, fmt.Errorf("zone %q: want an IANA name such as Europe/Berlin", name)

@@ -11,10 +11,11 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// New makes a tool out of two functions. In is a struct whose tags describe the parameters (see deriveSchema),
-// Out the struct that Result.Data holds. spec needs name, group and description; New fills in both schemas.
-// The functions get decoded, valid arguments. What they panic with becomes an error, and a cancelled context
-// is answered before run is called. A wrong spec or tag is a programmer's mistake and panics at start.
+// New builds a tool from two functions. In is a struct with tags that describe the parameters (see
+// deriveSchema), Out the struct type of Result.Data. spec needs name, group and description; New
+// adds both schemas. The functions get decoded, valid arguments. A panic in them becomes an error,
+// and run is not called with a cancelled context. A wrong spec or tag is a programmer's mistake and
+// panics at start.
 func New[In, Out any](
 	spec Spec,
 	intent func(context.Context, Call, In) (Intent, error),
@@ -23,7 +24,8 @@ func New[In, Out any](
 	return build[In, Out](spec, intent, run)
 }
 
-// NewCheckable is New for a tool that can tell whether an interrupted run took effect; the result is a Prober.
+// NewCheckable is New for a tool that can find out whether an interrupted run took effect. The
+// result is a Prober.
 func NewCheckable[In, Out any](
 	spec Spec,
 	intent func(context.Context, Call, In) (Intent, error),
@@ -33,6 +35,7 @@ func NewCheckable[In, Out any](
 	return checkable[In, Out]{build[In, Out](spec, intent, run), probe}
 }
 
+// made is a tool that New has built.
 type made[In, Out any] struct {
 	spec   Spec
 	params *jsonschema.Schema
@@ -40,11 +43,13 @@ type made[In, Out any] struct {
 	run    func(context.Context, Call, In, Intent) (Result, error)
 }
 
+// checkable is a made tool with a probe.
 type checkable[In, Out any] struct {
 	*made[In, Out]
 	probe func(context.Context, Call, In, Intent) (bool, error)
 }
 
+// build derives the schemas and checks the spec.
 func build[In, Out any](
 	spec Spec,
 	intent func(context.Context, Call, In) (Intent, error),
@@ -76,7 +81,7 @@ func mustEncode(tool string, s *jsonschema.Schema) json.RawMessage {
 	return raw
 }
 
-// Spec is the tool's description with both schemas.
+// Spec returns the tool's description with both schemas.
 func (t *made[In, Out]) Spec() Spec { return t.spec }
 
 func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params }
@@ -95,7 +100,7 @@ func (t *made[In, Out]) Intent(ctx context.Context, call Call) (i Intent, err er
 	return t.intent(ctx, call, in)
 }
 
-// Run decodes the arguments and carries the call out. Every error comes back as an error result.
+// Run decodes the arguments and carries out the call. It returns every error as an error result.
 func (t *made[In, Out]) Run(ctx context.Context, call Call, intent Intent) (Result, error) {
 	res, err := t.carry(ctx, call, intent)
 	if err != nil {
@@ -104,6 +109,7 @@ func (t *made[In, Out]) Run(ctx context.Context, call Call, intent Intent) (Resu
 	return res, nil
 }
 
+// carry is Run without the conversion of errors.
 func (t *made[In, Out]) carry(ctx context.Context, call Call, intent Intent) (res Result, err error) {
 	defer caught(t.spec.Name, &err)
 	in, err := decode[In](t.spec.Name, t.params, call.Args)
@@ -123,7 +129,7 @@ func (t *made[In, Out]) carry(ctx context.Context, call Call, intent Intent) (re
 	return res, nil
 }
 
-// Probe tells whether an interrupted run took effect.
+// Probe reports whether an interrupted run took effect.
 func (t checkable[In, Out]) Probe(ctx context.Context, call Call, intent Intent) (done bool, err error) {
 	defer caught(t.spec.Name, &err)
 	in, err := decode[In](t.spec.Name, t.params, call.Args)
@@ -133,14 +139,14 @@ func (t checkable[In, Out]) Probe(ctx context.Context, call Call, intent Intent)
 	return t.probe(ctx, call, in, intent)
 }
 
-// caught turns a panic into an error: a tool never panics through.
+// caught turns a panic into an error.
 func caught(tool string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%s: internal error: %v", tool, p)
 	}
 }
 
-// decode checks args against s and fills an In with them; parameters left out get their defaults.
+// decode checks args against the schema, applies the defaults and decodes the result.
 func decode[In any](tool string, s *jsonschema.Schema, args json.RawMessage) (In, error) {
 	var in In
 	value, faults := inspect(s, args)
@@ -159,6 +165,7 @@ func decode[In any](tool string, s *jsonschema.Schema, args json.RawMessage) (In
 	return in, nil
 }
 
+// fillDefaults sets the parameters that were left out.
 func fillDefaults(s *jsonschema.Schema, value map[string]any) {
 	for name, p := range s.Properties {
 		if _, given := value[name]; !given && p.Default != nil {
@@ -167,19 +174,21 @@ func fillDefaults(s *jsonschema.Schema, value map[string]any) {
 	}
 }
 
-// Refuse makes an error that carries an error result: for Intent, and for what a tool is built on.
-// ErrorResult brings the result back.
+// Refuse returns an error that carries an error result. Use it in Intent and in code below a tool.
+// ErrorResult returns the result again.
 func Refuse(code Code, hint, format string, args ...any) error {
 	return &refusal{Fail(code, hint, format, args...)}
 }
 
+// refusal is the error of Refuse.
 type refusal struct{ res Result }
 
-// Error is what the model would read.
+// Error returns the text for the model.
 func (r *refusal) Error() string { return r.res.Content }
 
-// ErrorResult turns an error of Intent or Run into the result that the model reads: what Refuse carried,
-// CANCELLED for an ended context, UNKNOWN with its text for anything else.
+// ErrorResult converts an error of Intent or Run into the result for the model: the result of
+// Refuse, CANCELLED or TIMEOUT for an ended context, UNKNOWN with the error's text for anything
+// else.
 func ErrorResult(err error) Result {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.res
@@ -193,7 +202,8 @@ func ErrorResult(err error) Result {
 	return Fail(Unknown, "", "%v", err)
 }
 
-// Canonical makes the bytes that an approval shows and hashes: JSON in field order, nothing escaped for HTML.
+// Canonical returns the bytes that an approval shows and hashes: JSON in field order, without HTML
+// escapes.
 func Canonical(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

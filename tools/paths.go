@@ -13,7 +13,7 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// RefusePath turns an error of fsguard or the system into what the model reads.
+// RefusePath converts an error of the path guard or the system into a refusal for the model.
 func RefusePath(g *fsguard.Guard, call Call, path string, err error) error {
 	code, hint, text := IO, "", PlainPath(err)
 	switch {
@@ -41,7 +41,7 @@ func RefusePath(g *fsguard.Guard, call Call, path string, err error) error {
 	return Refuse(code, hint, "%s: %s", ShownPath(path), text)
 }
 
-// PlainPath is an error's text without the path, which the message has already.
+// PlainPath returns an error's text without the path, which the message already contains.
 func PlainPath(err error) string {
 	if e, ok := errors.AsType[*iofs.PathError](err); ok {
 		return e.Err.Error()
@@ -56,8 +56,9 @@ func PlainPath(err error) string {
 	return err.Error()
 }
 
-// mayName reports whether the names in a folder may be told before the gate has been asked: they are neither secret nor somebody
-// else's, and whoever asks could list them without a question.
+// mayName reports whether a hint may contain names from a folder before the gate has decided. It
+// may if the names are neither secret nor foreign, and the requester could list the folder without
+// approval.
 func mayName(call Call, p fsguard.Place) bool {
 	switch p.Area {
 	case fsguard.State, fsguard.Sensitive:
@@ -69,7 +70,7 @@ func mayName(call Call, p fsguard.Place) bool {
 	}
 }
 
-// NearPath says what is there instead: names like the missing one, or how far the path exists.
+// NearPath suggests what exists instead: similar names, or the existing part of the path.
 func NearPath(g *fsguard.Guard, call Call, path string) string {
 	p, err := g.Resolve(call.Workdir, filepath.Dir(path))
 	for err == nil && !p.Exists() && filepath.Dir(p.Path) != p.Path {
@@ -93,6 +94,7 @@ func NearPath(g *fsguard.Guard, call Call, path string) string {
 	return "there is " + strings.Join(near, ", ") + " in " + p.Path
 }
 
+// namesIn returns up to 5,000 names in a folder.
 func namesIn(g *fsguard.Guard, p fsguard.Place) ([]string, error) {
 	root, err := g.Folder(p)
 	if err != nil {
@@ -107,12 +109,12 @@ func namesIn(g *fsguard.Guard, p fsguard.Place) ([]string, error) {
 	return names, errors.Join(err, d.Close())
 }
 
-func closeRoot(r *os.Root) { _ = r.Close() } // only looked through: nothing to lose
+func closeRoot(r *os.Root) { _ = r.Close() } // read only: nothing can be lost
 
-// maxShown is how much of a path is shown, in bytes.
+// maxShown limits the length of a path in a message, in bytes.
 const maxShown = 1000
 
-// ShownPath makes a path fit for a message: control characters visible, not endless.
+// ShownPath prepares a path for a message: it replaces control characters and limits the length.
 func ShownPath(path string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {

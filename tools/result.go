@@ -19,7 +19,7 @@ const (
 	IO             Code = "IO_ERROR"
 	Timeout        Code = "TIMEOUT"
 	RateLimited    Code = "RATE_LIMITED"
-	NeedsApproval  Code = "APPROVAL_REQUIRED" // only outside a turn, which waits for the answer instead
+	NeedsApproval  Code = "APPROVAL_REQUIRED" // only outside a turn; a turn waits for the approval instead
 	ConfigError    Code = "CONFIG_ERROR"
 	AssistRequired Code = "LLM_ASSIST_REQUIRED"
 	Cancelled      Code = "CANCELLED"
@@ -27,45 +27,48 @@ const (
 	Unknown        Code = "UNKNOWN"
 )
 
-// Result is what a call came to.
+// Result is the outcome of a call.
 type Result struct {
-	Content string       `json:"content"` // what the model reads
+	Content string       `json:"content"` // the text for the model
 	IsError bool         `json:"is_error,omitempty"`
 	Code    Code         `json:"code,omitempty"` // set when IsError
 	Hint    string       `json:"hint,omitempty"` // what to try next
 	Data    any          `json:"data,omitempty"` // the typed Out value
 	Parts   []event.Part `json:"parts,omitempty"`
-	Changes []Change     `json:"-"` // rows of hob's own, applied in the commit of the result
-	Next    Next         `json:"-"` // nil: go on
-	Foreign string       `json:"-"` // Content holds somebody else's text, found only while it ran: from where; beside Intent.Foreign
-	Assist  *Assist      `json:"-"` // of LLM_ASSIST_REQUIRED: what a model is to be asked
+	Changes []Change     `json:"-"` // rows that the store writes in the commit of the result
+	Next    Next         `json:"-"` // nil: continue
+	Foreign string       `json:"-"` // the source of foreign text in Content, if the intent did not know it; in addition to Intent.Foreign
+	Assist  *Assist      `json:"-"` // with LLM_ASSIST_REQUIRED: the question to a model
 }
 
-// Assist is one question to a model, without tools: the agent asks it and puts the answer in the place of the result.
+// Assist is one question to a model, without tools. The agent asks it, and the answer replaces the
+// result.
 type Assist struct {
-	Prompt string // what is to be done with Text
-	Text   string // what it is to be done with
-	Suffix string // stands behind the answer as it is: sources, notes
+	Prompt string // the task
+	Text   string // the text to work on
+	Suffix string // appended to the answer unchanged: sources, notes
 }
 
-// Ran is a Result.Data that tells the audit where a command ran and how it ended.
+// Ran is a Result.Data that tells the audit log where a command ran and how it ended.
 type Ran interface {
-	// Ran is the folder, absolute, and the exit code; nil when it has not ended or did not begin.
+	// Ran returns the folder, absolute, and the exit code; nil if the command has not started or
+	// not ended.
 	Ran() (cwd string, exit *int)
 }
 
-// Available is a tool that may be missing here: a program or a credential that it needs. What is missing is listed by
-// hob tool list --all and never registered.
+// Available is a tool that may be unusable on this machine, because a program or a credential is
+// missing. "hob tool list --all" lists such a tool; it is never registered.
 type Available interface {
-	// Missing says in a few words what the tool needs and does not find; "" when it can work.
+	// Missing briefly says what the tool needs and cannot find; "" if it can work.
 	Missing() string
 }
 
-// Change is a row of hob's own that the store applies in the commit of a result.
-// The types are event.Out, scheduler's changes and Artifact; an unknown type is a programmer's mistake.
+// Change is a row that the store writes in the commit of a result. The types are event.Out, the
+// changes of scheduler, artifacts and tasks, and those in this package. An unknown type is a
+// programmer's mistake.
 type Change any
 
-// Next steers the turn after a result: Wait parks it, End ends it.
+// Next controls the turn after a result: Wait parks it, End ends it.
 type Next interface{ next() }
 
 // WaitKind says what a parked turn waits for.
@@ -80,22 +83,22 @@ const (
 	ForQuestion WaitKind = "question"
 )
 
-// Wait parks the turn until something happens; the call's result is made then.
+// Wait parks the turn until something happens. The result of the call is made then.
 type Wait struct {
 	Kind    WaitKind
 	Until   time.Time // the latest instant; zero: none
-	Subject string    // of an event: its type, or "type:key"
-	Ask     *Ask      // of a question
+	Subject string    // for an event: its type, or "type:key"
+	Ask     *Ask      // for a question
 }
 
-// Ask is a question to the owner, asked by a tool.
+// Ask is a question of a tool to the owner.
 type Ask struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"` // labels, in order; free text is always possible
 	Multi   bool     `json:"multi,omitempty"`
 }
 
-// End ends the turn and says how it went.
+// End ends the turn with an outcome.
 type End struct {
 	Failed bool
 	Text   string // summary or reason
@@ -104,7 +107,7 @@ type End struct {
 func (Wait) next() {}
 func (End) next()  {}
 
-// Fail makes an error result. Content repeats the hint, so that the model reads it.
+// Fail returns an error result. Content repeats the hint so that the model reads it.
 func Fail(code Code, hint, format string, args ...any) Result {
 	text := fmt.Sprintf(format, args...)
 	content := string(code) + ": " + text

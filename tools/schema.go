@@ -10,7 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// deriveSchema makes the JSON Schema of a struct type from its field tags:
+// deriveSchema derives the JSON Schema of a struct type from its field tags:
 //
 //	json:"name,omitempty"   the parameter's name; omitempty or omitzero make it optional
 //	jsonschema:"text"       what it means
@@ -18,8 +18,8 @@ import (
 //	default:"a"             the value when it is left out
 //	min:"1" max:"5"         bounds: of a number its value, of a string its length, of a list its items
 //
-// jsonschema-go infers; what it says about nil pointers and nil slices ("null" types) is taken out, because
-// models then send nulls. A wrong tag is a programmer's mistake and an error.
+// jsonschema-go infers the types. refine removes its "null" types for pointers and slices, because
+// models would then send nulls. A wrong tag is a programmer's mistake and an error.
 func deriveSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("schema of %s: want a struct", t)
@@ -37,7 +37,7 @@ func deriveSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// refine takes nulls out of s and applies hob's own tags, all the way down.
+// refine removes nulls from a schema and applies hob's own tags at all levels.
 func refine(s *jsonschema.Schema, t reflect.Type) error {
 	if s == nil {
 		return nil
@@ -58,6 +58,7 @@ func refine(s *jsonschema.Schema, t reflect.Type) error {
 	}
 }
 
+// refineFields refines the schema of each field of a struct.
 func refineFields(s *jsonschema.Schema, t reflect.Type) error {
 	for _, f := range reflect.VisibleFields(t) {
 		p := s.Properties[fieldName(f)]
@@ -74,6 +75,7 @@ func refineFields(s *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
+// applyTags applies the tags enum, default, min and max.
 func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
 	if list, ok := tag.Lookup("enum"); ok {
 		target := p
@@ -101,6 +103,7 @@ func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
 	return nil
 }
 
+// bound applies min or max according to the type.
 func bound(p *jsonschema.Schema, key, v string) error {
 	n, err := strconv.Atoi(v)
 	if err != nil {
@@ -127,6 +130,7 @@ func pick[T any](yes bool, a, b T) T {
 	return b
 }
 
+// defaultValue encodes a default for its type.
 func defaultValue(kind, v string) (json.RawMessage, error) {
 	if kind == "string" {
 		return json.Marshal(v)
@@ -137,13 +141,14 @@ func defaultValue(kind, v string) (json.RawMessage, error) {
 	return json.RawMessage(v), nil
 }
 
+// dropNull removes "null" from a list of two types.
 func dropNull(s *jsonschema.Schema) {
 	if len(s.Types) == 2 && s.Types[0] == "null" {
 		s.Type, s.Types = s.Types[1], nil
 	}
 }
 
-// fieldName is the JSON name of a field.
+// fieldName returns the JSON name of a field.
 func fieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" {

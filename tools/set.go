@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// Set is a fixed, ordered list of tools with distinct names. Its order is the order in the request to the model.
+// Set is an ordered list of tools with distinct names. A request to the model has the same order.
 type Set struct {
 	list   []Tool
 	byName map[string]Tool
 }
 
-// NewSet makes a set; two tools of one name are an error.
+// NewSet returns a set. Two tools with the same name are an error.
 func NewSet(list ...Tool) (Set, error) {
 	s := Set{list: slices.Clone(list), byName: make(map[string]Tool, len(list))}
 	for _, t := range list {
 		name := t.Spec().Name
 		if _, twice := s.byName[name]; twice {
-			return Set{}, fmt.Errorf("tool %s is there twice", name)
+			return Set{}, fmt.Errorf("tool %s is listed twice", name)
 		}
 		s.byName[name] = t
 	}
 	return s, nil
 }
 
-// Find looks a tool up by its exact name.
+// Find returns the tool with an exact name.
 func (s Set) Find(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok
 }
 
-// All lists the tools in order.
+// All returns the tools in order.
 func (s Set) All() []Tool { return slices.Clone(s.list) }
 
-// Specs lists the descriptions in order.
+// Specs returns the descriptions in order.
 func (s Set) Specs() []Spec {
 	specs := make([]Spec, len(s.list))
 	for i, t := range s.list {
@@ -44,12 +44,13 @@ func (s Set) Specs() []Spec {
 	return specs
 }
 
-// Core lists the descriptions of the tools that each request carries, in order.
+// Core returns the descriptions of the core tools, which each request contains, in order.
 func (s Set) Core() []Spec {
 	return slices.DeleteFunc(s.Specs(), func(p Spec) bool { return !p.Core })
 }
 
-// Nearest names up to three tools that an unknown name may have meant, nearest first.
+// Nearest returns up to three tool names that an unknown name may stand for, the most similar
+// first.
 func (s Set) Nearest(name string) []string {
 	names := make([]string, len(s.list))
 	for i, t := range s.list {
@@ -58,8 +59,9 @@ func (s Set) Nearest(name string) []string {
 	return Nearest(name, names, 3)
 }
 
-// Nearest picks up to n of the known words that word may have meant, nearest first: by edit distance
-// (at most a third of the longer word, and at least 2, apart), or because one begins with the other.
+// Nearest returns up to n known words that may have been meant, the most similar first. It compares
+// by edit distance (at most a third of the longer word, but at least 2) and accepts words that
+// contain the other one.
 func Nearest(word string, known []string, n int) []string {
 	type near struct {
 		word string
@@ -83,7 +85,8 @@ func Nearest(word string, known []string, n int) []string {
 	return words
 }
 
-// distance is the optimal string alignment distance (insert, delete, replace, swap neighbours), of at most 64 runes each.
+// distance returns the optimal string alignment distance (insert, delete, replace, swap neighbours)
+// of the first 64 runes of each.
 func distance(a, b string) int {
 	x, y := runesOf(a), runesOf(b)
 	prev2, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -6,19 +6,20 @@ import (
 	"hob/daemon/event"
 )
 
-// Spawn is a Change: it makes a sub-agent, a turn with a parent and a session of its own. It comes to life in the commit of the
-// result; a call that waits for it parks with ForChild and the agent's id as the subject.
+// Spawn is a Change. It creates a sub-agent: a turn with a parent and a session of its own. The
+// sub-agent starts with the commit of the result. A call that waits for it parks with ForChild and
+// the sub-agent's id as the subject.
 type Spawn struct {
-	Call       Call          // that spawns; its id names the agent, unless Resume names one
-	Prompt     string        // the whole task: the child sees nothing else
-	Title      string        // for people, "" when it has none
-	Model      string        // as the config or hob model list names it; "" is the one that is asked first
-	Background bool          // nobody waits: its result comes as an inbox row
-	Resume     string        // the id of an ended sub-agent of this conversation that goes on, "" for a new one
-	Timeout    time.Duration // of running
+	Call       Call          // the call that spawns; its id becomes the id of the agent, unless Resume is set
+	Prompt     string        // the complete task: the sub-agent sees nothing else
+	Title      string        // for people; may be ""
+	Model      string        // a name from the config or "hob model list"; "" is the default model
+	Background bool          // no call waits: its result arrives as an inbox row
+	Resume     string        // the id of an ended sub-agent of this conversation to continue; "" for a new one
+	Timeout    time.Duration // limit of its running time
 }
 
-// Agent is the id of the sub-agent.
+// Agent returns the id of the sub-agent.
 func (s Spawn) Agent() string {
 	if s.Resume != "" {
 		return s.Resume
@@ -26,17 +27,17 @@ func (s Spawn) Agent() string {
 	return s.Call.ID
 }
 
-// Halt is a Change: it ends a sub-agent of the conversation that asks. One that has ended is left alone.
+// Halt is a Change. It stops a sub-agent of the conversation; one that has ended stays as it is.
 type Halt struct {
-	Session int64 // that asks; 0: the command line, which may end any
+	Session int64 // the session that asks; 0: the command line, which may stop any
 	Agent   string
 }
 
-// Await is a Change of a call that parks for a sub-agent: it refuses the commit when that one has ended meanwhile, because then
-// nothing would wake the turn.
+// Await is a Change of a call that parks for a sub-agent. The commit fails if the sub-agent has
+// already ended, because then nothing would wake the turn.
 type Await struct{ Agent string }
 
-// Agent is a sub-agent as people and models see it: its newest turn. What it has left to say is in Text.
+// Agent is a sub-agent as people and models see it, with its newest turn. Text holds its answer.
 type Agent struct {
 	ID         string        `json:"id" jsonschema:"names it: of the call that started it"`
 	Title      string        `json:"title,omitempty" jsonschema:"what it is about"`
@@ -61,7 +62,7 @@ type Agent struct {
 // Over reports whether the sub-agent has ended.
 func (a Agent) Over() bool { return !a.Ended.IsZero() }
 
-// Talk is a session, a conversation, as a model sees it.
+// Talk is a session (a conversation) as a model sees it.
 type Talk struct {
 	ID       int64         `json:"id" jsonschema:"names it"`
 	Key      string        `json:"key" jsonschema:"what it belongs to"`
@@ -78,7 +79,8 @@ type Talk struct {
 	Reply    event.Address `json:"reply_to" jsonschema:"where it is answered"`
 }
 
-// Foreign says whose text a reader of the conversation gets, "" when it is all the owner's.
+// Foreign returns whose text a reader of the conversation gets, or "" if it all comes from the
+// owner.
 func (t Talk) Foreign() string {
 	if t.Trust == event.Owner {
 		return ""

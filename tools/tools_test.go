@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 		{"fraction", `{"path":"a","limit":2.5}`, []string{"limit: want a whole number, got the number 2.5"}},
 		{"words for a number", `{"path":"a","limit":"many"}`, []string{`limit: want a whole number, got the string "many"`}},
 		{"huge number", `{"path":"a","limit":1e99}`, []string{"limit: want a whole number"}},
-		{"beyond all numbers", `{"path":"a","ratio":1e999}`, []string{"ratio: 1e999 is too big"}},
+		{"beyond all numbers", `{"path":"a","ratio":1e999}`, []string{"ratio: 1e999 is too large"}},
 		{"list for a string", `{"path":["a"]}`, []string{"path: want a string, got a list"}},
 		{"string for a list", `{"path":"a","tags":"a"}`, []string{"tags: want a list"}},
 		{"map value", `{"path":"a","env":{"A":1}}`, []string{"env.A: want a string, got the number 1"}},

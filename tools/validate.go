@@ -18,14 +18,15 @@ import (
 
 // Limits of arguments.
 const (
-	maxDepth  = 64 // nesting
-	maxFaults = 20 // listed
+	maxDepth  = 64 // levels of nesting
+	maxFaults = 20 // faults listed
 )
 
-// Validate checks the arguments of a call before anything else looks at them. When they are wrong it returns
-// one VALIDATION_ERROR result that lists every fault, and false. Names are case-sensitive; unknown and
-// repeated names are faults. It is lenient in three ways, because models slip there: a number or boolean
-// written as a string ("5", "true") is taken as what is wanted, 5.0 is a whole number, and null means left out.
+// Validate checks the arguments of a call before any other code uses them. If they are wrong it
+// returns one VALIDATION_ERROR result that lists every fault, and false. Names are case-sensitive;
+// unknown and repeated names are faults. It accepts three common slips of models: a number or
+// boolean as a string ("5", "true"), 5.0 as a whole number, and null for a parameter that is left
+// out.
 func Validate(t Tool, args json.RawMessage) (Result, bool) {
 	s, err := schemaOf(t)
 	if err != nil {
@@ -42,6 +43,7 @@ func Validate(t Tool, args json.RawMessage) (Result, bool) {
 	return Result{}, true
 }
 
+// schemaOf returns the schema of a tool.
 func schemaOf(t Tool) (*jsonschema.Schema, error) {
 	if p, ok := t.(interface{ parameters() *jsonschema.Schema }); ok {
 		return p.parameters(), nil
@@ -53,7 +55,7 @@ func schemaOf(t Tool) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// fault is one thing that is wrong: where, and what.
+// fault is one fault: the field and what is wrong.
 type fault struct{ at, what string }
 
 func (f fault) String() string {
@@ -63,6 +65,7 @@ func (f fault) String() string {
 	return f.at + ": " + f.what
 }
 
+// faultResult lists the faults, with the names of all parameters as a hint.
 func faultResult(tool string, s *jsonschema.Schema, faults []fault) Result {
 	hint := "the parameters are: " + parameterList(s)
 	if len(s.Properties) == 0 {
@@ -91,7 +94,8 @@ func parameterList(s *jsonschema.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// propertyNames is in the order of the struct, or sorted when the schema came from elsewhere.
+// propertyNames returns the names in the order of the struct, or sorted for a schema from
+// elsewhere.
 func propertyNames(s *jsonschema.Schema) []string {
 	if len(s.PropertyOrder) > 0 {
 		return slices.Clone(s.PropertyOrder)
@@ -99,7 +103,7 @@ func propertyNames(s *jsonschema.Schema) []string {
 	return slices.Sorted(maps.Keys(s.Properties))
 }
 
-// inspect parses args and returns their normalised value and everything that is wrong with them.
+// inspect parses args. It returns the normalised value and all faults.
 func inspect(s *jsonschema.Schema, args json.RawMessage) (map[string]any, []fault) {
 	if len(bytes.TrimSpace(args)) == 0 || string(bytes.TrimSpace(args)) == "null" {
 		args = json.RawMessage("{}")
@@ -134,12 +138,13 @@ func plainJSONError(err error) string {
 	return err.Error()
 }
 
-// parser reads JSON by token, because Unmarshal hides repeated names (the last one wins).
+// parser reads JSON token by token, because Unmarshal hides repeated names (the last one wins).
 type parser struct {
 	dec    *json.Decoder
 	faults []fault
 }
 
+// value reads one value at a path.
 func (p *parser) value(at string, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
@@ -190,13 +195,15 @@ func (p *parser) array(at string, depth int) (any, error) {
 	return out, err
 }
 
-// checker compares a value with a schema, collecting faults, and returns the value as the schema wants it.
+// checker compares a value with a schema. It collects the faults and returns the value in the form
+// that the schema requires.
 type checker struct{ faults []fault }
 
 func (c *checker) fault(at, format string, args ...any) {
 	c.faults = append(c.faults, fault{at, fmt.Sprintf(format, args...)})
 }
 
+// value checks one value at a path.
 func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
 	if s == nil {
 		return v
@@ -231,6 +238,7 @@ func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
 	return v
 }
 
+// object checks the members of an object, and that none is missing.
 func (c *checker) object(at string, s *jsonschema.Schema, m map[string]any) any {
 	out := make(map[string]any, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -252,11 +260,13 @@ func (c *checker) object(at string, s *jsonschema.Schema, m map[string]any) any 
 	return out
 }
 
-// closed says that a schema allows no names but its own: additionalProperties is false, which jsonschema-go holds as {not: {}}.
+// closed reports whether a schema allows no additional names. jsonschema-go represents
+// additionalProperties: false as {not: {}}.
 func closed(s *jsonschema.Schema) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
 }
 
+// unknown records an unknown name with a suggestion.
 func (c *checker) unknown(at string, s *jsonschema.Schema, name string) {
 	if near := Nearest(name, propertyNames(s), 1); len(near) > 0 {
 		c.fault(join(at, name), "unknown; did you mean %s?", near[0])
@@ -299,7 +309,7 @@ func (c *checker) text(at string, s *jsonschema.Schema, t string) {
 func (c *checker) number(at string, s *jsonschema.Schema, n json.Number) {
 	f, err := n.Float64()
 	if err != nil {
-		c.fault(at, "%s is too big", n)
+		c.fault(at, "%s is too large", n)
 		return
 	}
 	if s.Minimum != nil && f < *s.Minimum {
@@ -310,7 +320,7 @@ func (c *checker) number(at string, s *jsonschema.Schema, n json.Number) {
 	}
 }
 
-// numberOf takes a JSON number, or a string that holds one. Of an integer it returns plain digits.
+// numberOf accepts a JSON number, or a string with one. For an integer it returns plain digits.
 func numberOf(kind string, v any) (json.Number, bool) {
 	n, ok := v.(json.Number)
 	if t, isText := v.(string); isText {
@@ -345,7 +355,7 @@ func boolOf(v any) (bool, bool) {
 	}
 }
 
-// wanted says in words what a schema asks for.
+// wanted describes in words what a schema requires.
 func wanted(s *jsonschema.Schema) string {
 	switch {
 	case s == nil:
@@ -373,7 +383,7 @@ func enumList(s *jsonschema.Schema) string {
 	return strings.Join(words, ", ")
 }
 
-// describe names a value that was given.
+// describe describes a given value in words.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -1,4 +1,6 @@
-// Package all is the list of hob's tools, in the order in which the model sees them. It makes them; it calls none.
+// Package all is the list of hob's tools, in the order in which the model sees them. All builds
+// them from the services, which live as long as the process, and the setup, which follows the
+// configuration. It calls none of them.
 package all
 
 import (
@@ -19,7 +21,7 @@ import (
 	"hob/tools/web"
 )
 
-// Artifacts is the shelf of large results: exec and read fill it, result_read reads it.
+// Artifacts stores large results: exec and read write them, result_read reads them.
 type Artifacts interface {
 	runtime.Artifacts
 	sessions.Artifacts
@@ -27,19 +29,19 @@ type Artifacts interface {
 	messaging.Artifacts
 }
 
-// Triggers is what makes hob act by itself, as the tools see it.
+// Triggers are the services behind the tools that make hob act without a message.
 type Triggers struct {
 	Jobs    automation.Jobs
 	Gates   automation.Gates
 	Watches automation.Watches
 }
 
-// Services are what the tools work with for the life of the process.
+// Services are the dependencies that live as long as the process.
 type Services struct {
 	Artifacts Artifacts
-	Seen      *fs.Seen // what each session has read
+	Seen      *fs.Seen // what each session has read or written
 	Spawn     *sys.Group
-	Registry  *runtime.Registry // of background commands
+	Registry  *runtime.Registry // background commands
 	Triggers
 	Addresses messaging.Addresses
 	Backlog   backlog.Backlog
@@ -47,17 +49,17 @@ type Services struct {
 	Talks     sessions.Talks
 	Gauge     sessions.Gauge
 	Models    sessions.Models
-	Resolve   web.Resolve     // looks up the references to secrets
+	Resolve   web.Resolve     // resolves references to secrets
 	Marked    func() []string // the paths that count as foreign
 	Events    []string        // the types of hob's event stream
 	Environ   []string        // hob's own environment
-	Instance  string          // marks the processes of this home; no slash in it
-	State     string          // hob's own folder, absolute
-	Journal   string          // the folder in it where changes of several files are written down before they are made
-	Reader    []string        // the command that reads documents and pictures (document.Helper); empty: they are refused
+	Instance  string          // marks the processes of this instance; no slash in it
+	State     string          // hob's state folder, absolute
+	Journal   string          // the folder for the journals of edits, in State
+	Reader    []string        // the command that runs document.Helper; empty: documents and pictures are refused
 }
 
-// Setup is what one state of the config makes of them.
+// Setup holds the dependencies that a change of the configuration replaces.
 type Setup struct {
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox // nil: commands are not confined
@@ -68,7 +70,7 @@ type Setup struct {
 	Search  web.SearchDeps // Engine, URL and Key
 }
 
-// All lists the tools. A new one is a line here.
+// All returns the tools. A new tool is a line here.
 func All(s Services, c Setup) []tools.Tool {
 	exec := runtime.ExecDeps{
 		Guard: c.Guard, Artifacts: s.Artifacts, Spawn: s.Spawn, Registry: s.Registry, Sandbox: c.Sandbox, Hosts: c.Hosts, Marked: s.Marked,

@@ -7,23 +7,23 @@ import (
 	"hob/tools"
 )
 
-// Completion is what complete_task takes.
+// Completion is the input of complete_task.
 type Completion struct {
 	Summary string `json:"summary" jsonschema:"what was done and found, for the owner and the tasks that wait for this" min:"1" max:"20000"`
 }
 
-// Failure is what fail_task takes.
+// Failure is the input of fail_task.
 type Failure struct {
 	Reason string `json:"reason" jsonschema:"why it could not be done" min:"1" max:"4000"`
 }
 
-// Ending is what both answer.
+// Ending is the output of both.
 type Ending struct {
 	State string `json:"state" jsonschema:"done or failed"`
 	Text  string `json:"text" jsonschema:"the summary or the reason"`
 }
 
-// NewCompleteTask makes the tool complete_task: it ends the turn of a task or job well.
+// NewCompleteTask builds the tool complete_task, which ends the turn of a task or job as done.
 func NewCompleteTask(b Backlog) tools.Tool {
 	e := ending{b}
 	return tools.New[Completion, Ending](tools.Spec{
@@ -36,7 +36,7 @@ func NewCompleteTask(b Backlog) tools.Tool {
 	})
 }
 
-// NewFailTask makes the tool fail_task: it ends the turn of a task or job as failed.
+// NewFailTask builds the tool fail_task, which ends the turn of a task or job as failed.
 func NewFailTask(b Backlog) tools.Tool {
 	e := ending{b}
 	return tools.New[Failure, Ending](tools.Spec{
@@ -49,11 +49,12 @@ func NewFailTask(b Backlog) tools.Tool {
 	})
 }
 
+// ending implements both tools.
 type ending struct{ backlog Backlog }
 
 func (e ending) intent(ctx context.Context, call tools.Call, name, text string) (tools.Intent, error) {
 	if strings.TrimSpace(text) == "" {
-		return tools.Intent{}, tools.Refuse(tools.Validation, "", "%s: it says nothing", name)
+		return tools.Intent{}, tools.Refuse(tools.Validation, "", "%s: the text is empty", name)
 	}
 	if err := e.serves(ctx, call); err != nil {
 		return tools.Intent{}, err
@@ -62,7 +63,7 @@ func (e ending) intent(ctx context.Context, call tools.Call, name, text string) 
 	return tools.Intent{Effect: tools.Keyed, Summary: name + ": " + brief(text), Canonical: raw}, err
 }
 
-// serves refuses the end of a turn that is a conversation: there is no task whose outcome it could set.
+// serves refuses to end a turn of a conversation: it has no task that could have an outcome.
 func (e ending) serves(ctx context.Context, call tools.Call) error {
 	yes, err := e.backlog.Serves(ctx, call.Turn)
 	if err == nil && !yes {
@@ -79,7 +80,7 @@ func (e ending) run(_ context.Context, _ tools.Call, end tools.End) (tools.Resul
 	return tools.Result{Content: state + ": " + end.Text, Data: Ending{State: state, Text: end.Text}, Next: end}, nil
 }
 
-// brief is a text in one line of a summary.
+// brief shortens a text to one line of at most 80 characters.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 80 {

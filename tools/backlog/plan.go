@@ -10,22 +10,23 @@ import (
 	"hob/tools"
 )
 
-// Plan is what plan takes.
+// Plan is the input of plan.
 type Plan struct {
 	Action  string `json:"action" jsonschema:"enter or exit" enum:"enter,exit"`
 	Summary string `json:"summary,omitempty" jsonschema:"of exit: what you will do, for the owner to approve" max:"8000"`
 }
 
-// Planned is what plan answers; what the owner says to a plan comes as the call's result later.
+// Planned is the output of plan. The owner's answer to a plan becomes the result of the call later.
 type Planned struct {
 	Planning bool   `json:"planning" jsonschema:"the conversation is in plan mode"`
 	Summary  string `json:"summary,omitempty" jsonschema:"what the owner is asked to approve"`
 }
 
-// How long a plan waits for the owner.
+// planOpen is how long a plan waits for the owner.
 const planOpen = 7 * 24 * time.Hour
 
-// NewPlan makes the tool plan: look first, and let the owner approve what is to be done.
+// NewPlan builds the tool plan: the model first looks around, and then asks the owner to approve
+// its plan.
 func NewPlan() tools.Tool {
 	return tools.New[Plan, Planned](tools.Spec{
 		Name: tasks.PlanTool, Group: group, Positional: "action", Example: "enter",
@@ -45,13 +46,13 @@ func planIntent(_ context.Context, call tools.Call, in Plan) (tools.Intent, erro
 	return tools.Intent{Effect: tools.Keyed, Summary: summary, Canonical: raw}, err
 }
 
-// possible refuses what cannot be in the state that the conversation is in.
+// possible refuses actions that do not fit the state of the conversation.
 func possible(call tools.Call, in Plan) error {
 	switch {
 	case call.Turn == 0:
 		return tools.Refuse(tools.Conflict, "say it in the conversation: hob chat", "a plan is made in a conversation, and there is none here")
 	case call.Trust != event.Owner:
-		return tools.Refuse(tools.Denied, "", "only the owner's conversations have a plan mode: it is he who approves the plan")
+		return tools.Refuse(tools.Denied, "", "only the owner's conversations have a plan mode, because the owner approves the plan")
 	case in.Action == "exit" && strings.TrimSpace(in.Summary) == "":
 		return tools.Refuse(tools.Validation, "say in a few lines what you will do", "summary: it is missing")
 	case in.Action == "enter" && in.Summary != "":
@@ -65,6 +66,8 @@ func possible(call tools.Call, in Plan) error {
 	}
 }
 
+// planRun enters plan mode, or asks the owner and parks the turn. The approval itself ends plan
+// mode.
 func planRun(_ context.Context, call tools.Call, in Plan, _ tools.Intent) (tools.Result, error) {
 	if err := possible(call, in); err != nil {
 		return tools.Result{}, err

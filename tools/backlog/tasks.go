@@ -13,7 +13,7 @@ import (
 	"hob/tools"
 )
 
-// NewTask is what task_add takes.
+// NewTask is the input of task_add.
 type NewTask struct {
 	Title     string  `json:"title,omitempty" jsonschema:"a few words; default: the prompt's first line" max:"200"`
 	Prompt    string  `json:"prompt,omitempty" jsonschema:"what to do, in full: the task does not see this conversation; default: the title"`
@@ -22,7 +22,7 @@ type NewTask struct {
 	Priority  int     `json:"priority,omitempty" jsonschema:"the higher runs first; default 0" min:"-100" max:"100"`
 }
 
-// Change is what task_update takes.
+// Change is the input of task_update.
 type Change struct {
 	ID        int64   `json:"id" jsonschema:"the task's number" min:"1"`
 	Title     string  `json:"title,omitempty" jsonschema:"a new title" max:"200"`
@@ -33,18 +33,18 @@ type Change struct {
 	State     string  `json:"state,omitempty" jsonschema:"cancelled ends it; blocked lets one that failed or was cancelled run again" enum:"cancelled,blocked"`
 }
 
-// Query is what task_list takes.
+// Query is the input of task_list.
 type Query struct {
 	State string `json:"state,omitempty" jsonschema:"which; open: all that have not ended; default all" enum:"open,blocked,queued,running,parked,done,failed,cancelled"`
 	Limit int    `json:"limit,omitempty" jsonschema:"at most this many" default:"50" min:"1" max:"1000"`
 }
 
-// Tasks is what the three of them answer.
+// Tasks is the output of all three.
 type Tasks struct {
 	Tasks []tasks.Task `json:"tasks" jsonschema:"the tasks concerned"`
 }
 
-// NewTaskAdd makes the tool task_add: a task for later, in a session of its own.
+// NewTaskAdd builds the tool task_add, which adds a task that runs later in a session of its own.
 func NewTaskAdd(b Backlog) tools.Tool {
 	t := taskTools{b}
 	return tools.New[NewTask, Tasks](tools.Spec{
@@ -53,7 +53,7 @@ func NewTaskAdd(b Backlog) tools.Tool {
 	}, t.addIntent, t.add)
 }
 
-// NewTaskList makes the tool task_list.
+// NewTaskList builds the tool task_list.
 func NewTaskList(b Backlog) tools.Tool {
 	t := taskTools{b}
 	return tools.New[Query, Tasks](tools.Spec{
@@ -62,7 +62,7 @@ func NewTaskList(b Backlog) tools.Tool {
 	}, listIntent, t.list)
 }
 
-// NewTaskUpdate makes the tool task_update.
+// NewTaskUpdate builds the tool task_update.
 func NewTaskUpdate(b Backlog) tools.Tool {
 	t := taskTools{b}
 	return tools.New[Change, Tasks](tools.Spec{
@@ -71,6 +71,7 @@ func NewTaskUpdate(b Backlog) tools.Tool {
 	}, t.updateIntent, t.update)
 }
 
+// taskTools implements the three tools.
 type taskTools struct{ backlog Backlog }
 
 func (t taskTools) addIntent(_ context.Context, call tools.Call, in NewTask) (tools.Intent, error) {
@@ -88,6 +89,7 @@ func (t taskTools) addIntent(_ context.Context, call tools.Call, in NewTask) (to
 	return tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: summary, Canonical: raw}, err
 }
 
+// add plans the new task. The store writes it with the result.
 func (t taskTools) add(ctx context.Context, call tools.Call, in NewTask, _ tools.Intent) (tools.Result, error) {
 	after, err := instant(call, in.NotBefore)
 	if err != nil {
@@ -101,7 +103,7 @@ func (t taskTools) add(ctx context.Context, call tools.Call, in NewTask, _ tools
 		ID: unnumbered, Title: in.Title, Prompt: in.Prompt, BlockedBy: in.BlockedBy, NotBefore: after, Priority: in.Priority, Trust: call.Trust,
 		Tainted: call.Tainted, Typed: call.Typed && !call.Tainted, ReplyTo: answersTo(call.ReplyTo), Created: call.Now,
 	}
-	if _, err := b.Add(task); err != nil { // before a number is spent on it
+	if _, err := b.Add(task); err != nil { // check before a number is used up
 		return tools.Result{}, refusal(err)
 	}
 	if task.ID, err = t.backlog.Reserve(ctx); err != nil {
@@ -111,13 +113,14 @@ func (t taskTools) add(ctx context.Context, call tools.Call, in NewTask, _ tools
 	if err != nil {
 		return tools.Result{}, refusal(err)
 	}
-	return told("added: ", b, step.Tasks[0], tasks.Add{Task: task}, call), nil
+	return changed("added: ", b, step.Tasks[0], tasks.Add{Task: task}, call), nil
 }
 
-// unnumbered stands for the number of a task that has none yet; no task has it.
+// unnumbered replaces the number of a task that has none yet. No task has this number.
 const unnumbered = -1
 
-// answersTo is where a task answers: the chat it was added in. The local API is the owner himself, wherever he is then.
+// answersTo returns the reply address of a task: the chat where it was added. For the local API it
+// is the owner, wherever the owner is then.
 func answersTo(reply event.Address) event.Address {
 	if reply == "" || reply.Channel() == event.CLI.Channel() {
 		return event.ToOwner
@@ -125,8 +128,8 @@ func answersTo(reply event.Address) event.Address {
 	return reply
 }
 
-// told is the result of a change: the task as it will be.
-func told(what string, b tasks.Backlog, task tasks.Task, c tasks.Change, call tools.Call) tools.Result {
+// changed is the result of a change, with the task in its new state.
+func changed(what string, b tasks.Backlog, task tasks.Task, c tasks.Change, call tools.Call) tools.Result {
 	return tools.Result{Content: what + line(b, task, call), Data: Tasks{Tasks: []tasks.Task{task}}, Changes: []tools.Change{c}}
 }
 
@@ -180,7 +183,7 @@ func (t taskTools) updateIntent(_ context.Context, call tools.Call, in Change) (
 	return tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: summary, Canonical: raw}, err
 }
 
-// revision is what a call wishes for.
+// revision converts the input of task_update.
 func revision(call tools.Call, in Change) (tasks.Revision, error) {
 	r := tasks.Revision{ID: in.ID, State: tasks.State(in.State), Priority: in.Priority, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed && !call.Tainted}
 	if in.Title != "" {
@@ -205,6 +208,7 @@ func revision(call tools.Call, in Change) (tasks.Revision, error) {
 	return r, nil
 }
 
+// update plans the change of a task. The store writes it with the result.
 func (t taskTools) update(ctx context.Context, call tools.Call, in Change, _ tools.Intent) (tools.Result, error) {
 	r, err := revision(call, in)
 	if err != nil {
@@ -223,7 +227,7 @@ func (t taskTools) update(ctx context.Context, call tools.Call, in Change, _ too
 	if task.State == tasks.Cancelled {
 		what = "cancelled: "
 	}
-	res := told(what, b, task, r, call)
+	res := changed(what, b, task, r, call)
 	if task.Tainted {
 		res.Foreign = "a task with foreign text in it"
 	}
@@ -237,7 +241,7 @@ func (t taskTools) update(ctx context.Context, call tools.Call, in Change, _ too
 	return res, nil
 }
 
-// instant reads a time before which a task does not run; "" and "now" are none.
+// instant parses the time before which a task does not run. "" and "now" mean no such time.
 func instant(call tools.Call, text string) (time.Time, error) {
 	if text == "" || text == "now" {
 		return time.Time{}, nil
@@ -249,7 +253,7 @@ func instant(call tools.Call, text string) (time.Time, error) {
 	return t, nil
 }
 
-// line is a task in one line.
+// line formats a task as one line.
 func line(b tasks.Backlog, t tasks.Task, call tools.Call) string {
 	text := fmt.Sprintf("#%d %s | %s", t.ID, t.Title, t.State)
 	if t.State == tasks.Blocked {

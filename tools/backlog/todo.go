@@ -9,12 +9,12 @@ import (
 	"hob/tools"
 )
 
-// Todos is what todo takes and answers.
+// Todos is the input and the output of todo.
 type Todos struct {
 	Todos []tasks.Todo `json:"todos" jsonschema:"the whole list" max:"100"`
 }
 
-// NewTodo makes the tool todo: the list of steps of a conversation.
+// NewTodo builds the tool todo, which keeps the list of steps of a conversation.
 func NewTodo() tools.Tool {
 	return tools.New[Todos, Todos](tools.Spec{
 		Name: "todo", Group: group, Core: true, Positional: "todos", Example: `'[{"content": "test it", "status": "in_progress"}]'`,
@@ -38,7 +38,7 @@ func todoRun(_ context.Context, call tools.Call, in Todos, _ tools.Intent) (tool
 	}, nil
 }
 
-// drawn is a list as people read it.
+// drawn formats a list for people.
 func drawn(list []tasks.Todo) string {
 	if len(list) == 0 {
 		return "the list is empty"

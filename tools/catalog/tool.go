@@ -1,5 +1,7 @@
-// Package catalog holds the tool that leads to all others: a request to the model carries the core tools only, so that it stays
-// short and its prefix never changes; what else there is, is searched for, described and called through this one.
+// Package catalog holds the tool that leads to all others. A request to the model contains the core
+// tools only, so that it stays short and its prefix never changes. The model searches for other
+// tools, has them described and calls them through this one; the dispatcher replaces such a call by
+// the inner call.
 package catalog
 
 import (
@@ -14,16 +16,16 @@ import (
 	"hob/tools"
 )
 
-// shown is how many tools a search answers with. One for nothing in particular answers with all.
+// shown limits the tools in the answer to a search. An empty query lists all tools.
 const shown = 12
 
-// How many characters of descriptions a list of all tools has.
+// Characters of the descriptions in a list of all tools.
 const (
-	room   = 1800 // of all together
-	narrow = 12   // of one at least; less says nothing
+	room   = 1800 // for all together
+	narrow = 12   // minimum for one; less would say nothing
 )
 
-// Request is what the tool takes.
+// Request is the input of the tool.
 type Request struct {
 	Action    string         `json:"action" jsonschema:"what to do" enum:"search,describe,call"`
 	Query     string         `json:"query,omitempty" jsonschema:"search: words; empty lists all"`
@@ -32,7 +34,7 @@ type Request struct {
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"call: its arguments"`
 }
 
-// Found is what the tool answers.
+// Found is the output of the tool.
 type Found struct {
 	Tools []Entry `json:"tools" jsonschema:"what was found, best first"`
 }
@@ -45,8 +47,8 @@ type Entry struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty" jsonschema:"JSON Schema of its arguments"`
 }
 
-// New makes the tool. specs are the tools that it leads to, in a fixed order; core are those that most requests carry, and which it only
-// describes.
+// New builds the tool. specs are the tools that it leads to, in a fixed order. core are the tools
+// that most requests contain; it only describes those.
 func New(specs []tools.Spec, core ...tools.Spec) tools.Tool {
 	c := catalog{specs, core}
 	return tools.New[Request, Found](tools.Spec{
@@ -55,6 +57,7 @@ func New(specs []tools.Spec, core ...tools.Spec) tools.Tool {
 	}, c.intent, c.run)
 }
 
+// catalog implements the tool.
 type catalog struct{ specs, core []tools.Spec }
 
 func (c catalog) intent(_ context.Context, _ tools.Call, in Request) (tools.Intent, error) {
@@ -71,13 +74,14 @@ func (c catalog) run(_ context.Context, _ tools.Call, in Request, _ tools.Intent
 	switch in.Action {
 	case "describe":
 		return c.describe(in)
-	case "call": // the dispatcher has made the inner call out of every other one
+	case "call": // the dispatcher has replaced every call of a known tool by the inner call
 		return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
 	default:
 		return c.search(in)
 	}
 }
 
+// describe returns the full description of one tool.
 func (c catalog) describe(in Request) (tools.Result, error) {
 	for _, s := range slices.Concat(c.specs, c.core) {
 		if s.Name == in.Name {
@@ -88,6 +92,7 @@ func (c catalog) describe(in Request) (tools.Result, error) {
 	return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
 }
 
+// nearest suggests similar names.
 func (c catalog) nearest(name string) string {
 	var names []string
 	for _, s := range c.specs {
@@ -99,11 +104,12 @@ func (c catalog) nearest(name string) string {
 	return "action search finds names"
 }
 
+// search lists the tools that fit a query, or all of them.
 func (c catalog) search(in Request) (tools.Result, error) {
 	words := terms(in.Query)
 	list := c.rank(in.Server, words)
 	more, width := 0, math.MaxInt
-	if len(words) == 0 { // there is nothing to narrow: all of them, and the more there are the less is said of each
+	if len(words) == 0 { // an empty query lists all, with shorter descriptions the more there are
 		width = room / max(len(list), 1)
 	} else {
 		more = max(len(list)-shown, 0)
@@ -126,7 +132,8 @@ func (c catalog) search(in Request) (tools.Result, error) {
 	return tools.Result{Content: b.String(), Data: data}, nil
 }
 
-// line names a tool with so many characters of its description, and alone where they would say nothing.
+// line formats a tool with at most width characters of its description, or with none if there are
+// too few.
 func line(s tools.Spec, width int) string {
 	about := []rune(s.Description)
 	switch {
@@ -138,12 +145,13 @@ func line(s tools.Spec, width int) string {
 	return s.Name + ": " + strings.TrimRight(string(about[:width-1]), " ") + "…\n"
 }
 
-// terms are the words of a query.
+// terms splits a query into words.
 func terms(query string) []string {
 	return strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return r == ' ' || r == ',' || r == '_' || r == '-' || r == '.' })
 }
 
-// rank sorts the tools, of one server or of all, by how much of the query stands in their names, groups and descriptions; those with nothing of it are left out.
+// rank sorts the tools, of one server or of all, by how much of the query occurs in their names,
+// groups and descriptions. It drops those with no match.
 func (c catalog) rank(server string, words []string) []tools.Spec {
 	type scored struct {
 		spec  tools.Spec
@@ -177,7 +185,7 @@ func (c catalog) rank(server string, words []string) []tools.Spec {
 	return specs
 }
 
-// stem takes a plural's ending away.
+// stem removes the ending of a plural.
 func stem(w string) string {
 	if len(w) > 3 {
 		return strings.TrimSuffix(w, "s")

@@ -2,17 +2,17 @@ package memory
 
 import "strings"
 
-// mostOfChunk is how long a piece gets, in bytes, before it ends at the next line.
+// mostOfChunk is the size of a chunk in bytes after which it ends at the next line.
 const mostOfChunk = 800
 
-// chunk is a piece of a file that a search finds: a paragraph, a list, a part of a long one.
+// chunk is a part of a file that a search can find: a paragraph, a list, or a part of a long one.
 type chunk struct {
-	first, last int    // its lines, from 1
-	above       string // the headings that it stands under, outermost first: they count as its words
+	first, last int    // first and last line, from 1
+	above       string // the headings above it, outermost first; their words count too
 	text        string
 }
 
-// chunks cuts a text of Markdown at headings and empty lines. A heading belongs to what follows it.
+// chunks splits Markdown at headings and empty lines. A heading belongs to the text after it.
 func chunks(text string) []chunk {
 	c := &cutter{}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -23,15 +23,16 @@ func chunks(text string) []chunk {
 	return c.all
 }
 
-// cutter cuts a text line by line.
+// cutter splits a text line by line.
 type cutter struct {
 	all    []chunk
-	heads  [6]string // the headings in force, by level
-	open   chunk     // that is being filled; first 0: none
-	body   bool      // it has more than a heading
-	fenced string    // the fence of the block of code that the line is in
+	heads  [6]string // the current headings, by level
+	open   chunk     // the chunk under construction; first 0: none
+	body   bool      // open has more than a heading
+	fenced string    // the fence of the current code block
 }
 
+// line processes one line.
 func (c *cutter) line(n int, line string) {
 	bare := strings.TrimSpace(line)
 	if c.fence(bare) || c.fenced != "" {
@@ -56,7 +57,7 @@ func (c *cutter) line(n int, line string) {
 	c.add(n, line)
 }
 
-// fence notes the beginning and the end of a block of code (CommonMark 0.31, section 4.5).
+// fence notes the start and the end of a code block (CommonMark 0.31, section 4.5).
 func (c *cutter) fence(bare string) bool {
 	mark := ""
 	for _, f := range []string{"```", "~~~"} {
@@ -75,7 +76,7 @@ func (c *cutter) fence(bare string) bool {
 	return true
 }
 
-// heading is the level of a heading, 0 for another line (CommonMark 0.31, section 4.2).
+// heading returns the level of a heading, or 0 for any other line (CommonMark 0.31, section 4.2).
 func heading(line string) int {
 	rest := strings.TrimLeft(line, "#")
 	level := len(line) - len(rest)
@@ -85,6 +86,7 @@ func heading(line string) int {
 	return level
 }
 
+// path joins the current headings of the first levels.
 func (c *cutter) path(levels int) string {
 	var heads []string
 	for _, h := range c.heads[:levels] {
@@ -95,6 +97,7 @@ func (c *cutter) path(levels int) string {
 	return strings.Join(heads, " › ")
 }
 
+// add appends a line to the open chunk.
 func (c *cutter) add(n int, line string) {
 	if len(c.open.text)+len(line) > mostOfChunk && c.body {
 		c.flush()
@@ -110,6 +113,7 @@ func (c *cutter) add(n int, line string) {
 	c.open.last, c.body = n, true
 }
 
+// flush ends the open chunk.
 func (c *cutter) flush() {
 	if c.open.first > 0 {
 		c.all = append(c.all, c.open)

@@ -14,19 +14,19 @@ import (
 const (
 	mostLines = 1000
 	mostShown = 32 << 10 // bytes
-	mostWide  = 2000     // bytes of a line
+	mostWide  = 2000     // bytes per line
 
-	mostAround = 100 // bytes of what stands around the lines
+	mostAround = 100 // bytes reserved for the note after the lines
 )
 
-// Asked is what memory_get takes.
+// Asked is the input of memory_get.
 type Asked struct {
 	Path  string `json:"path" jsonschema:"MEMORY.md or memory/*.md" min:"1"`
 	From  int    `json:"from,omitempty" jsonschema:"first line, from 1" min:"1" default:"1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"default 40" min:"1" max:"1000" default:"40"`
 }
 
-// Passage is what memory_get answers.
+// Passage is the output of memory_get.
 type Passage struct {
 	Path  string `json:"path" jsonschema:"the file, in the workspace"`
 	First int    `json:"first_line" jsonschema:"from 1; 0: the file is empty"`
@@ -36,7 +36,8 @@ type Passage struct {
 	Text  string `json:"text" jsonschema:"the lines, without numbers"`
 }
 
-// NewGet makes the tool memory_get: lines of a file of the memory. Its paths are those of the workspace, wherever the caller is.
+// NewGet builds the tool memory_get, which reads lines of a memory file. Its paths are relative to
+// the workspace, whatever the caller's working folder is.
 func NewGet(g *fsguard.Guard) tools.Tool {
 	s := getter{store{g}}
 	return tools.New[Asked, Passage](tools.Spec{
@@ -45,9 +46,10 @@ func NewGet(g *fsguard.Guard) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// getter implements memory_get.
 type getter struct{ store }
 
-// place judges a path; one that is no file of the memory is refused.
+// place resolves a path and refuses one that is not a memory file.
 func (s getter) place(path string) (fsguard.Place, string, error) {
 	space := s.guard.Workspace()
 	p, err := s.guard.Resolve(space, path)
@@ -60,7 +62,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 	}
 	switch {
 	case !ok:
-		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is no file of the memory: want MEMORY.md or memory/*.md", shown(path))
+		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is not a file of the memory: want MEMORY.md or memory/*.md", shown(path))
 	case p.Area == fsguard.State:
 		return p, "", refusal(shown(path), fsguard.ErrState)
 	case !p.Exists():
@@ -69,19 +71,20 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 	return p, name, nil
 }
 
-// nearby names the files of the memory that may have been meant.
+// nearby suggests memory files with similar names.
 func (s getter) nearby(name string) string {
 	names, err := s.names("")
 	if err != nil {
 		return ""
 	}
-	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // MEMORY.md is among them, also where it is not there
+	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // names always contains MEMORY.md, even if it does not exist
 	if near := tools.Nearest(name, names, 5); len(near) > 0 {
 		return "there is " + strings.Join(near, ", ")
 	}
 	return "memory_search shows what there is"
 }
 
+// intent resolves the file for the gate.
 func (s getter) intent(_ context.Context, _ tools.Call, in Asked) (tools.Intent, error) {
 	p, name, err := s.place(in.Path)
 	if err != nil {
@@ -104,7 +107,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Inte
 		return tools.Result{}, err
 	}
 	if judged, ok := intent.Keep.(fsguard.Place); ok {
-		p = judged // what the gate has seen, not where the path leads by now
+		p = judged // the place that the gate has seen, even if the path now leads elsewhere
 	} else if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
 		return tools.Fail(tools.Conflict, "call the tool again", "%s now leads to %s", shown(in.Path), shown(p.Path)), nil
 	}
@@ -126,7 +129,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Inte
 	return out.show(lines[in.From-1:], in), nil
 }
 
-// show puts the lines that are wanted, and fit, into the answer.
+// show adds the requested lines that fit to the answer.
 func (p Passage) show(lines []string, in Asked) tools.Result {
 	p.First, p.Last = in.From, in.From-1
 	var numbered strings.Builder

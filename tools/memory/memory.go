@@ -1,5 +1,7 @@
-// Package memory holds the tools that look into hob's memory: MEMORY.md and the files memory/*.md of the workspace. They go through
-// fsguard, read nothing else, and write nothing.
+// Package memory holds the tools that read hob's memory: memory_search and memory_get, over
+// MEMORY.md and the files memory/*.md in the workspace. A search splits the files into chunks and
+// ranks them by the words of the query (BM25); it keeps no index. The tools read through the path
+// guard, read no other files, and write nothing.
 package memory
 
 import (
@@ -16,7 +18,7 @@ import (
 	"hob/tools"
 )
 
-// The files of memory, in the workspace.
+// The memory files, relative to the workspace.
 const (
 	mainFile   = "MEMORY.md"
 	noteFolder = "memory"
@@ -25,23 +27,24 @@ const (
 
 // Limits of reading.
 const (
-	mostOfFile = 1 << 20 // bytes of a file that are looked at
+	mostOfFile = 1 << 20 // bytes read per file
 	mostFiles  = 5000
 )
 
-// file is a file of memory that has been read.
+// file is a memory file that has been read.
 type file struct {
 	name    string // "MEMORY.md", "memory/trips.md"
 	text    string
-	cut     bool   // there is more of it than is looked at
-	foreign string // why it is somebody else's text, "" when it is not
+	cut     bool   // the file is longer than mostOfFile
+	foreign string // why it is foreign text; "": it is not
 }
 
-// store finds and reads the files of memory.
+// store finds and reads the memory files.
 type store struct{ guard *fsguard.Guard }
 
-// looking is the intent of a tool that reads in the memory: which of its files are somebody else's text shows only when they are read.
-func (s store) looking(summary string, args any) (tools.Intent, error) {
+// readIntent is the intent of a search in the memory. Which of the files are foreign is only known
+// after reading them.
+func (s store) readIntent(summary string, args any) (tools.Intent, error) {
 	p, err := s.guard.Resolve("", s.guard.Workspace())
 	if err != nil {
 		return tools.Intent{}, refusal("the workspace", err)
@@ -52,7 +55,8 @@ func (s store) looking(summary string, args any) (tools.Intent, error) {
 	}, err
 }
 
-// names lists the files of a scope, MEMORY.md first, the notes with the newest name first: notes are often named by their day.
+// names lists the files of a scope: MEMORY.md first, then the notes in descending order, because
+// their names often start with a date.
 func (s store) names(scope string) ([]string, error) {
 	var names []string
 	if scope != scopeNotes {
@@ -69,13 +73,13 @@ func (s store) names(scope string) ([]string, error) {
 	if err != nil {
 		return names, err
 	}
-	defer func() { _ = root.Close() }() // only looked through: nothing to lose
+	defer func() { _ = root.Close() }() // read only: nothing can be lost
 	d, err := root.Open(".")
 	if err != nil {
 		return names, err
 	}
 	entries, err := d.ReadDir(mostFiles)
-	if errors.Is(err, io.EOF) { // there are none
+	if errors.Is(err, io.EOF) { // the folder is empty
 		err = nil
 	}
 	if err = errors.Join(err, d.Close()); err != nil {
@@ -92,25 +96,26 @@ func (s store) names(scope string) ([]string, error) {
 	return append(names, notes...), nil
 }
 
-// ours says that a place lies where hob works. What a link in the memory leads to elsewhere was not judged, and is left out.
+// ours reports whether a place is inside the workspace or a root. A link from the memory to any
+// other place has not been judged by the gate, so such a file is left out.
 func ours(p fsguard.Place) bool {
 	return p.Area == fsguard.Workspace || p.Area == fsguard.RootRO || p.Area == fsguard.RootRW
 }
 
-// read reads a file of memory; false: it is not there, no regular file, or leads elsewhere.
+// read reads a memory file; false if it does not exist, is not a regular file, or leads elsewhere.
 func (s store) read(name string) (file, bool, error) {
 	p, err := s.guard.Resolve(s.guard.Workspace(), name)
 	if err != nil || !p.Exists() || !p.Info.Mode().IsRegular() || !ours(p) {
-		return file{}, false, nil //nolint:nilerr // one name that leads nowhere does not end a search
+		return file{}, false, nil //nolint:nilerr // a name that leads nowhere does not fail the search
 	}
 	text, cut, err := s.content(p)
 	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, fsguard.ErrMoved) {
-		return file{}, false, nil // it has just gone, or is being replaced
+		return file{}, false, nil // it was just removed or replaced
 	}
 	return file{name, text, cut, p.Foreign}, err == nil, err
 }
 
-// content is the beginning of a file, and whether there is more of it.
+// content returns the beginning of a file, and whether there is more of it.
 func (s store) content(p fsguard.Place) (text string, cut bool, err error) {
 	f, err := s.guard.Open(p)
 	if err != nil {
@@ -125,7 +130,7 @@ func (s store) content(p fsguard.Place) (text string, cut bool, err error) {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"), cut, nil
 }
 
-// refusal turns an error of fsguard or the system into what the model reads.
+// refusal converts an error of the path guard or the system into a refusal for the model.
 func refusal(path string, err error) error {
 	code, hint := tools.IO, ""
 	switch {
@@ -145,7 +150,7 @@ func refusal(path string, err error) error {
 	return tools.Refuse(code, hint, "%s: %v", path, plain(err))
 }
 
-// plain is an error without the path, which the message has already.
+// plain returns an error without the path, which the message already contains.
 func plain(err error) error {
 	if e, ok := errors.AsType[*iofs.PathError](err); ok {
 		return e.Err
@@ -153,7 +158,7 @@ func plain(err error) error {
 	return err
 }
 
-// shown makes a text fit for one line: control characters visible, not endless.
+// shown prepares a text for one line: it replaces control characters and limits the length.
 func shown(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {
@@ -167,7 +172,8 @@ func shown(s string) string {
 	return clean
 }
 
-// nameOf is the name of a file of memory, relative to the workspace and with slashes; false: the path names none.
+// nameOf returns the name of a memory file, relative to the workspace and with slashes; false if
+// the path is not one.
 func (s store) nameOf(path string) (string, bool) {
 	space := s.guard.Workspace()
 	if !filepath.IsAbs(path) {
@@ -182,6 +188,7 @@ func (s store) nameOf(path string) (string, bool) {
 	return rel, rel == mainFile || ok && !strings.Contains(note, "/") && strings.HasSuffix(note, noteEnding)
 }
 
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -272,7 +272,7 @@ func TestGet(t *testing.T) {
 		{`{"path": "memory/empty.md"}`, "memory/empty.md is empty"},
 		{`{"path": "MEMORY.md", "from": 4}`, "VALIDATION_ERROR: MEMORY.md has only 3 lines\nhint: its last line is 3"},
 		{`{"path": "memory/lang.md"}`, "NOT_FOUND: there is no memory/lang.md\nhint: there is memory/long.md"},
-		{`{"path": "notes.md"}`, "VALIDATION_ERROR: notes.md is no file of the memory: want MEMORY.md or memory/*.md\nhint: use read for other files"},
+		{`{"path": "notes.md"}`, "VALIDATION_ERROR: notes.md is not a file of the memory: want MEMORY.md or memory/*.md\nhint: use read for other files"},
 		{`{"path": "memory/sub/deep.md"}`, "VALIDATION_ERROR: memory/sub/deep.md is no file"},
 		{`{"path": "memory"}`, "VALIDATION_ERROR: memory is no file"},
 		{`{"path": "../state/hob.db"}`, "VALIDATION_ERROR: ../state/hob.db is no file"},

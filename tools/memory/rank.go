@@ -1,5 +1,6 @@
-// This file says how well pieces of text fit a query, by words alone: BM25 (Robertson and Zaragoza, The Probabilistic Relevance
-// Framework: BM25 and Beyond, 2009, section 3.4), as a share of what a perfect match would have. It keeps nothing between queries.
+// This file ranks texts by the words of a query: BM25 (Robertson and Zaragoza, The Probabilistic
+// Relevance Framework: BM25 and Beyond, 2009, section 3.4), as a share of a perfect match. It keeps
+// nothing between queries.
 
 package memory
 
@@ -12,20 +13,21 @@ import (
 	"unicode/utf8"
 )
 
-// The usual parameters of BM25: how soon the repetition of a word stops counting, and how much longer texts are discounted.
+// The usual parameters of BM25: how soon repetitions of a word stop counting, and how much longer
+// texts are discounted.
 const (
 	saturation = 1.2
 	discount   = 0.75
 )
 
-// Ranked is a text that has a word of the query.
+// Ranked is a text that contains a word of the query.
 type Ranked struct {
-	Text  int     // which one
-	Score float64 // above 0, at most 1: its BM25 over that of a text that is nothing but the query
+	Text  int     // index of the text
+	Score float64 // above 0, at most 1: its BM25 score relative to a text that equals the query
 }
 
-// Rank finds the texts that have a word of the query, the best first; of equals the earlier one. Filler words of the query do not
-// count, unless it has no others.
+// Rank returns the texts that contain a word of the query, best first; equal ones keep their order.
+// It ignores filler words in the query, unless there are no others.
 func Rank(query string, texts []string) []Ranked {
 	q := newQuery(query)
 	found := make([]stats, len(texts))
@@ -46,21 +48,22 @@ func Rank(query string, texts []string) []Ranked {
 	return hits
 }
 
-// stats are what counts of a text.
+// stats holds the counts of one text.
 type stats struct {
-	size  int   // its words
-	times []int // how often it has each term of the query; nil: none
+	size  int   // number of words
+	times []int // occurrences of each term of the query; nil: none
 }
 
-// query is what is sought, and among what.
+// query holds the words of a query and their counts over all texts.
 type query struct {
-	terms []string // its different words, in order, so that sums of equal parts are equal
-	own   stats    // of the query itself
+	terms []string // its distinct words, sorted, so that equal texts get equal sums
+	own   stats    // counts of the query itself
 	texts int
 	words int   // in all texts
-	in    []int // in how many texts each term stands
+	in    []int // number of texts that contain each term
 }
 
+// newQuery prepares the words of a query.
 func newQuery(text string) *query {
 	words := essential(split(text))
 	for i, w := range words {
@@ -71,6 +74,7 @@ func newQuery(text string) *query {
 	return q
 }
 
+// look counts the words of the query in a text.
 func (q *query) look(words []string) stats {
 	s := stats{size: len(words)}
 	for _, w := range words {
@@ -86,7 +90,7 @@ func (q *query) look(words []string) stats {
 	return s
 }
 
-// add takes a text among those that are looked at.
+// add counts a text.
 func (q *query) add(text string) stats {
 	s := q.look(Words(text))
 	q.texts, q.words = q.texts+1, q.words+s.size
@@ -98,7 +102,7 @@ func (q *query) add(text string) stats {
 	return s
 }
 
-// sum is the BM25 of a text.
+// sum returns the BM25 score of a text.
 func (q *query) sum(s stats) (sum float64) {
 	average := float64(q.words) / float64(q.texts)
 	long := 1 - discount + discount*float64(s.size)/average
@@ -108,15 +112,16 @@ func (q *query) sum(s stats) (sum float64) {
 	return sum
 }
 
-// weight is how much a term tells: the rarer, the more (the inverse document frequency that is never negative). A word that stands
-// nowhere weighs as one that stands in a single text: nothing says that it is rarer.
+// weight returns the weight of a term: the rarer, the higher (the inverse document frequency in the
+// form that is never negative). A word that occurs nowhere weighs the same as one in a single text.
 func (q *query) weight(term int) float64 {
 	n := float64(max(q.in[term], 1))
 	return math.Log(1 + (float64(q.texts)-n+0.5)/(n+0.5))
 }
 
-// Words are the words of a text as they are compared: in lower case, without the endings of English plurals and possessives. What is
-// neither letter nor digit parts them; a writing that sets no spaces is taken letter by letter.
+// Words returns the words of a text in the form for comparison: lower case, without the endings of
+// English plurals and possessives. Anything except letters and digits separates words. A script
+// without spaces is split into letters.
 func Words(text string) []string {
 	words := split(text)
 	for i, w := range words {
@@ -125,7 +130,7 @@ func Words(text string) []string {
 	return words
 }
 
-// split are the words as they stand, in lower case.
+// split returns the words of a text in lower case.
 func split(text string) (words []string) {
 	start := -1
 	flush := func(end int) {
@@ -151,11 +156,13 @@ func split(text string) (words []string) {
 	return words
 }
 
+// unseparated reports whether a letter belongs to a script without spaces.
 func unseparated(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
-// stem drops a possessive and then an English plural, by the three rules of the S-stemmer (Harman, How Effective Is Suffixing?, 1991).
+// stem removes a possessive and then an English plural, by the three rules of the S-stemmer
+// (Harman, How Effective Is Suffixing?, 1991).
 func stem(w string) string {
 	w = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(w, "'"), "'s"), "'")
 	if utf8.RuneCountInString(w) < 4 {
@@ -175,10 +182,10 @@ func stem(w string) string {
 	return w
 }
 
-// filler are words that stand in questions and say nothing about what is sought.
+// filler lists words that occur in questions and say nothing about their subject.
 const filler = " a about an and any are as at be by can did do does for from had has have how i in is it its me my of on or our s that the their there this to was we were what when where which who whose why will with you your "
 
-// essential drops filler words, unless there are no others.
+// essential drops the filler words, unless there are no others.
 func essential(words []string) []string {
 	left := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.Contains(filler, " "+w+" ") })
 	if len(left) == 0 {

@@ -10,16 +10,16 @@ import (
 	"hob/tools"
 )
 
-// What a search looks at.
+// The scopes of a search besides "all".
 const (
 	scopeMain  = "main"
 	scopeNotes = "notes"
 )
 
-// mostOfSnippet is how much of a place is shown, in bytes.
+// mostOfSnippet limits the text of a result, in bytes.
 const mostOfSnippet = 600
 
-// Query is what memory_search takes.
+// Query is the input of memory_search.
 type Query struct {
 	Query      string  `json:"query" jsonschema:"words" min:"1" max:"1000"`
 	MaxResults int     `json:"max_results,omitempty" jsonschema:"default 6" min:"1" max:"20" default:"6"`
@@ -27,7 +27,7 @@ type Query struct {
 	Scope      string  `json:"scope,omitempty" jsonschema:"main: MEMORY.md; notes: memory/*.md" enum:"all,main,notes" default:"all"`
 }
 
-// Found is what memory_search answers.
+// Found is the output of memory_search.
 type Found struct {
 	Results []Finding `json:"results" jsonschema:"the best first"`
 	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
@@ -37,7 +37,7 @@ type Found struct {
 	Best    float64   `json:"best_below" jsonschema:"the highest score under min_score"`
 }
 
-// Finding is a place in the memory.
+// Finding is one result.
 type Finding struct {
 	Path    string  `json:"path" jsonschema:"for memory_get"`
 	First   int     `json:"first_line" jsonschema:"from 1"`
@@ -47,7 +47,8 @@ type Finding struct {
 	Foreign string  `json:"foreign,omitempty" jsonschema:"why it is somebody else's text"`
 }
 
-// NewSearch makes the tool memory_search: which places of the memory have the words of a query.
+// NewSearch builds the tool memory_search, which finds the parts of the memory that contain the
+// words of a query.
 func NewSearch(g *fsguard.Guard) tools.Tool {
 	s := searcher{store{g}}
 	return tools.New[Query, Found](tools.Spec{
@@ -56,21 +57,23 @@ func NewSearch(g *fsguard.Guard) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// searcher implements memory_search.
 type searcher struct{ store }
 
 func (s searcher) intent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
-	return s.looking("search the memory for "+shown(in.Query), struct {
+	return s.readIntent("search the memory for "+shown(in.Query), struct {
 		Tool  string `json:"tool"`
 		Query Query  `json:"query"`
 	}{"memory_search", in})
 }
 
-// piece is a chunk with the file that it is of.
+// piece is a chunk together with its file.
 type piece struct {
 	file *file
 	chunk
 }
 
+// run reads the files, ranks their chunks and shows the best.
 func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
 	out := Found{Results: []Finding{}, By: "words", Cut: []string{}}
 	pieces, err := s.pieces(ctx, in.Scope, &out)
@@ -97,7 +100,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 	return tools.Result{Content: out.text(in), Data: out, Foreign: foreign}, nil
 }
 
-// pieces reads the files of a scope, and counts them in out.
+// pieces reads the files of a scope and splits them. It counts the files in out.
 func (s searcher) pieces(ctx context.Context, scope string, out *Found) (list []piece, err error) {
 	names, err := s.names(scope)
 	if err != nil {
@@ -124,7 +127,8 @@ func (s searcher) pieces(ctx context.Context, scope string, out *Found) (list []
 	return list, nil
 }
 
-// snippet is a text as it is, or what stands around the first word of the query in a long one.
+// snippet returns a short text unchanged, and of a long one the part around the first word of the
+// query.
 func snippet(text, query string) string {
 	if len(text) <= mostOfSnippet {
 		return text
@@ -149,7 +153,7 @@ func snippet(text, query string) string {
 	return cut
 }
 
-// text draws the findings for the model.
+// text formats the findings for the model.
 func (f Found) text(in Query) string {
 	var b strings.Builder
 	switch {

@@ -17,13 +17,13 @@ const (
 	mostWait    = 90 * 24 * time.Hour
 )
 
-// Questions is what ask takes.
+// Questions is the input of ask.
 type Questions struct {
 	Questions []Question `json:"questions" jsonschema:"one to four" min:"1" max:"4"`
 	Deadline  string     `json:"deadline,omitempty" jsonschema:"go on without an answer then: 2h, 17:00"`
 }
 
-// Question is one of them.
+// Question is one question.
 type Question struct {
 	Question string   `json:"question" jsonschema:"what to ask" min:"1"`
 	Header   string   `json:"header,omitempty" jsonschema:"a word over it" max:"12"`
@@ -31,19 +31,19 @@ type Question struct {
 	Multi    bool     `json:"multi,omitempty" jsonschema:"several may be chosen"`
 }
 
-// Option is one answer to choose.
+// Option is one answer to choose from.
 type Option struct {
 	Label       string `json:"label" jsonschema:"the answer, short" min:"1" max:"60"`
 	Description string `json:"description,omitempty" jsonschema:"what it means"`
 }
 
-// Asked is what ask answers; what the owner says comes as the call's result later.
+// Asked is the output of ask. The owner's answer becomes the result of the call later.
 type Asked struct {
 	Text  string    `json:"text" jsonschema:"the question as it is sent"`
 	Until time.Time `json:"until" jsonschema:"how long the turn waits"`
 }
 
-// NewAsk makes the tool ask: a question to the owner, for whose answer the turn waits.
+// NewAsk builds the tool ask, which asks the owner and parks the turn until the answer comes.
 func NewAsk() tools.Tool {
 	return tools.New[Questions, Asked](tools.Spec{
 		Name: "ask", Group: "messaging", Core: true, Terminal: true, Example: `--input '{"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]}'`,
@@ -84,6 +84,7 @@ func askRun(_ context.Context, call tools.Call, in Questions, _ tools.Intent) (t
 	}, nil
 }
 
+// deadline returns until when the turn waits.
 func deadline(call tools.Call, in Questions) (time.Time, error) {
 	if in.Deadline == "" {
 		return call.Now.Add(defaultWait), nil
@@ -98,8 +99,9 @@ func deadline(call tools.Call, in Questions) (time.Time, error) {
 	return t, nil
 }
 
-// text draws the questions. A single one with plain options needs no list: the buttons say it. Several are
-// numbered, with lettered options, so that "1a 2b" is an answer.
+// text formats the questions. A single question with plain options needs no list, because the
+// buttons show them. Several questions are numbered and their options lettered, so that "1a 2b" is
+// a valid answer.
 func text(list []Question) string {
 	if len(list) == 1 {
 		return strings.TrimRight(head(list[0])+options(list[0], "%d. ", false), "\n")
@@ -112,6 +114,7 @@ func text(list []Question) string {
 	return b.String()
 }
 
+// head formats the question itself.
 func head(q Question) string {
 	h := q.Question
 	if q.Header != "" {
@@ -123,6 +126,7 @@ func head(q Question) string {
 	return h + "\n"
 }
 
+// options formats the options with numbers or letters.
 func options(q Question, mark string, letters bool) string {
 	var b strings.Builder
 	for i, o := range q.Options {

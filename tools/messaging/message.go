@@ -1,5 +1,6 @@
-// Package messaging holds the tools that speak to people. They make rows for the outbox and questions; they
-// never send anything themselves, and never guess an address.
+// Package messaging holds the tools that write to people: message and ask. message becomes a row of
+// the outbox, ask a question that parks the turn. They never send anything themselves, and never
+// guess an address.
 package messaging
 
 import (
@@ -15,18 +16,18 @@ import (
 	"hob/tools"
 )
 
-// ErrUnknown is Resolve's answer to an address that hob does not know.
+// ErrUnknown is the error of Resolve for an unknown address.
 var ErrUnknown = errors.New("unknown address")
 
-// Addresses are the places that hob can write to.
+// Addresses knows the addresses that hob can write to.
 type Addresses interface {
-	// Resolve turns what a call names into an address; ErrUnknown when hob has none such.
+	// Resolve converts the recipient of a call into an address; ErrUnknown if there is none.
 	Resolve(ctx context.Context, to string) (event.Address, error)
-	// Known lists the addresses that hob knows, the owner's first.
+	// Known lists the known addresses, the owner's first.
 	Known(ctx context.Context) ([]event.Address, error)
 }
 
-// Note is what message takes.
+// Note is the input of message.
 type Note struct {
 	To      string `json:"to" jsonschema:"owner, or channel:address" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
@@ -36,10 +37,10 @@ type Note struct {
 	Buttons     []string `json:"buttons,omitempty" jsonschema:"answers to choose" max:"8"`
 }
 
-// longestButton is how many characters the answer on a button may have.
+// longestButton limits the label of a button, in characters.
 const longestButton = 60
 
-// Queued is what message answers.
+// Queued is the output of message.
 type Queued struct {
 	To         event.Address `json:"to" jsonschema:"where it goes"`
 	Key        string        `json:"key" jsonschema:"key of its outbox row"`
@@ -47,7 +48,8 @@ type Queued struct {
 	Files      int           `json:"files,omitempty" jsonschema:"how many go with it"`
 }
 
-// NewMessage makes the tool message: a text to somebody, with files where there are some, by way of the outbox.
+// NewMessage builds the tool message, which queues a text, with attachments if there are any, in
+// the outbox.
 func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts) tools.Tool {
 	m := messenger{a, g, s}
 	return tools.New[Note, Queued](tools.Spec{
@@ -56,20 +58,22 @@ func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts) tools.Tool {
 	}, m.intent, m.run)
 }
 
+// messenger implements message.
 type messenger struct {
 	addresses Addresses
 	guard     *fsguard.Guard
-	shelf     Artifacts
+	artifacts Artifacts
 }
 
-// letter is a message that was looked at: where it goes, and the files that go with it.
-type letter struct {
+// draft is a resolved message: its address and its attached files.
+type draft struct {
 	to    event.Address
 	files []enclosure
 }
 
+// intent resolves address and files for the gate.
 func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.Intent, error) {
-	l, err := m.letter(ctx, call, in)
+	l, err := m.draft(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
 	}
@@ -96,13 +100,13 @@ func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.
 	}, err
 }
 
-// letter finds the address and the files.
-func (m messenger) letter(ctx context.Context, call tools.Call, in Note) (letter, error) {
+// draft resolves the address and the files.
+func (m messenger) draft(ctx context.Context, call tools.Call, in Note) (draft, error) {
 	to, err := m.resolve(ctx, in)
 	if err != nil {
-		return letter{}, err
+		return draft{}, err
 	}
-	l := letter{to: to}
+	l := draft{to: to}
 	for _, path := range in.Attachments {
 		f, err := m.look(call.Workdir, path)
 		if err != nil {
@@ -113,7 +117,7 @@ func (m messenger) letter(ctx context.Context, call tools.Call, in Note) (letter
 	return l, nil
 }
 
-// resolve finds the address; an unknown one is refused with the known ones.
+// resolve finds the address. It refuses an unknown one, and lists the known ones.
 func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) {
 	if strings.TrimSpace(in.Content) == "" {
 		return "", tools.Refuse(tools.Validation, "", "content: there is no text in it")
@@ -138,7 +142,7 @@ func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) 
 	for _, k := range known {
 		names = append(names, string(k))
 	}
-	hint := "hob knows no address yet but owner"
+	hint := "hob knows no address except owner yet"
 	if near := tools.Nearest(in.To, names, 3); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	} else if len(names) > 0 {
@@ -147,11 +151,12 @@ func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) 
 	return "", tools.Refuse(tools.NotFound, hint, "hob does not know the address %q", short(in.To))
 }
 
+// run stores the attachments and queues the message.
 func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent tools.Intent) (tools.Result, error) {
-	l, ok := intent.Keep.(letter)
+	l, ok := intent.Keep.(draft)
 	if !ok {
 		var err error
-		if l, err = m.letter(ctx, call, in); err != nil {
+		if l, err = m.draft(ctx, call, in); err != nil {
 			return tools.Result{}, err
 		}
 	}
@@ -174,6 +179,7 @@ func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent too
 	}, nil
 }
 
+// brief shortens a text to one line of at most 80 characters.
 func brief(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
 
 func short(text string) string {

@@ -279,7 +279,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%s: %+v", c.tool.Spec().Name, res)
 		}
 		refused(t, do(t, c.tool, call(`{}`)), tools.Validation, "")
-		refused(t, do(t, c.tool, call(strings.Replace(c.args, c.want.Text, "  ", 1))), tools.Validation, "it says nothing")
+		refused(t, do(t, c.tool, call(strings.Replace(c.args, c.want.Text, "  ", 1))), tools.Validation, "the text is empty")
 		b.serves = false
 		refused(t, do(t, c.tool, call(c.args)), tools.Conflict, "neither a task nor a job")
 		b.serves = true

@@ -7,15 +7,18 @@ import (
 	"strings"
 )
 
-// Checked is implemented by parameters that know more of what is wrong with them than their schema can say: how fields go together, and which
-// texts they take. A call that the schema refuses is told these things too, so that all that is wrong with it is said at once.
+// Checked is implemented by inputs with rules that their schema cannot express, such as
+// dependencies between fields. When the schema refuses a call, these rules are checked too, so that
+// the model sees all faults at once.
 type Checked interface {
-	// Faults are "field: what is wrong with it". The fields that the schema refuses are empty.
+	// Faults returns the faults as "field: what is wrong". Fields that the schema has refused are
+	// empty.
 	Faults() []string
 }
 
-// further are the faults that In itself finds in arguments which have others already. Where a required field is among those it finds none:
-// what the others are for is not known then.
+// further returns the faults that In itself finds in arguments that already have others. If a
+// required field is among the faulty ones it finds none, because the rules may depend on that
+// field.
 func further[In any](required []string, value map[string]any, faults []fault) (more []fault) {
 	var in In
 	c, ok := any(&in).(Checked)
@@ -32,7 +35,7 @@ func further[In any](required []string, value map[string]any, faults []fault) (m
 	maps.DeleteFunc(rest, func(name string, _ any) bool { return bad[name] })
 	raw, err := json.Marshal(rest)
 	if err != nil || json.Unmarshal(raw, &in) != nil {
-		return nil // what is wrong with it is among the faults
+		return nil // the fault is already listed
 	}
 	for _, text := range c.Faults() {
 		at, what, named := strings.Cut(text, ": ")

@@ -14,20 +14,22 @@ import (
 	"hob/tools"
 )
 
-// Artifacts keeps the bytes of files that go with messages.
+// Artifacts stores the bytes of attached files.
 type Artifacts interface {
-	// Enclose makes a file's bytes durable, so that it no longer matters what becomes of the file; path says where it is from. Their row
-	// comes with that of the message. Of a file that is too large for any channel it keeps no bytes.
+	// Enclose stores the bytes of a file durably, so that later changes of the file do not matter;
+	// path says where the file comes from. The message's commit writes the row. It stores no bytes
+	// of a file that is too large for any channel.
 	Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error)
 }
 
-// enclosure is a file that was looked at. What is sent is what was looked at, and approved if it had to be.
+// enclosure is an attached file in the state that the intent has seen and the owner may have
+// approved. Exactly this state is sent.
 type enclosure struct {
 	fsguard.Place
-	id string // the hash of its bytes; of one that is too large to be sent, which file it is
+	id string // the hash of its bytes; for a file too large to send, its identity and size
 }
 
-// look finds a file and what is in it.
+// look resolves a file and hashes its content.
 func (m messenger) look(base, path string) (enclosure, error) {
 	p, err := m.guard.Resolve(base, path)
 	switch {
@@ -50,12 +52,12 @@ func (m messenger) look(base, path string) (enclosure, error) {
 	return e, err
 }
 
-// enclose makes the bytes of files durable.
+// enclose stores the bytes of the files.
 func (m messenger) enclose(ctx context.Context, files []enclosure) (list []event.Enclosed, err error) {
 	for _, f := range files {
 		var e event.Enclosed
 		err := m.read(f, func(r io.Reader) (err error) {
-			e, err = m.shelf.Enclose(ctx, f.Path, f.Info.Size(), r)
+			e, err = m.artifacts.Enclose(ctx, f.Path, f.Info.Size(), r)
 			return err
 		})
 		if err != nil {
@@ -69,7 +71,7 @@ func (m messenger) enclose(ctx context.Context, files []enclosure) (list []event
 	return list, nil
 }
 
-// read opens a file, as long as it is the one that was looked at.
+// read opens a file if it is still the same one.
 func (m messenger) read(e enclosure, use func(io.Reader) error) (err error) {
 	f, err := m.guard.Open(e.Place)
 	if err == nil {
@@ -87,6 +89,7 @@ func (m messenger) read(e enclosure, use func(io.Reader) error) (err error) {
 	return nil
 }
 
+// changed refuses a file that changed after the intent.
 func changed(path string) error {
-	return tools.Refuse(tools.Conflict, "call it again if it is still the right one", "attachments: %s has changed since it was looked at", path)
+	return tools.Refuse(tools.Conflict, "call it again if it is still the right one", "attachments: %s has changed since it was checked", path)
 }
