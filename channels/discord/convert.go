@@ -88,8 +88,8 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	return p, nil
 }
 
-// ear makes messages of what Discord says to a bot.
-type ear struct {
+// decoder makes messages of what Discord says to a bot.
+type decoder struct {
 	me    user
 	web   *client
 	known recent[author]
@@ -102,13 +102,13 @@ type author struct {
 }
 
 // called tells whether a message is meant for hob: it names it, or answers it.
-func (e *ear) called(m *message) bool {
+func (e *decoder) called(m *message) bool {
 	return slices.ContainsFunc(m.Calls, func(u user) bool { return u.ID == e.me.ID }) ||
 		m.To.Type != typeForward && m.Replied != nil && m.Replied.Author != nil && m.Replied.Author.ID == e.me.ID
 }
 
 // message is what somebody wrote.
-func (e *ear) message(m *message, at place) channels.Message {
+func (e *decoder) message(m *message, at place) channels.Message {
 	said := m.content
 	out := channels.Message{
 		ID: id(m.Channel, m.ID), From: e.person(m), Chat: at.chat, Mentioned: e.called(m), At: m.At,
@@ -133,7 +133,7 @@ func (e *ear) message(m *message, at place) channels.Message {
 }
 
 // person is who wrote a message. A web hook may call itself anything.
-func (e *ear) person(m *message) channels.Person {
+func (e *decoder) person(m *message) channels.Person {
 	name := m.Author.name()
 	if m.Member.Nick != "" {
 		name = m.Member.Nick
@@ -142,7 +142,7 @@ func (e *ear) person(m *message) channels.Person {
 }
 
 // words are a text without the call of the bot at its beginning; who else is called stands there by name.
-func (e *ear) words(text string, calls []user) string {
+func (e *decoder) words(text string, calls []user) string {
 	call := regexp.MustCompile(`^[\s,:]*<@!?` + regexp.QuoteMeta(e.me.ID) + `>[ ,:\n]*`)
 	rest := text
 	for m := call.FindString(rest); m != ""; m = call.FindString(rest) {
@@ -170,7 +170,7 @@ func (c content) described() string {
 }
 
 // files are what a message brings.
-func (e *ear) files(list []attachment, voice bool) []channels.Attachment {
+func (e *decoder) files(list []attachment, voice bool) []channels.Attachment {
 	var files []channels.Attachment
 	for _, a := range list {
 		f := channels.Attachment{Name: a.Name, MIME: a.MIME, Size: a.Size, Voice: voice, Length: time.Duration(a.Length * float64(time.Second))}

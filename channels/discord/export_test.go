@@ -13,7 +13,7 @@ func (c *Channel) Read(raw []byte, bot string) (channels.Message, bool) {
 	if json.Unmarshal(raw, &m) != nil || m.Author == nil {
 		return channels.Message{}, false
 	}
-	e := &ear{me: user{ID: bot}, web: &c.api}
+	e := &decoder{me: user{ID: bot}, web: &c.api}
 	return e.message(&m, place{chat: channels.Chat{ID: m.Author.ID}, ok: true}), true
 }
 

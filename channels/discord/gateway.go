@@ -56,8 +56,8 @@ const (
 // errAgain ends a connection after which the next one is made at once: the gateway has asked for it.
 var errAgain = errors.New("the gateway asked for another connection")
 
-// line is one connection to the gateway.
-type line struct {
+// gatewayConn is one connection to the gateway.
+type gatewayConn struct {
 	conn  *websocket.Conn
 	seq   atomic.Int64 // of the last dispatch that was handled
 	acked atomic.Bool  // the last heartbeat was answered
@@ -110,8 +110,8 @@ func (r *reader) live(ctx context.Context) error {
 }
 
 // connect opens a connection, where the session wants to be resumed, and reads how often its heart shall beat.
-func (r *reader) connect(ctx context.Context) (*line, time.Duration, error) {
-	l := &line{}
+func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, error) {
+	l := &gatewayConn{}
 	l.seq.Store(r.Pos.Seq)
 	var err error
 	if r.Pos.Session != "" && r.Pos.Gateway != "" {
@@ -177,7 +177,7 @@ func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, err
 }
 
 // login begins a session, or goes on with the one before.
-func (r *reader) login(ctx context.Context, l *line) error {
+func (r *reader) login(ctx context.Context, l *gatewayConn) error {
 	if r.Pos.Session != "" {
 		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.Pos.Session, "seq": r.Pos.Seq})
 	}
@@ -191,7 +191,7 @@ func (r *reader) login(ctx context.Context, l *line) error {
 }
 
 // read waits for the next frame. One that is none is passed over: it has no opcode.
-func (l *line) read(ctx context.Context) (frame, error) {
+func (l *gatewayConn) read(ctx context.Context) (frame, error) {
 	_, raw, err := l.conn.Read(ctx)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -206,7 +206,7 @@ func (l *line) read(ctx context.Context) (frame, error) {
 	return f, nil
 }
 
-func (l *line) write(ctx context.Context, op int, what any) error {
+func (l *gatewayConn) write(ctx context.Context, op int, what any) error {
 	raw, err := json.Marshal(map[string]any{"op": op, "d": what})
 	if err != nil {
 		return fmt.Errorf("write to the gateway: %w", err)
@@ -220,7 +220,7 @@ func (l *line) write(ctx context.Context, op int, what any) error {
 }
 
 // heartbeat says what was handled last.
-func (l *line) heartbeat(ctx context.Context) error {
+func (l *gatewayConn) heartbeat(ctx context.Context) error {
 	if seq := l.seq.Load(); seq > 0 {
 		return l.write(ctx, opHeartbeat, seq)
 	}
@@ -229,7 +229,7 @@ func (l *line) heartbeat(ctx context.Context) error {
 
 // beat sends heartbeats, the first one after a part of the time between two ("Sending Heartbeats"), and ends the connection when one is not
 // answered.
-func (l *line) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
+func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
 	for wait, patience := first, min(ackTime, every); channels.Pause(ctx, wait); wait = every - patience {
 		l.acked.Store(false)
 		if err := l.heartbeat(ctx); err != nil {

@@ -30,7 +30,7 @@ type reader struct {
 	*poll.Source[position]      // its Pos runs ahead of what is stored; the next commit stores it
 	begun                  bool // a session has begun, or goes on with all that it has missed
 	places                 map[string]place
-	ear
+	decoder
 }
 
 // Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing.
@@ -39,7 +39,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 }
 
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, places: map[string]place{}, ear: ear{web: &c.api}}
+	r := &reader{Channel: c, places: map[string]place{}, decoder: decoder{web: &c.api}}
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.me); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (r *reader) commit(ctx context.Context, list []channels.Message) error {
 }
 
 // frame handles one frame of the gateway.
-func (r *reader) frame(ctx context.Context, l *line, f frame) error {
+func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 	switch f.Op {
 	case opDispatch:
 		if f.Seq > 0 {

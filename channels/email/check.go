@@ -77,7 +77,7 @@ func (c *Channel) witness(b *box, folder *imap.SelectData) (said []string, err e
 	if err != nil {
 		return nil, err
 	}
-	l, err := c.readLetter(head, "none")
+	l, err := c.readHeader(head, "none")
 	if err != nil {
 		return nil, err
 	}

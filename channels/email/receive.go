@@ -44,7 +44,7 @@ type position struct {
 const maxHad = 500
 
 // has tells whether a mail was read before, and keeps it in mind.
-func (p *position) has(l letter) bool {
+func (p *position) has(l header) bool {
 	sum := sha256.Sum256([]byte(l.id))
 	key := hex.EncodeToString(sum[:8])
 	if slices.Contains(p.Had, key) {
@@ -170,7 +170,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	size := 0
 	for _, a := range mails {
 		next.UID = a.uid
-		if a.wanted && a.known && next.has(a.letter) {
+		if a.wanted && a.known && next.has(a.header) {
 			r.log.Debug("a mail that was read before is passed over", "channel", r.name, "uid", a.uid)
 			continue
 		}
@@ -199,7 +199,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 type arrival struct {
 	uid    imap.UID
 	size   int64 // of the whole
-	letter letter
+	header header
 	m      channels.Message // without an ID: it is gone, or cannot be read
 	wanted bool             // what it says can matter: to people whom hob listens to, or to a pairing
 	known  bool             // it is of somebody whom hob listens to
@@ -211,12 +211,12 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	if head.uid == 0 {
 		return a
 	}
-	l, err := r.readLetter(head.raw, fmt.Sprintf("uid:%d:%d", r.Pos.Validity, uid))
+	l, err := r.readHeader(head.raw, fmt.Sprintf("uid:%d:%d", r.Pos.Validity, uid))
 	if err != nil {
 		r.log.Warn("mail passed over", "channel", r.name, "uid", uid, "err", err)
 		return a
 	}
-	a.letter, a.m, a.known = l, r.message(l), r.listens(l.from)
+	a.header, a.m, a.known = l, r.message(l), r.listens(l.from)
 	a.m.At = head.at
 	a.wanted = l.vouched && !l.auto && !a.m.From.Self
 	if a.known && !l.vouched && !l.auto {
@@ -239,7 +239,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 		}
 		raw = whole[a.uid].raw
 	}
-	fill(&m, a.letter, readBody(raw), a.known)
+	fill(&m, a.header, readBody(raw), a.known)
 	if cut {
 		m.Files = nil // they are cut too
 		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not kept: it has %d MB]", a.size>>20)
@@ -248,7 +248,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 }
 
 // fill says in a message what a mail says. Its subject is said at the beginning of a thread, unless the mail is a command or a code.
-func fill(m *channels.Message, l letter, b body, known bool) {
+func fill(m *channels.Message, l header, b body, known bool) {
 	text, quotes := own(b.text, l.forwarded)
 	m.Files, m.Forwarded = b.files, m.Forwarded || quotes
 	if len(text) > maxText {

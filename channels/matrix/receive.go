@@ -20,12 +20,12 @@ import (
 
 // How news are asked for.
 const (
-	longPoll  = 30 * time.Second // how long the server may wait for something to say,
-	pollTime  = 50 * time.Second // and after what time nobody is there to say anything: the connection is half open
-	firstTime = 3 * time.Minute  // of the first sync of an account, which takes servers long
-	batch     = 50               // events of a room in one sync, beyond which it is limited
-	mostDoors = 100              // invitations that are remembered: anybody can send some
-	oneLoss   = time.Hour        // in which the homeserver may lose the position once
+	longPoll       = 30 * time.Second // how long the server may wait for something to say,
+	pollTime       = 50 * time.Second // and after what time nobody is there to say anything: the connection is half open
+	firstTime      = 3 * time.Minute  // of the first sync of an account, which takes servers long
+	batch          = 50               // events of a room in one sync, beyond which it is limited
+	maxInvitations = 100              // invitations that are remembered: anybody can send some
+	oneLoss        = time.Hour        // in which the homeserver may lose the position once
 )
 
 // position is how far an account has been read.
@@ -154,7 +154,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
 	next := r.Pos
 	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
-	next.Invited, next.Hosts = r.doors(ctx, news)
+	next.Invited, next.Hosts = r.invitations(ctx, news)
 	hosts{r.Channel}.note(next.Hosts)
 	var list []channels.Message
 	var receipts []receipt

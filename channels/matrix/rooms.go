@@ -250,5 +250,5 @@ func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	case at.person == me.ID:
 		return "", fmt.Errorf("%s is hob itself: %w", at.person, channels.ErrPermanent)
 	}
-	return openings{c}.begin(ctx, me.ID, at.person)
+	return createdRooms{c}.begin(ctx, me.ID, at.person)
 }

@@ -17,8 +17,8 @@ import (
 	"hob/channels"
 )
 
-// letter is what the header of a mail says.
-type letter struct {
+// header is what the header of a mail says.
+type header struct {
 	ref
 	from      string   // the only address in From, in small letters; "" when there is none, or more than one
 	name      string   // that its writer shows
@@ -30,15 +30,15 @@ type letter struct {
 	forwarded bool     // by its subject
 }
 
-// readLetter reads a header. fallback is the id of a mail without one.
-func (c *Channel) readLetter(header []byte, fallback string) (letter, error) {
-	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(header, "\r\n"), "\r\n\r\n"...)))
+// readHeader reads a header. fallback is the id of a mail without one.
+func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
+	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(lines, "\r\n"), "\r\n\r\n"...)))
 	h, err := textproto.ReadHeader(raw)
 	if err != nil {
-		return letter{}, fmt.Errorf("read the header of a mail: %w", err)
+		return header{}, fmt.Errorf("read the header of a mail: %w", err)
 	}
 	subject := line(decoded(h.Get("Subject")), maxSubject)
-	l := letter{ref: ref{id: firstID(h.Get("Message-Id")), subject: subject}, answers: firstID(h.Get("In-Reply-To"))}
+	l := header{ref: ref{id: firstID(h.Get("Message-Id")), subject: subject}, answers: firstID(h.Get("In-Reply-To"))}
 	if l.id == "" {
 		l.id = fallback
 	}
@@ -165,7 +165,7 @@ func automatic(h textproto.Header, from string) bool {
 
 // message is a mail as a message, but for its text and files. The address in From is taken for its writer only where the receiving server vouches for
 // it; else it is nobody's, and no pairing.
-func (c *Channel) message(l letter) channels.Message {
+func (c *Channel) message(l header) channels.Message {
 	m := channels.Message{
 		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root()},
 		ReplyTo: l.answers, Auto: l.auto,

@@ -10,17 +10,17 @@ import (
 	"hob/channels/wire"
 )
 
-// openings are the rooms that hob makes. Some homeservers encrypt each new room, whatever they are asked for (Synapse:
+// createdRooms are the rooms that hob makes. Some homeservers encrypt each new room, whatever they are asked for (Synapse:
 // encryption_enabled_by_default_for_room_type). Such a room is of no use, and the next one would not be either: for that person none is made
 // again. The homeserver keeps the note of it, so that it holds over a restart.
-type openings struct{ *Channel }
+type createdRooms struct{ *Channel }
 
 // madeKind is the type of account data with the rooms that hob has made and does not know to be of use, by person.
 const madeKind = "hob.made_rooms"
 
 // begin makes a room for a private chat, and invites the person. It is noted before it is looked at: a look that fails must not lead to a second
 // room.
-func (c openings) begin(ctx context.Context, me, person string) (string, error) {
+func (c createdRooms) begin(ctx context.Context, me, person string) (string, error) {
 	if err := c.earlier(ctx, me, person); err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func (c openings) begin(ctx context.Context, me, person string) (string, error) 
 }
 
 // earlier is an error where no room is made for a person, because the last one is encrypted or cannot be looked at.
-func (c openings) earlier(ctx context.Context, me, person string) error {
+func (c createdRooms) earlier(ctx context.Context, me, person string) error {
 	room, err := c.noted(ctx, me, person)
 	if err != nil || room == "" {
 		return err
@@ -57,7 +57,7 @@ func (c openings) earlier(ctx context.Context, me, person string) error {
 }
 
 // check is an error where a room that was made for a person came out encrypted: the invitation is taken back then, and hob leaves.
-func (c openings) check(ctx context.Context, me, person, room string) error {
+func (c createdRooms) check(ctx context.Context, me, person, room string) error {
 	p, err := c.look(ctx, room)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c openings) check(ctx context.Context, me, person, room string) error {
 }
 
 // leave gives a room up.
-func (c openings) leave(ctx context.Context, person, room string) {
+func (c createdRooms) leave(ctx context.Context, person, room string) {
 	for _, step := range []struct {
 		what string
 		body map[string]any
@@ -85,7 +85,7 @@ func (c openings) leave(ctx context.Context, person, room string) {
 }
 
 // noted is the room that is noted for a person, "" when there is none.
-func (c openings) noted(ctx context.Context, me, person string) (string, error) {
+func (c createdRooms) noted(ctx context.Context, me, person string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
@@ -102,7 +102,7 @@ func (c openings) noted(ctx context.Context, me, person string) (string, error) 
 }
 
 // note notes a room for a person, "" for none, here and at the homeserver. What is noted was read before.
-func (c openings) note(ctx context.Context, me, person, room string) {
+func (c createdRooms) note(ctx context.Context, me, person, room string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made[person] = room; room == "" {

@@ -44,9 +44,9 @@ func (c *Channel) join(ctx context.Context, room string) (settled bool, err erro
 	return err == nil || wire.HasStatus(err, http.StatusForbidden, http.StatusNotFound), err
 }
 
-// doors goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
+// invitations goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
 // private chats with people who are. The others stay as they are, without an answer. inviters are who has invited hob to the rooms that it is in.
-func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
+func (r *reader) invitations(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
 	inviters = r.me.invitedBy(r.Pos.Hosts, news)
 	open = maps.Clone(r.Pos.Invited)
 	if open == nil {
@@ -60,7 +60,7 @@ func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invit
 		delete(open, room)
 	}
 	for room, i := range news.Rooms.Invite {
-		if by, ok := r.me.invitation(i); ok && (len(open) < mostDoors || r.welcomes(room, by, pairing)) {
+		if by, ok := r.me.invitation(i); ok && (len(open) < maxInvitations || r.welcomes(room, by, pairing)) {
 			open[room] = by
 		}
 	}
