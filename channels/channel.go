@@ -32,10 +32,10 @@ type Inbox interface {
 	// Receive decides who is listened to (Admit), and commits what is let in together with the cursor (nil: none); a message that is
 	// there already is passed over. An error means that nothing of what came last may be acknowledged upstream.
 	Receive(ctx context.Context, list []Message, c *Cursor) error
-	// Accept is Receive for a place where nobody can be told apart: the channel itself says what each input is.
+	// Accept is Receive for a place where senders cannot be told apart: the channel itself makes the inputs.
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
-	// Gap tells the owner that messages of a stretch of time may be missing, once for the same stretch: at once, or gathered with what else he is
-	// told within the hour. It is kept when this returns.
+	// Gap notifies the owner that messages of a period may be missing. A first gap is reported at once, further ones together within the hour;
+	// the same period is reported once. The gap is stored when Gap returns.
 	Gap(ctx context.Context, from, to time.Time, why string) error
 	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
 	Cursor(ctx context.Context, source, identity string) (string, error)
@@ -98,7 +98,7 @@ func (e *RetryAfter) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RetryAfter) Unwrap() error { return e.Err }
 
-// Refused is a refusal that lasts: of a log-in, an account, a setting. It is tried again every five minutes.
+// Refused marks an error as a lasting refusal: of a log-in, an account, a setting. The channel is tried again every five minutes.
 func Refused(err error) error { return &RetryAfter{After: longRest, Err: err, Lasts: true} }
 
 // Dial connects to an address "host:port" of a network, as "tcp".

@@ -16,7 +16,7 @@ const (
 	OK       Health = "ok"
 	Degraded Health = "degraded"  // the last attempt failed; it is tried again
 	Untried  Health = "not tried" // nothing has been sent yet: only shown, see Shown
-	Down     Health = "down"      // three attempts in a row failed, or two of which one was refused for what lasts; or the section cannot be used
+	Down     Health = "down"      // three attempts in a row failed, or two with a lasting refusal among them; or the section cannot be used
 )
 
 // Direction is the health of receiving or of sending.
@@ -50,7 +50,7 @@ func (h ChannelHealth) Shown() ChannelHealth {
 // downAfter is how many failures in a row make a direction down. A refusal that lasts counts for two: it needs only to be confirmed.
 const downAfter = 3
 
-// note records an attempt, and tells whether the state has changed, or was proven for the first time.
+// note records an attempt, and reports whether the state has changed or was proven for the first time.
 func (d *Direction) note(now time.Time, err error) bool {
 	state, proof := OK, err == nil && !d.Proven
 	if err == nil {

@@ -32,22 +32,22 @@ type HostConfig struct {
 	Clock     sys.Clock
 	Log       *slog.Logger
 	Go        func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
-	Changed   func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block
-	Back      func(channel string)                                                  // told when one direction of a channel works again: what waits for its next try there need not wait any more; must not block
+	Changed   func(ChannelHealth)                                                   // called when a state of health changes or is proven for the first time; must not block
+	Back      func(channel string)                                                  // called when one direction of a channel works again, so that waiting messages can be tried now; must not block
 }
 
 // Backoff between two runs of a channel that stopped receiving. A rest is no longer than shortBackoff or a twentieth of the time since it last
 // worked, whichever is more.
 const (
 	firstRest  = time.Second
-	confirming = 5 * time.Second // until a refusal that lasts is tried once more, so that the owner hears of it at once and of no blip
-	steady     = time.Minute     // what has worked for so long begins anew when it fails
+	confirming = 5 * time.Second // before a lasting refusal is tried once more: a real one is reported soon, a blip never
+	steady     = time.Minute     // after working this long, the backoff starts over
 	longRest   = 5 * time.Minute
 	longestNap = time.Hour       // even when the platform asks for more
-	calm       = 2 * time.Minute // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
+	calm       = 2 * time.Minute // receiving this long without a failure counts as healthy again; longer than any timeout for a server that does not answer
 )
 
-// Host keeps all channels running. A channel that fails is started again for ever; it never ends the process.
+// Host keeps all channels running. A channel that fails is started again without limit; a failure never ends the process.
 type Host struct {
 	HostConfig
 	mu   sync.Mutex
@@ -64,7 +64,7 @@ type runningChannel struct {
 	ended chan struct{}
 	met   atomic.Bool // its account is known; only receive sets it
 
-	refused atomic.Bool // its last run ended with a refusal that lasts: what it hears before the next one is no proof, only calm is
+	refused atomic.Bool // its last run ended with a lasting refusal: a message received after that proves nothing, only calm does
 }
 
 // NewHost makes a host without channels.
@@ -72,8 +72,8 @@ func NewHost(c HostConfig) *Host {
 	return &Host{HostConfig: c, have: map[string]*runningChannel{}, wake: make(chan struct{}, 1)}
 }
 
-// Replace sets the channels, by name. Those that are new or have changed are (re)started by Run, those that are gone are stopped,
-// the others keep running, also when nothing but a secret that cannot be read any more would keep them from being made anew. A send through an old channel may still finish. Call it before the pump starts.
+// Replace sets the channels, by name. Run starts those that are new, restarts those that have changed, and stops those that are gone. The others
+// keep running, even when a secret of theirs can no longer be read. A send through an old channel may still finish. Call it before the pump starts.
 func (h *Host) Replace(sections map[string]Section) {
 	h.mu.Lock()
 	h.want = maps.Clone(sections)
@@ -100,7 +100,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// reconcile stops what is not wanted any more, waits for its end, and starts what is wanted and does not run.
+// reconcile stops the channels that are no longer configured, waits until they have ended, and starts those that are configured and not running.
 func (h *Host) reconcile(ctx context.Context) {
 	var ending []*runningChannel
 	h.mu.Lock()
@@ -210,7 +210,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	return nil
 }
 
-// spread is a time between the half of d and d: those who were cut off together shall not all come back at the same instant.
+// spread adds jitter: it returns a time between half of d and d, so that clients that were cut off together do not all return at once.
 func spread(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1) // #nosec G404 -- nobody gains by guessing it
 }
@@ -240,7 +240,7 @@ func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error
 // meetTime is how long a platform may take to say which account hob has.
 const meetTime = 30 * time.Second
 
-// meet asks for the account, once for as long as the section is the same, before anything is received: who is let in depends on it.
+// meet asks the platform for hob's account, once per section, before anything is received: admission depends on it.
 func (h *Host) meet(ctx context.Context, t *runningChannel) (err error) {
 	if t.met.Load() {
 		return nil

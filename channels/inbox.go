@@ -30,31 +30,31 @@ type Withdrawal struct {
 
 // Admission knows who may write.
 type Admission interface {
-	// Met says which account hob has on a channel, "" where that is not known, before anything is received there: what was paired with another
-	// account does not count, and the owner is told so once.
+	// Met is called before anything is received on a channel, with the account that hob has there ("": not known). Pairings made with another
+	// account do not count; the owner gets one notice about them.
 	Met(ctx context.Context, channel, account string) error
 	// Owners are the owner's ids on a channel, of the config and by pairing.
 	Owners(channel string) []string
 	// Try shows a stranger's message to the pairing that is open on a channel, if there is one. The message that bound somebody is known by its
 	// id: shown again, it is Bound again.
 	Try(ctx context.Context, channel string, m Message) (Tried, error)
-	// Missed tells the owner, on another channel than the one it is about, that messages may be missing: at once, or with others that follow each
-	// other, once for the same stretch. It is kept when this returns.
+	// Missed notifies the owner, on another channel, that messages may be missing. A first gap is reported at once, further ones are gathered; the
+	// same stretch is reported once. The gap is stored when Missed returns.
 	Missed(ctx context.Context, channel string, gap Gap) error
 }
 
-// Gap is a stretch of time of which messages may be missing, and why. Where From is To, it is from then on.
+// Gap is a period from which messages may be missing, and why. When From equals To, the period has no end yet.
 type Gap struct {
 	From, To time.Time
 	Why      string
 }
 
-// ProofEvery is how often a channel stores that it is connected while nothing comes in. After a crash the gap that is told begins at the last
-// proof, so it is longer than the real one by at most this and the adapter's interval between signs of life.
+// ProofEvery is how often a channel stores that it is connected while no message arrives. After a crash the reported gap begins at the last such
+// proof, so it is longer than the real gap by at most this and the adapter's keep-alive interval.
 const ProofEvery = time.Minute
 
-// AudienceOf is to whom a channel listens beside the owner. Where there are no persons, as on a topic, ok is false: nobody can be
-// paired there.
+// AudienceOf returns the people and groups that a channel listens to beside the owner. ok is false where senders cannot be told apart, as on a
+// topic: nobody can be paired there.
 func AudienceOf(ch Channel) (a Audience, ok bool) {
 	has, ok := ch.(audience)
 	if !ok {
@@ -63,7 +63,7 @@ func AudienceOf(ch Channel) (a Audience, ok bool) {
 	return has.listensTo(), true
 }
 
-// channelInbox is the inbox as one channel sees it: it decides who is let in, takes only that channel's own inputs, and notes that receiving works.
+// channelInbox is the Inbox of one channel. It admits or refuses each message, rejects inputs of other channels, and marks receiving as healthy.
 type channelInbox struct {
 	InboxStore
 	admission Admission
@@ -110,7 +110,7 @@ type reception struct {
 	in []event.In // let in, not committed yet
 }
 
-// receive takes a list of messages and the cursor behind them. What came with files is committed by itself, everything before it first: the
+// receive takes a list of messages and the cursor after them. A message with files is committed alone, after everything before it: the
 // cursor moves only with the last of them.
 func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) error {
 	rules, gone := r.rules(), deleted(list)

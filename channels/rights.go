@@ -9,18 +9,18 @@ import (
 	"hob/daemon/event"
 )
 
-// Right is by what right somebody at an address hears from hob.
+// Right is why an address may receive messages from hob.
 type Right string
 
-// The rights. Somebody without one may still be written to: by the owner's word, or by a call that he has allowed.
+// The rights. An address without one still receives what the owner sends explicitly, or has allowed.
 const (
 	NoRight    Right = ""
-	NamedRight Right = "named" // the channel's section of the config names him, or the group
-	OwnerRight Right = "owner" // it is an address of the owner's, by the config or by a pairing
+	NamedRight Right = "named" // the channel's section of the config lists the person or the group
+	OwnerRight Right = "owner" // it belongs to the owner, by the config or by a pairing
 )
 
-// lost says why a message does not go any more to an address that had a right when it was queued, "" when it does. What was meant for the
-// owner is nobody else's to read, whoever that is to hob by now.
+// lost returns why a message that was queued under right s may not be sent now, "" when it may. A message meant for the owner is never sent to
+// an address that is only listed.
 func (s Right) lost(now Right) string {
 	switch {
 	case s == OwnerRight && now != OwnerRight:
@@ -31,7 +31,7 @@ func (s Right) lost(now Right) string {
 	return ""
 }
 
-// Names reports whether the config names who is at an address, or the group. Its errors are those of Channel.
+// Names reports whether the channel's section lists the person or the group at an address. Its errors are those of Channel.
 func (h *Host) Names(to event.Address) (bool, error) {
 	ch, err := h.Channel(to.Channel())
 	a, _ := AudienceOf(ch) // of none: nobody
@@ -45,7 +45,7 @@ func (a Audience) names(local string) bool {
 	return slices.Contains(a.Known, local) || slices.Contains(a.Public, local) || slices.Contains(a.Groups, local) || slices.Contains(a.Groups, group)
 }
 
-// Met reports whether the account is known that hob has on a channel as its section is now, where that can be known.
+// Met reports whether the channel, with its current section, has asked the platform for hob's account.
 func (h *Host) Met(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,10 +53,10 @@ func (h *Host) Met(name string) bool {
 	return t != nil && t.Print == s.Print && t.Kind == s.Kind && t.met.Load()
 }
 
-// guard stands before what a pump or a draft shows to somebody.
+// guard checks the recipient's right before a message or a draft is sent.
 type guard struct{ *Pump }
 
-// lost says why an address has lost a right, "" when it has not. An error: it cannot be told yet.
+// lost returns why an address has lost a right, "" when it has not. An error means that this is not known yet.
 func (p guard) lost(to event.Address, then Right) (string, error) {
 	if then == NoRight {
 		return "", nil
@@ -68,8 +68,8 @@ func (p guard) lost(to event.Address, then Right) (string, error) {
 	return then.lost(now), nil
 }
 
-// turnedAway ends a row whose address has lost the right by which it was queued, and leaves one alone for a while of which that cannot be told.
-// False: it may go.
+// turnedAway ends a row whose address has lost the right under which the row was queued. If the check fails, the address rests and the row is
+// tried again later. False: the row may be sent.
 func (p guard) turnedAway(ctx context.Context, row Row, whole Delivery) bool {
 	why, err := p.lost(row.To, row.Right)
 	switch {

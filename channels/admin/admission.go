@@ -20,13 +20,13 @@ type PairingIndex interface {
 	Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error)
 }
 
-// Admission says who may write on the channels. Every field must be set. He is safe for concurrent use.
+// Admission decides who may write on the channels. Every field must be set. It is safe for concurrent use.
 type Admission struct {
 	PairingIndex PairingIndex
 	Owner        func() []event.Address                                                     // the owner's addresses, of the config and by pairing
 	Say          func(ctx context.Context, key string, to event.Address, text string) error // queues a message, once for a key
 	Elsewhere    func(channel string) event.Address                                         // where the owner hears of trouble with a channel
-	Gaps         *GapNotices                                                                // tells of gaps
+	Gaps         *GapNotices                                                                // notices about gaps
 }
 
 var _ channels.Admission = Admission{}
@@ -47,7 +47,7 @@ func on(channel string, list []event.Address) (ids []string) {
 	return ids
 }
 
-// Met lets the pairings of a channel count that were made with the account that hob has there now. About the others the owner is told.
+// Met makes the pairings count that were made with hob's current account on a channel. The owner gets a notice about each of the others.
 func (p Admission) Met(ctx context.Context, channel, account string) error {
 	lapsed, err := p.PairingIndex.Meet(ctx, channel, account)
 	if err != nil {
@@ -62,8 +62,8 @@ func (p Admission) Met(ctx context.Context, channel, account string) error {
 	return nil
 }
 
-// Try shows a message to the channel's pairing. Whoever is bound by it is told so, and so is the owner elsewhere, once each: a code that
-// somebody else has typed must not go unseen.
+// Try shows a message to the channel's open pairing. If the code binds the sender, the sender gets one notice, and the owner another on a
+// different channel: a code that somebody else has typed must not go unseen.
 func (p Admission) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
 	tried, err := p.PairingIndex.Try(ctx, channel, m)
 	if err != nil || tried != channels.Bound || !slices.Contains(p.Owners(channel), m.From.ID) {
@@ -85,12 +85,12 @@ func named(name string) string {
 	return channels.Foreign(name)
 }
 
-// Missed tells the owner that messages on a channel may be missing.
+// Missed notifies the owner that messages on a channel may be missing.
 func (p Admission) Missed(ctx context.Context, channel string, gap channels.Gap) error {
 	return p.Gaps.Missed(ctx, channel, gap)
 }
 
-// tell tells the owner something about a channel, on another one, once for a key.
+// tell queues a notice about a channel to the owner, on another channel, once per key.
 func (p Admission) tell(ctx context.Context, channel, key, text string) error {
 	return p.Say(ctx, key, p.Elsewhere(channel), text)
 }

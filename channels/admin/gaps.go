@@ -15,27 +15,27 @@ import (
 	"hob/daemon/sys"
 )
 
-// How gaps are told.
+// How gaps are reported.
 const (
-	gatherFor  = time.Hour           // after the owner was told of one of a channel
-	longKnown  = 30 * 24 * time.Hour // until what he knows is forgotten
-	maxReasons = 20                  // are told apart, for each channel
+	gatherFor  = time.Hour           // after a notice about a channel, before the next one
+	longKnown  = 30 * 24 * time.Hour // before a reported gap is forgotten
+	maxReasons = 20                  // for each channel; further ones are counted together
 )
 
-// Gaps are what may be missing on channels, by their names, as it is kept. The first gap is told at once. What follows within the hour is
-// gathered: it is told when the hour is over, with how often it was and how long in all.
+// Gaps are the gaps of all channels, by name, as they are stored. The first gap is reported at once. Those that follow within the hour are
+// gathered into one notice at its end, with their number and their total length.
 type Gaps map[string]Gathered
 
 // Gathered is what may be missing on one channel.
 type Gathered struct {
-	Told    int64     `json:"told"`    // when the owner was last told of a gap there, in Unix seconds
-	Reasons []Missing `json:"reasons"` // those that he was told of then too, so that the same stretch is not told twice
+	Told    int64     `json:"told"`    // when the last notice about the channel was sent, in Unix seconds
+	Reasons []Missing `json:"reasons"` // including those that were reported then, so that the same period is not reported twice
 }
 
 // Missing are the stretches with one reason, in Unix seconds.
 type Missing struct {
 	Why   string `json:"why"`
-	Times int64  `json:"times"` // since the owner was told; 0: he knows all of it
+	Times int64  `json:"times"` // since the last notice; 0: all of it was reported
 	From  int64  `json:"from"`  // when the first of them began,
 	Last  int64  `json:"last"`  // when the last one began,
 	To    int64  `json:"to"`    // and when it ended
@@ -105,12 +105,12 @@ func (m *Missing) add(next Missing) {
 	}
 }
 
-// known tells whether the owner knows all of it.
+// known reports whether all gaps of the channel were reported.
 func (c Gathered) known() bool {
 	return !slices.ContainsFunc(c.Reasons, func(m Missing) bool { return m.Times > 0 })
 }
 
-// due is when the owner is to be told, where he does not know all. When he was told in the future, the clock was set back.
+// due is when the next notice may be sent. A last notice in the future means that the clock was set back.
 func (c Gathered) due(now time.Time) time.Time {
 	told := time.Unix(c.Told, 0)
 	if told.After(now) {
@@ -119,8 +119,8 @@ func (c Gathered) due(now time.Time) time.Time {
 	return told.Add(gatherFor)
 }
 
-// Tell is the channel of which the owner is to be told something now, and what; "" when there is none. He knows it then. What he has known
-// for long is forgotten.
+// Tell returns the channel whose notice is due, with its text, and marks the gaps in it as reported; "" when none is due. Gaps that were
+// reported long ago are forgotten.
 func (g Gaps) Tell(now time.Time) (channel, text string) {
 	for _, name := range slices.Sorted(maps.Keys(g)) {
 		c := g[name]
@@ -141,7 +141,7 @@ func (g Gaps) Tell(now time.Time) (channel, text string) {
 	return "", ""
 }
 
-// Next is when there is something to tell; false: the owner knows all.
+// Next is when the next notice is due; false: everything was reported.
 func (g Gaps) Next(now time.Time) (next time.Time, is bool) {
 	for _, c := range g {
 		if at := c.due(now); !c.known() && (!is || at.Before(next)) {
@@ -179,13 +179,13 @@ func (m Missing) text() string {
 	return fmt.Sprintf("from %s to %s: %s", from.Format(day), to.Format(day+zone), m.Why)
 }
 
-// GapNotices tells the owner of gaps. NewGapNotices makes one. He is safe for concurrent use.
+// GapNotices sends the notices about gaps. NewGapNotices makes one. It is safe for concurrent use.
 type GapNotices struct {
 	GapNoticesConfig
 	wake chan struct{}
 }
 
-// GapNoticesConfig is what a teller works with. All fields are needed.
+// GapNoticesConfig is what GapNotices works with. All fields are needed.
 type GapNoticesConfig struct {
 	// Settle shows f the gaps as they are kept ("": none), and keeps what f makes of them together with the notice that f wants sent, unless its
 	// text is "". f may be asked more than once.
@@ -195,10 +195,10 @@ type GapNoticesConfig struct {
 	Log       *slog.Logger
 }
 
-// NewGapNotices makes a teller.
+// NewGapNotices makes a GapNotices.
 func NewGapNotices(c GapNoticesConfig) *GapNotices { return &GapNotices{c, make(chan struct{}, 1)} }
 
-// Missed notes a gap of a channel, and tells of it when it is the first for a while. It is kept when this returns without an error.
+// Missed stores a gap of a channel, with a notice when it is the first for a while.
 func (t *GapNotices) Missed(ctx context.Context, channel string, gap channels.Gap) error {
 	if _, _, err := t.settle(ctx, func(all Gaps) { all.Add(channel, gap) }); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (t *GapNotices) Missed(ctx context.Context, channel string, gap channels.Ga
 	return nil
 }
 
-// settle changes what is kept, and tells what there is to tell of one channel. next is when there is more; false: there is not.
+// settle changes the stored gaps and queues one notice that is due. next is when the next one is; more is false when there is none.
 func (t *GapNotices) settle(ctx context.Context, change func(Gaps)) (next time.Time, more bool, err error) {
 	err = t.Settle(ctx, func(known string) (string, event.Address, string) {
 		now := t.Clock.Wall()
@@ -237,7 +237,7 @@ const (
 	errorNap = 10 * time.Second
 )
 
-// Run tells of what was gathered when its time has come, also of what an earlier process has gathered, until ctx ends.
+// Run sends the gathered notices when they are due, also those of an earlier process, until ctx ends.
 func (t *GapNotices) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, more, err := t.settle(ctx, func(Gaps) {})

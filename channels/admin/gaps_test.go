@@ -210,8 +210,8 @@ func (b *board) list() string {
 	return strings.Join(b.told, "\n")
 }
 
-// TestTeller tells the first gap at once and the others after an hour, each channel for itself, also over a restart and with a store that fails.
-func TestTeller(t *testing.T) {
+// TestGapNotices reports the first gap at once and the others after an hour, each channel for itself, also over a restart and with a store that fails.
+func TestGapNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		b := &board{known: "{not JSON"}

@@ -12,18 +12,18 @@ import (
 	"hob/daemon/sys"
 )
 
-// HealthNotice is what the owner knows of the trouble with a channel. It outlives the process: a fault is told once, and not at each start again.
-// That a fault is over is not told: what waited arrives then, and where networks come and go it would double what is said about them.
+// HealthNotice is what was reported about the health of a channel. It is stored, so that a fault is reported once and not at each start. Recovery
+// is not reported: the waiting messages arrive then, and on an unstable network it would double the notices.
 type HealthNotice struct {
 	Print string `json:"print"`           // of the section that this is about: with another one it begins anew
 	Heard bool   `json:"heard,omitempty"` // it has received with this section,
 	Sent  bool   `json:"sent,omitempty"`  // or sent
-	Deaf  bool   `json:"deaf,omitempty"`  // he was told that it does not receive, and it has not received since,
+	Deaf  bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since,
 	Mute  bool   `json:"mute,omitempty"`  // or that it does not send
 }
 
-// After is what the owner knows when the health of a channel has changed, and what he is to be told of it, "" when that is nothing. A deaf
-// channel is always told; that it does not send either is the same fault, and so are both of a channel that has never worked.
+// After returns the state after a change of a channel's health, and the notice to send, "" for none. Failed receiving is always reported; failed
+// sending beside it is the same fault, and so are both on a channel that has never worked.
 func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 	if t.Print != h.Print {
 		t = HealthNotice{Print: h.Print}
@@ -60,7 +60,7 @@ func told(name string, never, before bool, what, why string) string {
 		name, how, strings.TrimRight(why, "."), name, name)
 }
 
-// HealthNotices are those of all channels, by name, as they are kept.
+// HealthNotices are those of all channels, by name, as they are stored.
 type HealthNotices map[string]HealthNotice
 
 // ReadHealthNotices reads what String has written; "" is none.
@@ -87,7 +87,7 @@ func (t HealthNotices) String() string {
 	return string(text)
 }
 
-// Only forgets what is known of channels that are not among these.
+// Only drops the channels that are not among these.
 func (t HealthNotices) Only(names []string) {
 	maps.DeleteFunc(t, func(name string, _ HealthNotice) bool { return !slices.Contains(names, name) })
 }

@@ -1,5 +1,5 @@
-// Package admin is the channels of the config as people see them, and the pairings by which somebody who writes on one becomes the owner. It
-// keeps no rows and runs no channel: the store and the host do.
+// Package admin shows the channels of the config with their health, pairs the owner with an account on a platform, and writes the notices about
+// channels that fail and messages that may be missing. It keeps no rows and runs no channel: the store and channels.Host do.
 package admin
 
 import (
