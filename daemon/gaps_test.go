@@ -48,8 +48,8 @@ func TestGapsOverARestart(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Gaps.Run(ctx) }()
-	rung := h.Store.Events.EventsBell()
-	for limit := time.After(patience); len(told()) < 2; rung = h.Store.Events.EventsBell() {
+	rung := h.Store.Events.EventsSignal()
+	for limit := time.After(patience); len(told()) < 2; rung = h.Store.Events.EventsSignal() {
 		select {
 		case <-rung:
 		case <-limit:

@@ -116,7 +116,7 @@ func (d notices) watchStorage(ctx context.Context) error {
 	var failing sqlite.Storage
 	told := map[string]int64{} // texts, by the hour
 	for {
-		bell := d.store.Backups.StorageBell()
+		bell := d.store.Backups.StorageSignal()
 		now, hour := d.store.Backups.Storage(ctx), d.clock.Wall().Unix()/3600
 		var later <-chan time.Time
 		switch {

@@ -233,7 +233,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {
-			bell := d.store.Triggers.JobsBell()
+			bell := d.store.Triggers.JobsSignal()
 			safe, err := d.store.Boots.SafeMode(ctx)
 			if err != nil {
 				return err

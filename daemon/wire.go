@@ -78,15 +78,15 @@ func (d *daemon) wire(out, in stage) error {
 	}}
 	d.desk = &agent.CommandHandler{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Reports: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
-	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsBell), d.log)
+	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsSignal), d.log)
 	d.runner.FollowClock(d.store.Triggers)
 	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })
-	d.gateRunner = gate.NewRunner(d.store.Triggers, d.gates, d.clock, in.values("gate bell", d.store.Triggers.JobsBell), d.log)
+	d.gateRunner = gate.NewRunner(d.store.Triggers, d.gates, d.clock, in.values("gate bell", d.store.Triggers.JobsSignal), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {
 		return err
 	}
-	d.watcher = watch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
+	d.watcher = watch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.gaps = visitors{d}.gapNotices()
 	d.host = channels.NewHost(channels.HostConfig{
 		Inbox: keeper{d}, Admission: visitors{d}.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
@@ -98,16 +98,16 @@ func (d *daemon) wire(out, in stage) error {
 	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Receives: d.host.Receives, Once: out.Once, Open: d.shelf.Content,
-		Wake: out.values("outbox bell", d.store.Outbox.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
+		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}
+	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
-	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}
+	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
-	arrived := out.values("file bell", d.store.Outbox.FilesBell)
+	arrived := out.values("file bell", d.store.Outbox.FilesSignal)
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
-		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsBell), Ident: d.ids,
+		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsSignal), Ident: d.ids,
 		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
@@ -207,4 +207,4 @@ func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event,
 	return e.store.Events.EventsAfter(ctx, seq, limit)
 }
 func (e events) Last(ctx context.Context) (int64, error) { return e.store.Events.LastEvent(ctx) }
-func (e events) Wake() <-chan struct{}                   { return e.store.Events.EventsBell() }
+func (e events) Wake() <-chan struct{}                   { return e.store.Events.EventsSignal() }

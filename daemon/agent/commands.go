@@ -18,7 +18,7 @@ import (
 type Commands interface {
 	// Command is the oldest unserved command that is none of skip. False: there is none.
 	Command(ctx context.Context, skip []string) (turn.Queued, bool, error)
-	// CommandsBell is closed at the next commit that adds a command. Get it before Command.
+	// CommandsSignal is closed at the next commit that adds a command. Get it before Command.
 	CommandsSignal() <-chan struct{}
 	// Reply ends a command with a text.
 	Reply(ctx context.Context, q turn.Queued, text string) error

@@ -256,11 +256,11 @@ func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
 	pump := channels.NewPump(channels.Config{
 		Store: s.harness.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
 		Owner: func() []event.Address { return []event.Address{chat} }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} },
-		Once: s.group.Once, Wake: bell("out", s.harness.store.Outbox.OutboxBell), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
+		Once: s.group.Once, Wake: bell("out", s.harness.store.Outbox.OutboxSignal), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
 		Drafts: slowDrafts{s.harness.store.Outbox, s.lag, &sync.Once{}}, Feed: s.harness.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
-		Wake: bell("events", s.harness.store.Events.EventsBell), Ident: sys.RandomIDs(),
+		Wake: bell("events", s.harness.store.Events.EventsSignal), Ident: sys.RandomIDs(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
 	s.group.Go(ctx, "listen", live.Listen)

@@ -17,7 +17,7 @@ import (
 type Queue interface {
 	// Take claims the highest-ranked runnable row; boundary names the commands that the thread itself serves. False: none.
 	Take(ctx context.Context, boundary []string) (turn.Claim, bool, error)
-	// InboxBell is closed at the next commit after which there may be more to take. Get it before Take.
+	// InboxSignal is closed at the next commit after which there may be more to take. Get it before Take.
 	InboxSignal() <-chan struct{}
 	// NextWake is when something becomes runnable by itself; zero: nothing will.
 	NextWake(ctx context.Context) (time.Time, error)

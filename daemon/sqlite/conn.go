@@ -11,11 +11,11 @@ type Conn struct {
 	Now  time.Time // wall time of the transaction
 	on   executor
 	ctx  context.Context //nolint:containedctx // lives as long as the transaction
-	rung Bell
+	wake Signal
 }
 
-// Ring marks a bell that rings once the transaction is committed.
-func (tx *Conn) Ring(b Bell) { tx.rung |= b }
+// Wake sends a signal once the transaction is committed.
+func (tx *Conn) Wake(b Signal) { tx.wake |= b }
 
 // Run runs a statement.
 func (tx *Conn) Run(query string, args ...any) error {

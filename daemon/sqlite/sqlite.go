@@ -1,5 +1,5 @@
 // Package sqlite is one SQLite file: one writer goroutine whose waiting closures share a commit, a small pool of
-// readers, bells that ring after a commit, and migrations. It knows no table.
+// readers, signals that are sent after a commit, and migrations. It knows no table.
 package sqlite
 
 import (
@@ -44,12 +44,12 @@ type Options struct {
 
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct {
-	path  string
-	now   func() time.Time
-	read  *Readers
-	write *writer
-	lock  *os.File
-	bells bells
+	path    string
+	now     func() time.Time
+	read    *Readers
+	write   *writer
+	lock    *os.File
+	signals signals
 }
 
 // Open locks the folder, opens or makes the database and migrates it.
@@ -84,7 +84,7 @@ func (d *DB) start(ctx context.Context, o Options) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	d.write = newWriter(ctx, db, &d.bells, o)
+	d.write = newWriter(ctx, db, &d.signals, o)
 	if err := checkVersion(ctx, db); err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (d *DB) start(ctx context.Context, o Options) error {
 // Reader is the pool of readers.
 func (d *DB) Reader() *Readers { return d.read }
 
-// Wait returns a channel that is closed at the next commit that rings the bell. Take it before reading, or a commit
+// Wait returns a channel that is closed at the next commit that sends the signal. Take it before reading, or a commit
 // may slip in between.
-func (d *DB) Wait(b Bell) <-chan struct{} { return d.bells.wait(b) }
+func (d *DB) Wait(b Signal) <-chan struct{} { return d.signals.wait(b) }
 
 // Once runs f in a goroutine that Close waits for.
 func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }

@@ -108,14 +108,14 @@ func TestWriteWaitsForTheCommit(t *testing.T) {
 	}
 }
 
-// A write that has been acknowledged is visible to readers at once, and its bell has rung or will.
-func TestBells(t *testing.T) {
+// A write that has been acknowledged is visible to readers at once, and its signal has been sent or will be.
+func TestSignals(t *testing.T) {
 	d := fresh(t)
-	bell, other := d.Wait(sqlite.BellInbox), d.Wait(sqlite.BellOutbox)
+	signal, other := d.Wait(sqlite.SignalInbox), d.Wait(sqlite.SignalOutbox)
 	err := d.Write(t.Context(), func(tx *sqlite.Conn) error {
-		tx.Ring(sqlite.BellInbox)
+		tx.Wake(sqlite.SignalInbox)
 		select {
-		case <-bell:
+		case <-signal:
 			t.Error("it rang before the commit")
 		default:
 		}
@@ -124,19 +124,22 @@ func TestBells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-bell
-	bell = d.Wait(sqlite.BellInbox)
-	err = d.Write(t.Context(), func(tx *sqlite.Conn) error { tx.Ring(sqlite.BellInbox | sqlite.BellOutbox); return errors.New("no") })
+	<-signal
+	signal = d.Wait(sqlite.SignalInbox)
+	err = d.Write(t.Context(), func(tx *sqlite.Conn) error {
+		tx.Wake(sqlite.SignalInbox | sqlite.SignalOutbox)
+		return errors.New("no")
+	})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	if err := d.Write(t.Context(), add("y")); err != nil { // whatever the failed one rang would ring now
 		t.Fatal(err)
 	}
-	for _, c := range []<-chan struct{}{bell, other} {
+	for _, c := range []<-chan struct{}{signal, other} {
 		select {
 		case <-c:
-			t.Error("a bell rang for a write that failed, or of another kind")
+			t.Error("a signal rang for a write that failed, or of another kind")
 		default:
 		}
 	}

@@ -126,7 +126,7 @@ func (w *writer) note(err error) {
 	if errors.Is(err, ErrMoved) {
 		w.rescue()
 	}
-	w.bells.ring(BellStorage)
+	w.signals.send(SignalStorage)
 }
 
 // rescue writes all that was acknowledged into a copy. SQLite's own connection still has the files, under whatever name or none. When only

@@ -45,14 +45,14 @@ func TestStorageOnAFullDisk(t *testing.T) {
 	if s := d.Storage(t.Context()); s.Fault == nil || s.Since.IsZero() {
 		t.Errorf("after a failed commit: %+v", s)
 	}
-	bell := d.Wait(sqlite.BellStorage)
+	signal := d.Wait(sqlite.SignalStorage)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
 	for d.Storage(ctx).Fault != nil {
 		select {
-		case <-bell:
+		case <-signal:
 		case <-time.After(100 * time.Millisecond): // a look tries at most once a second
 		}
 	}

@@ -46,7 +46,7 @@ func TestFilesThatAreGone(t *testing.T) {
 			path := filepath.Join(dir, "hob.db")
 			d := must(t, dir)
 			put(t, d, "before")
-			bell := d.Wait(sqlite.BellStorage)
+			signal := d.Wait(sqlite.SignalStorage)
 			if err := lose(path); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestFilesThatAreGone(t *testing.T) {
 				}
 			}
 			select {
-			case <-bell:
+			case <-signal:
 			default:
 				t.Error("nobody is told")
 			}

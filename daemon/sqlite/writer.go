@@ -26,7 +26,7 @@ type writer struct {
 	ctx     context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
 	db      *sql.DB
 	session *session
-	bells   *bells
+	signals *signals
 	now     func() time.Time
 	log     *slog.Logger
 	queue   chan *closure
@@ -46,8 +46,8 @@ type closure struct {
 	err  error
 }
 
-func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
+func newWriter(ctx context.Context, db *sql.DB, b *signals, o Options) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
 	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }
@@ -160,21 +160,21 @@ func (w *writer) gather(first *closure) []*closure {
 
 // commit runs a batch in one transaction and tells each caller.
 func (w *writer) commit(all []*closure) {
-	var rung Bell
+	var wake Signal
 	err := w.files.moved()
 	if err == nil {
-		rung, err = w.transact(all)
+		wake, err = w.transact(all)
 	}
 	w.note(err)
 	for _, c := range all {
 		c.done <- errors.Join(c.err, err)
 	}
 	if err == nil {
-		w.bells.ring(rung)
+		w.signals.send(wake)
 	}
 }
 
-func (w *writer) transact(all []*closure) (Bell, error) {
+func (w *writer) transact(all []*closure) (Signal, error) {
 	tx := &Conn{on: w.session, ctx: w.ctx, Now: w.now()}
 	err := w.session.transact(w.ctx, func() (err error) {
 		for _, c := range all {
@@ -187,7 +187,7 @@ func (w *writer) transact(all []*closure) (Bell, error) {
 		}
 		return nil
 	})
-	return tx.rung, Plain(err)
+	return tx.wake, Plain(err)
 }
 
 // guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
@@ -195,13 +195,13 @@ func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 	if err := tx.Run("SAVEPOINT one"); err != nil {
 		return nil, err
 	}
-	before := tx.rung
+	before := tx.wake
 	own = shielded(func() error { return c.f(tx) })
 	if own != nil {
 		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have undone the whole transaction
 			return own, own
 		}
-		tx.rung = before
+		tx.wake = before
 		if err := tx.Run("ROLLBACK TO one"); err != nil {
 			return own, err
 		}

@@ -18,8 +18,8 @@ func (s Backups) Backup(ctx context.Context, path string) error { return s.core.
 // Storage is whether the database stores what it is given.
 func (s Backups) Storage(ctx context.Context) sqlite.Storage { return s.core.db.Storage(ctx) }
 
-// StorageBell rings when that has changed.
-func (s Backups) StorageBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellStorage) }
+// StorageSignal fires when that has changed.
+func (s Backups) StorageSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalStorage) }
 
 // Trim forgets events older than a time; the newest is always kept, so that numbers only grow.
 func (s Backups) Trim(ctx context.Context, before time.Time) error {

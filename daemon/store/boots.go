@@ -128,7 +128,7 @@ func (s Boots) SafeMode(ctx context.Context) (string, error) {
 // LeaveSafeMode ends safe mode; the thread and the scheduler go on at once.
 func (s Boots) LeaveSafeMode(ctx context.Context) error {
 	return s.core.write(ctx, func(tx *Tx) error {
-		tx.Ring(sqlite.BellInbox | sqlite.BellJobs)
+		tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
 		if err := putSetting(tx, keySafeMode, ""); err != nil {
 			return err
 		}

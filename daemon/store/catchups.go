@@ -136,7 +136,7 @@ func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int,
 			return 0, err
 		}
 	}
-	tx.Ring(sqlite.BellInbox | sqlite.BellCommands)
+	tx.Wake(sqlite.SignalInbox | sqlite.SignalCommands)
 	return len(list), nil
 }
 

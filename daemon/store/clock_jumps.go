@@ -57,7 +57,7 @@ const recallPage = 1000
 // Recall takes back what jobs did by a clock that was far ahead.
 func (d Triggers) Recall(ctx context.Context, l scheduler.Leap, now time.Time) error {
 	return d.core.write(ctx, func(tx *Tx) error {
-		tx.Ring(sqlite.BellJobs)
+		tx.Wake(sqlite.SignalJobs)
 		version, err := nextTriggerVersion(tx)
 		if err != nil {
 			return err

@@ -132,7 +132,7 @@ func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 		if err != nil {
 			return "", err
 		}
-		tx.Ring(sqlite.BellInbox)
+		tx.Wake(sqlite.SignalInbox)
 		return fmt.Sprintf("Trying again: %s", text), tx.Run("UPDATE inbox SET state = 'queued', turn = NULL, reason = 'tried again' WHERE seq = ?", seq)
 	})
 	return err

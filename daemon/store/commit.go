@@ -220,7 +220,7 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	if err := tx.Run("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
 }
 
@@ -271,7 +271,7 @@ func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	if err := tx.One("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
 }
 

@@ -170,7 +170,7 @@ func (s Outbox) Hasten(ctx context.Context, channel string) error {
 		n, err := tx.Change(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
 			(SELECT id FROM outbox WHERE state IN ('ready', 'draft') AND address >= ?2 || ':' AND address < ?2 || ';')`, sqlite.Micros(tx.Now), channel)
 		if n > 0 {
-			tx.Ring(sqlite.BellOutbox)
+			tx.Wake(sqlite.SignalOutbox)
 		}
 		return err
 	})

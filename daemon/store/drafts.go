@@ -72,7 +72,7 @@ type draftMessage struct {
 }
 
 func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		o.Out.Key, o.Out.Cause.Kind, o.Out.Cause.ID, o.Out.Cause.Step, o.Out.To, o.standing, o.Out.Body, o.Out.ReplyRef, o.Out.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(o.Out.NotAfter), state)
 }
@@ -130,7 +130,7 @@ func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits 
 // fillDraftRow makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not
 // arrived, is forgotten; what may have arrived is brought to an end first, and then edited.
 func fillDraftRow(tx *Tx, id int64, body string) error {
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	if err := tx.Run("UPDATE outbox SET body = ?, created = ?, state = iif(state = 'draft', 'ready', state) WHERE id = ?", body, sqlite.Micros(tx.Now), id); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error)
 	}
 	n, err := tx.Change("DELETE FROM deliveries WHERE outbox = ? AND part = ? AND draft = 1 AND state = 'sending'", d.Outbox, d.Part)
 	if n > 0 {
-		tx.Ring(sqlite.BellOutbox)
+		tx.Wake(sqlite.SignalOutbox)
 	}
 	return n > 0, err
 }

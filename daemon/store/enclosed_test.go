@@ -46,7 +46,7 @@ func TestFilesOfAMessage(t *testing.T) {
 			t.Errorf("forgotten %q, %v, want %q", ids, err, want)
 		}
 	}
-	bell := s.Outbox.FilesBell()
+	bell := s.Outbox.FilesSignal()
 	rung := func() bool {
 		select {
 		case <-bell:

@@ -29,7 +29,7 @@ func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
-	tx.Ring(sqlite.BellEvents)
+	tx.Wake(sqlite.SignalEvents)
 	return seq, tx.Run("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
 		sqlite.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
 }

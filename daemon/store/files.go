@@ -75,7 +75,7 @@ func filesDelivered(tx *Tx, outbox int64) error {
 	var some bool
 	err := tx.One("SELECT files IS NOT NULL FROM outbox WHERE id = ?", []any{outbox}, &some)
 	if some {
-		tx.Ring(sqlite.BellFiles)
+		tx.Wake(sqlite.SignalFiles)
 	}
 	return err
 }

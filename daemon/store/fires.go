@@ -73,7 +73,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	}
 	id, err := addFire(tx, j.ID, slot)
 	if err == nil && slot.State == scheduler.StateDue {
-		tx.Ring(sqlite.BellJobs) // its gate is to be looked at
+		tx.Wake(sqlite.SignalJobs) // its gate is to be looked at
 	}
 	if err != nil || id == 0 || !run {
 		return id, err

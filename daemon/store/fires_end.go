@@ -39,7 +39,7 @@ func endFire(tx *Tx, id int64, f turn.Finish) error {
 	if err := tx.Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, sqlite.Micros(tx.Now), why, why, fire); err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellJobs) // the gate of the job's next slot may be looked at now
+	tx.Wake(sqlite.SignalJobs) // the gate of the job's next slot may be looked at now
 	if outcome == scheduler.Ran {
 		return fireSucceeded(tx, fire, job)
 	}
@@ -112,7 +112,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 			return err
 		}
 	}
-	tx.Ring(sqlite.BellInbox | sqlite.BellJobs)
+	tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
 	waits := "SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')"
 	err = tx.Run("UPDATE fires SET reason = reason || '; ' || ? WHERE reason LIKE '%held until %' AND id IN ("+waits+")", why, id)
 	if err != nil {

@@ -62,7 +62,7 @@ func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		tx.Ring(sqlite.BellJobs) // the job's next slot may have waited for this one
+		tx.Wake(sqlite.SignalJobs) // the job's next slot may have waited for this one
 		switch v.Outcome {
 		case "":
 			if fail.Broken("gate-seen-early") {

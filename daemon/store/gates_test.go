@@ -64,7 +64,7 @@ func (s *shop) rule(outcome scheduler.Outcome, reason, seen string) gate.Slot {
 func TestGatedFire(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j", gatedJob)
-	rung := s.Triggers.JobsBell()
+	rung := s.Triggers.JobsSignal()
 	s.comes(j)
 	heard(t, rung, "the due slot")
 	if got := fmt.Sprint(s.fires()); got != "[due]" || s.take() != 0 {
@@ -140,7 +140,7 @@ func TestGatesInTurn(t *testing.T) {
 	if list := s.gated(); len(list) != 0 {
 		t.Errorf("looked at while the last run is under way: %+v", list)
 	}
-	rung := s.Triggers.JobsBell()
+	rung := s.Triggers.JobsSignal()
 	s.end(turn.Done)
 	heard(t, rung, "the end of the run")
 	if list := s.gated(); len(list) != 1 || list[0].Fire != 2 || list[0].Seen != "a" {

@@ -77,7 +77,7 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	case a.State == inboxHeld:
 		return r, nil
 	case in.Kind == event.Command:
-		tx.Ring(sqlite.BellCommands)
+		tx.Wake(sqlite.SignalCommands)
 	case in.Kind == event.Report && in.Source == "process":
 		return r, failReported(tx, in.ExtID, in.Text())
 	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
@@ -146,7 +146,7 @@ func queued(where string) string {
 // Retry queues an input again whose turn did not end well.
 func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
-		tx.Ring(sqlite.BellInbox | sqlite.BellCommands)
+		tx.Wake(sqlite.SignalInbox | sqlite.SignalCommands)
 		if err := liftSilenceOf(tx, seq); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		if err := noteNotAnswered(tx, seq, inboxDropped); err != nil {
 			return err
 		}
-		tx.Ring(sqlite.BellJobs) // the gate of a next slot may have waited for it
+		tx.Wake(sqlite.SignalJobs) // the gate of a next slot may have waited for it
 		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", sqlite.Micros(tx.Now), seq)
 	})
 }

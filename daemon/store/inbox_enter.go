@@ -102,7 +102,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 	if a.State == "" {
 		a.State = inboxQueued
 	}
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, fire, received, not_before, not_after,
 			person, sent, burst, state, reason)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,

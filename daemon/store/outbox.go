@@ -63,7 +63,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err := errors.Join(encloseFiles(tx, id, o.Files), putButtons(tx, id, buttons)); err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	switch {
 	case waits == waitsHold:
 		return announce(tx, id, to, o.Body+nameFiles(o.Files), before)
@@ -148,7 +148,7 @@ func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}
-		tx.Ring(sqlite.BellOutbox)
+		tx.Wake(sqlite.SignalOutbox)
 		return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0, tried = 0 WHERE outbox = ? AND state <> 'sent'", id)
 	})
 }
@@ -163,7 +163,7 @@ func dropOut(tx *Tx, id int64) error {
 	if err := oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id); err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	return part(tx, id)
 }
 
@@ -172,7 +172,7 @@ func resolveUnknown(tx *Tx, id int64, resend bool) error {
 	if !resend {
 		return tx.Run("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id)
 	}
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	if err := tx.Run("UPDATE outbox SET state = 'ready', created = ?, not_after = 0, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id); err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 		return err
 	}
 	q.State, q.Answer = turn.Answered, text
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	fail.Point("question.answered")
 	if err := followAnswer(tx, q); err != nil {
 		return err

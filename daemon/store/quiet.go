@@ -144,7 +144,7 @@ func setQuiet(tx *Tx, until time.Time) error {
 	if err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellOutbox)
+	tx.Wake(sqlite.SignalOutbox)
 	return tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", sqlite.Micros(end), sqlite.Micros(tx.Now))
 }
 

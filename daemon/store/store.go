@@ -194,16 +194,16 @@ func (s *Store) Close(ctx context.Context) error {
 }
 
 // InboxSignal fires when the thread may have something to take.
-func (s Turns) InboxSignal() <-chan struct{} { return s.core.db.Wait(sqlite.BellInbox) }
+func (s Turns) InboxSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalInbox) }
 
 // CommandsSignal fires when a command was accepted.
-func (s Commands) CommandsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.BellCommands) }
+func (s Commands) CommandsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalCommands) }
 
-// FilesBell rings when a message that had files has arrived.
-func (s Outbox) FilesBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellFiles) }
+// FilesSignal fires when a message that had files has arrived.
+func (s Outbox) FilesSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalFiles) }
 
-// OutboxBell rings when there is something new to send.
-func (s Outbox) OutboxBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellOutbox) }
+// OutboxSignal fires when there is something new to send.
+func (s Outbox) OutboxSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalOutbox) }
 
-// EventsBell rings when events were added.
-func (s Events) EventsBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellEvents) }
+// EventsSignal fires when events were added.
+func (s Events) EventsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalEvents) }

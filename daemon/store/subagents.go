@@ -76,7 +76,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 		}
 		p.turn.Tainted = true
 	}
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	if err := sayTask(tx, p, s, session, id); err != nil {
 		return fmt.Errorf("say the task: %w", err)
 	}

@@ -74,7 +74,7 @@ func wakeParent(tx *Tx, c endedChild) (bool, error) {
 		return false, fmt.Errorf("wake: %w", err)
 	}
 	for _, id := range waiting {
-		tx.Ring(sqlite.BellInbox)
+		tx.Wake(sqlite.SignalInbox)
 		if !c.Child.Tainted {
 			continue
 		}
@@ -124,7 +124,7 @@ func haltSubagent(tx *Tx, k subagent) error {
 	if !k.running {
 		return endTurn(tx, k.turn, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"})
 	}
-	tx.Ring(sqlite.BellInbox)
+	tx.Wake(sqlite.SignalInbox)
 	return tx.Run("UPDATE children SET halt = 1 WHERE turn = ?", k.turn)
 }
 

@@ -58,7 +58,7 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	if err != nil {
 		return 0, err
 	}
-	tx.Ring(sqlite.BellJobs)
+	tx.Wake(sqlite.SignalJobs)
 	if t.ID == 0 {
 		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.Hold), version)
@@ -78,7 +78,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	if err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellJobs)
+	tx.Wake(sqlite.SignalJobs)
 	if err := endUnserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 	if err != nil {
 		return err
 	}
-	tx.Ring(sqlite.BellJobs)
+	tx.Wake(sqlite.SignalJobs)
 	if paused {
 		if err := endUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
 			return err

@@ -21,8 +21,8 @@ func (d Triggers) Record(ctx context.Context, list ...tools.Change) error {
 	return d.core.record(ctx, list)
 }
 
-// JobsBell rings when a trigger was made or changed.
-func (d Triggers) JobsBell() <-chan struct{} { return d.core.db.Wait(sqlite.BellJobs) }
+// JobsSignal fires when a trigger was made or changed.
+func (d Triggers) JobsSignal() <-chan struct{} { return d.core.db.Wait(sqlite.SignalJobs) }
 
 // mustAccept stores the inbox row of a new fire; a row of that id that is there already is somebody else's.
 func mustAccept(tx *Tx, in event.In) error {
