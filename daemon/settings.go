@@ -12,7 +12,6 @@ import (
 	"hob/channels"
 	chanall "hob/channels/all"
 	"hob/config"
-	"hob/config/schema"
 	"hob/daemon/llm/all"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/sys"
@@ -37,7 +36,7 @@ func ConfigSections() config.Owned {
 		},
 		config.Part{
 			Path: "hooks.NAME", Named: "deploys", Doc: "An address that others post to, as `hob hook add` makes it. See webhooks.md.",
-			Keys: schema.Describe(triggers.WebhookSection{}, triggers.WebhookNotes()), Check: checkHook,
+			Keys: triggers.WebhookKeys(), Check: checkHook,
 		},
 	)
 	return own

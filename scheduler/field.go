@@ -2,8 +2,11 @@ package scheduler
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+	"time"
 
 	"hob/config/schema"
 )
@@ -45,6 +48,33 @@ func Target(draft any, name string) any {
 		}
 	}
 	panic("scheduler: " + v.Type().String() + " has no field " + name)
+}
+
+// Set reads a text into the field of a draft: a whole number or a time span must be above 0, or 0 where that is the least. The error begins with
+// the name of the field.
+func Set(draft any, f Field, text string) error {
+	above := func(n int64, err error) bool { return err == nil && (n > 0 || n == 0 && f.Least == "0s") }
+	ok, want := true, "a whole number above 0"
+	switch to := Target(draft, f.Name).(type) {
+	case *string:
+		*to = text
+	case *int:
+		n, err := strconv.Atoi(text)
+		*to, ok = n, above(int64(n), err)
+	case *int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		*to, ok = n, above(n, err)
+	case *time.Duration:
+		d, err := time.ParseDuration(text)
+		*to, ok, want = d, above(int64(d), err), "a time span such as "+strings.Trim(f.Example, `"`)
+		if f.Least == "0s" {
+			want += ", or 0s"
+		}
+	}
+	if !ok {
+		return fmt.Errorf("%s %q: want %s", f.Name, text, want)
+	}
+	return nil
 }
 
 // Given are the names of the fields of a draft that have a value, as a tool's input or the config names them.

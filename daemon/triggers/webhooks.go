@@ -56,34 +56,12 @@ func NewWebhooks(c WebhookConfig) *Webhooks {
 	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }
 
-// Row is a webhook as people and programs see it. It has no secret.
-type WebhookRow struct {
-	ID        int64         `json:"id"`
-	Name      string        `json:"name"`
-	Kind      string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256; none: not at all
-	URL       string        `json:"url"`  // on this machine; from elsewhere a tunnel or a reverse proxy leads to it
-	Prompt    string        `json:"prompt"`
-	Deliver   event.Address `json:"deliver"`
-	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
-	MaxBody   int64         `json:"max_body"`         // bytes
-	PerMinute int           `json:"per_minute"`       // requests with the right signature; of kind none: all requests
-	Once      string        `json:"once,omitempty"`   // for this long, the same body is the same delivery, even if its id differs; of kinds github and sha256
-	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
-	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
-	Origin    string        `json:"origin"`           // run-time or config
-	Paused    bool          `json:"paused"`
-	Broken    string        `json:"broken,omitempty"` // why it cannot be used
-	Off       string        `json:"off,omitempty"`    // why it lets nobody in now: its secret cannot be found
-	Failures  int           `json:"failures"`         // in a row
-	Created   time.Time     `json:"created"`
-}
-
-func (d *Webhooks) shown(h hook.Hook) WebhookRow {
+func (d *Webhooks) shown(h hook.Hook) hook.View {
 	once := ""
 	if hook.BodyCounts(h.Kind) > 0 {
 		once = h.SameBody().String()
 	}
-	return WebhookRow{
+	return hook.View{
 		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
 		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
 	}
@@ -92,12 +70,12 @@ func (d *Webhooks) shown(h hook.Hook) WebhookRow {
 func (d *Webhooks) url(name string) string { return "http://" + d.Address() + "/hooks/" + name }
 
 // List returns all webhooks, by name.
-func (d *Webhooks) List(ctx context.Context) ([]WebhookRow, error) {
+func (d *Webhooks) List(ctx context.Context) ([]hook.View, error) {
 	all, err := d.Rows.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]WebhookRow, len(all))
+	list := make([]hook.View, len(all))
 	for i, h := range all {
 		list[i] = d.shown(h)
 		if h.Broken != "" || h.Kind == hook.None {
@@ -113,7 +91,7 @@ func (d *Webhooks) List(ctx context.Context) ([]WebhookRow, error) {
 }
 
 // Named finds a webhook by its name or id.
-func (d *Webhooks) Named(ctx context.Context, name string) (WebhookRow, error) {
+func (d *Webhooks) Named(ctx context.Context, name string) (hook.View, error) {
 	h, lines, err := d.Rows.Named(ctx, name)
 	row := d.shown(h)
 	if err == nil {

@@ -5,22 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
+	"hob/scheduler"
 	"hob/scheduler/hook"
 )
-
-// Made is a webhook as it was just made or given a new secret. The secret is told this once, and only when hob made it.
-type NewWebhook struct {
-	WebhookRow
-	Secret string `json:"secret,omitempty"`
-}
 
 // Act carries out a verb on a webhook: add, remove, pause, resume, rotate, test.
 func (d *Webhooks) Act(ctx context.Context, act api.Act) (any, error) {
@@ -71,8 +64,8 @@ func (d *Webhooks) add(ctx context.Context, name string, args map[string]string)
 	if !d.Reach(h.Deliver) {
 		return nil, event.NewFault(event.Missing, "[channels."+h.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", h.Deliver.Channel())
 	}
-	made := NewWebhook{}
-	lines := joined(args["secret"], args["old_secret"])
+	made := hook.Made{}
+	lines := joined(draft.Secret, draft.OldSecret)
 	if lines == "" && h.Kind != hook.None {
 		made.Secret = d.newSecret()
 		lines = made.Secret
@@ -84,7 +77,7 @@ func (d *Webhooks) add(ctx context.Context, name string, args map[string]string)
 	if h.ID, err = d.Rows.Put(ctx, h, lines); err != nil {
 		return nil, err
 	}
-	made.WebhookRow = d.shown(h)
+	made.View = d.shown(h)
 	return made, nil
 }
 
@@ -120,7 +113,7 @@ func (d *Webhooks) rotate(ctx context.Context, h hook.Hook, lines string, args m
 	if args["done"] == "" && len(have) > 1 { // a third would take the first one from the senders that still use it
 		return nil, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
 	}
-	made := NewWebhook{WebhookRow: d.shown(h)}
+	made := hook.Made{View: d.shown(h)}
 	next := have[0]
 	if args["done"] == "" {
 		if args["secret"] == "" {
@@ -138,34 +131,22 @@ func (d *Webhooks) rotate(ctx context.Context, h hook.Hook, lines string, args m
 
 // draftOf reads the arguments of add.
 func draftOf(name string, args map[string]string) (hook.Draft, error) {
-	f := hook.Draft{Name: name, Prompt: args["prompt"], Kind: args["kind"], Deliver: args["deliver"], Header: args["header"]}
+	d := hook.Draft{Name: name}
 	var err error
-	if f.Allow, err = policy.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
-		return f, invalid(fmt.Errorf("allow: %w", err))
+	if d.Mandate.Allow, err = policy.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
+		return d, invalid(fmt.Errorf("allow: %w", err))
 	}
-	number := func(key string, into *int) {
-		if v := args[key]; v != "" && err == nil {
-			if *into, err = strconv.Atoi(v); err != nil || *into < 1 {
-				err = invalid(fmt.Errorf("%s %q: want a whole number above 0", key, v))
+	for _, f := range hook.Fields() {
+		if text := args[f.Name]; text != "" && f.Name != "name" {
+			if err := scheduler.Set(&d, f, text); err != nil {
+				return d, invalid(err)
 			}
 		}
 	}
-	body := 0
-	number("per_minute", &f.PerMinute)
-	number("max_body", &body)
-	f.MaxBody = int64(body)
-	if v := args["tolerance"]; v != "" && err == nil {
-		if f.Tolerance, err = time.ParseDuration(v); err != nil || f.Tolerance <= 0 {
-			err = invalid(fmt.Errorf("tolerance %q: want a time span such as 5m", v))
-		}
+	if args["once"] != "" {
+		d.Once = cmp.Or(d.Once, hook.OnlyID)
 	}
-	if v := args["once"]; v != "" && err == nil {
-		if f.Once, err = time.ParseDuration(v); err != nil || f.Once < 0 {
-			err = invalid(fmt.Errorf("once %q: want a time span such as 720h, or 0s", v))
-		}
-		f.Once = cmp.Or(f.Once, hook.OnlyID)
-	}
-	return f, err
+	return d, nil
 }
 
 func invalid(err error) error {

@@ -12,31 +12,18 @@ import (
 	"hob/config/schema"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
+	"hob/scheduler"
 	"hob/scheduler/hook"
 )
-
-// Section is [hooks.NAME] of the config.
-type WebhookSection struct {
-	Kind      string        `toml:"kind"`
-	Secret    string        `toml:"secret"`
-	OldSecret string        `toml:"old_secret"`
-	Prompt    string        `toml:"prompt"`
-	Deliver   string        `toml:"deliver"`
-	Allow     []string      `toml:"allow"`
-	PerMinute int           `toml:"per_minute"`
-	MaxBody   int64         `toml:"max_body"`
-	Tolerance time.Duration `toml:"tolerance"`
-	Once      time.Duration `toml:"once"`
-	Header    string        `toml:"header"`
-}
 
 // unset stands for a number that is not written down: what holds then depends on the kind.
 const unset = -1 << 31
 
-// decoded reads a section: what it does not name has its default.
-func decoded(decode func(any) error) (WebhookSection, error) {
-	in := WebhookSection{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance, Once: unset}
+// decodeWebhook reads a section [hooks.NAME]: what it does not name has its default.
+func decodeWebhook(name string, decode func(any) error) (hook.Draft, error) {
+	in := hook.Draft{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance, Once: unset}
 	err := decode(&in)
+	in.Name, in.Origin = name, OriginConfig
 	if in.PerMinute == unset {
 		in.PerMinute = hook.Rate(hook.Kind(in.Kind))
 	}
@@ -46,11 +33,11 @@ func decoded(decode func(any) error) (WebhookSection, error) {
 	return in, err
 }
 
-// limits compares the values with what the keys allow.
-func (in WebhookSection) limits() error {
+// outside says which values the keys do not allow.
+func outside(in hook.Draft) error {
 	var list []error
 	fields := schema.Fields(reflect.ValueOf(&in).Elem())
-	for _, k := range schema.Describe(WebhookSection{}, WebhookNotes()) {
+	for _, k := range WebhookKeys() {
 		if text := k.Within(fields[k.Name]); text != "" {
 			list = append(list, fmt.Errorf("%s: %s", k.Name, text))
 		}
@@ -58,22 +45,21 @@ func (in WebhookSection) limits() error {
 	return errors.Join(list...)
 }
 
-// hook makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
-func (in WebhookSection) hook(name string, now time.Time) (hook.Hook, error) {
-	limits := in.limits()
-	rights, wrong := policy.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
+// webhookOf makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
+func webhookOf(in hook.Draft, now time.Time) (hook.Hook, error) {
+	limits := outside(in)
+	rights, wrong := policy.RightsOfOthers(strings.Join(in.Rights, ","), fsguard.Absolute)
 	if wrong != nil {
 		wrong = fmt.Errorf("allow: %w", wrong)
 	}
-	h, err := hook.New(hook.Draft{
-		Name: name, Prompt: in.Prompt, Kind: in.Kind, Deliver: in.Deliver, Header: in.Header, Tolerance: in.Tolerance, MaxBody: in.MaxBody,
-		PerMinute: in.PerMinute, Once: cmp.Or(in.Once, hook.OnlyID), Allow: rights, Origin: OriginConfig,
-	}, now)
-	return h, firsts(limits, err, in.signed(), wrong)
+	d := in
+	d.Once, d.Mandate.Allow = cmp.Or(in.Once, hook.OnlyID), rights
+	h, err := hook.New(d, now)
+	return h, firsts(limits, err, unsigned(in), wrong)
 }
 
-// signed says what is wrong with the secrets for the kind.
-func (in WebhookSection) signed() error {
+// unsigned says what is wrong with the secrets for the kind.
+func unsigned(in hook.Draft) error {
 	switch signed := in.Kind != string(hook.None); {
 	case signed && in.Secret == "":
 		return errors.New(`secret: it is missing; kind = "none" takes what is not signed`)
@@ -102,19 +88,19 @@ func firsts(errs ...error) error {
 	return errors.Join(list...)
 }
 
-// Check says what is wrong with a section: its lines begin with the key that they are about. No secret is looked up.
+// CheckWebhook says what is wrong with a section: its lines begin with the key that they are about. No secret is looked up.
 func CheckWebhook(name string, decode func(any) error, now time.Time) error {
-	in, err := decoded(decode)
+	in, err := decodeWebhook(name, decode)
 	if err != nil {
 		return err
 	}
-	_, err = in.hook(name, now)
+	_, err = webhookOf(in, now)
 	return err
 }
 
-// Secrets are the references of a section's secrets, by their keys. What is wrong with the section Check says.
+// WebhookSecrets are the references of a section's secrets, by their keys. What is wrong with the section, CheckWebhook says.
 func WebhookSecrets(decode func(any) error) map[string]string {
-	in, err := decoded(decode)
+	in, err := decodeWebhook("", decode)
 	if err != nil {
 		return nil
 	}
@@ -123,19 +109,5 @@ func WebhookSecrets(decode func(any) error) map[string]string {
 	return list
 }
 
-// Notes describe the keys of a section.
-func WebhookNotes() []schema.Note {
-	return []schema.Note{
-		{Name: "kind", Unset: "`standard`", Words: hook.Kinds(), Example: `"sha256"`, Doc: "How its senders sign; `none` takes what anybody sends."},
-		{Name: "secret", Unset: "a mistake, but for kind `none`", Example: `"env:HOOK_SECRET"`, Doc: "What the senders sign with."},
-		{Name: "old_secret", Unset: "none", Example: `"env:OLD_HOOK_SECRET"`, Doc: "The secret before it, which is taken too while the senders change."},
-		{Name: "prompt", Unset: "a mistake", Example: `"Say what failed in {{.repository.name}}."`, Doc: "What is to be done; it must be there, and may have fields of the payload in it: see webhooks.md."},
-		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
-		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`."},
-		{Name: "per_minute", Unset: "60, unsigned 10", Example: "60", Least: "1", Most: "6000", Doc: "How many requests it takes in a minute."},
-		{Name: "max_body", Unset: "1 MiB", Example: "1048576", Least: "1", Most: "10485760", Doc: "How many bytes a request may have."},
-		{Name: "tolerance", Unset: "`5m`", Example: `"5m"`, Least: "1s", Most: "24h", Doc: "How far a sender's clock may be off."},
-		{Name: "once", Unset: "`720h` of kinds `github` and `sha256`", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "Of kinds `github` and `sha256`, which do not sign the id: for this long, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts."},
-		{Name: "header", Unset: "`X-Signature-256`, `X-Hub-Signature-256`", Example: `"X-Signature"`, Doc: "Of kind `sha256`: the header with the signature."},
-	}
-}
+// WebhookKeys describes the keys of a section [hooks.NAME].
+func WebhookKeys() []schema.Key { return schema.Describe(hook.Draft{}, scheduler.Notes(hook.Fields())) }

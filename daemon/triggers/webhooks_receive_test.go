@@ -333,7 +333,7 @@ func TestShortSecrets(t *testing.T) {
 	if _, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
 		t.Error("a short secret was taken in the place of a good one")
 	}
-	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(triggers.WebhookSection{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
+	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(hook.Draft{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
 	if err != nil || len(off) != 1 || !strings.HasPrefix(off[0], "hooks.c is off: ") || !strings.Contains(off[0], "15 bytes: want at least 16") {
 		t.Errorf("in the config: %q %v", off, err)
 	}

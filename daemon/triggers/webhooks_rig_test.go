@@ -103,7 +103,7 @@ func (r *webhookRig) act(verb, name string, args map[string]string) string {
 	if err != nil {
 		r.t.Fatalf("%s %s: %v", verb, name, err)
 	}
-	if m, ok := out.(triggers.NewWebhook); ok {
+	if m, ok := out.(hook.Made); ok {
 		return m.Secret
 	}
 	return ""

@@ -41,14 +41,14 @@ func (d *Webhooks) Sync(ctx context.Context, list []Wanted) (off []string, err e
 // sync makes one section a row. A secret that cannot be found now is a problem, and no reason to turn its senders away for good: they are
 // told to come again.
 func (d *Webhooks) sync(ctx context.Context, w Wanted, old hook.Hook) error {
-	in, err := decoded(w.Decode)
+	in, err := decodeWebhook(w.Name, w.Decode)
 	if err != nil {
 		return err
 	}
 	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a webhook named %s already, made at run time", w.Name)
 	}
-	h, err := in.hook(w.Name, d.Clock.Wall())
+	h, err := webhookOf(in, d.Clock.Wall())
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,6 @@ import (
 	"hob/scheduler/hook"
 )
 
-// Trial is what a test of a webhook came to.
-type WebhookTrial struct {
-	URL    string          `json:"url"`
-	Status int             `json:"status"` // of HTTP
-	Answer json.RawMessage `json:"answer"` // what the sender would have been told
-	Inbox  int64           `json:"inbox,omitempty"`
-}
-
 // The longest answer that is read, and how long it may take.
 const (
 	mostAnswer = 64 << 10
@@ -51,7 +43,7 @@ func (d *Webhooks) test(ctx context.Context, h hook.Hook, lines string, args map
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	t := WebhookTrial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
+	t := hook.Trial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
 	var receipt event.Receipt
 	if json.Unmarshal(answer, &receipt) == nil {
 		t.Inbox = receipt.Inbox

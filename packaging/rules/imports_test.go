@@ -33,7 +33,7 @@ var table = []row{
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
 	{pkg: "scheduler/gate", may: words("scheduler"), event: true},
 	{pkg: "scheduler/watch", may: words("config/schema scheduler"), event: true}, // file watches
-	{pkg: "scheduler/hook", may: words("scheduler"), event: true},                // how webhooks are signed and read: pure
+	{pkg: "scheduler/hook", may: words("config/schema scheduler"), event: true},  // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools

@@ -60,21 +60,6 @@ type Hook struct {
 	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
 }
 
-// Draft is a hook as it is asked for. Empty fields take their defaults.
-type Draft struct {
-	Name      string
-	Prompt    string
-	Kind      string // default: standard
-	Deliver   string // channel:address, owner (default) or none
-	Header    string
-	Tolerance time.Duration
-	MaxBody   int64
-	PerMinute int
-	Once      time.Duration // as Hook.Once
-	Allow     []string      // rights, as guard.Rights gives them
-	Origin    string        // default: run-time
-}
-
 // New makes a hook out of a draft. The error joins one line for every fault of the draft, which begins with the name of the field. The
 // caller gives the ID and sees to it that the name is unique.
 func New(d Draft, now time.Time) (Hook, error) {
@@ -83,7 +68,7 @@ func New(d Draft, now time.Time) (Hook, error) {
 	h := Hook{
 		Trigger: scheduler.Trigger{
 			Name: strings.TrimSpace(d.Name), Prompt: strings.TrimSpace(d.Prompt), Deliver: deliver, Trust: event.Owner,
-			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: scheduler.Mandate{Allow: d.Allow},
+			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: d.Mandate,
 		},
 		Kind: kind, Tolerance: cmp.Or(d.Tolerance, DefaultTolerance), MaxBody: cmp.Or(d.MaxBody, DefaultBody), PerMinute: cmp.Or(d.PerMinute, Rate(kind)),
 		Once: d.Once, Header: strings.TrimSpace(d.Header),

@@ -58,8 +58,9 @@ func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
 	return nil
 }
 
-// InFlags names the flag where a text begins with the name of a field. others are names that belong to the flag of another field.
-func InFlags(text string, fields []scheduler.Field, others map[string]string) string {
+// InFlags names the flag where a text begins with the name of a field and one of the ends, which are a colon and a quotation mark unless others are
+// given. others are names that belong to the flag of another field.
+func InFlags(text string, fields []scheduler.Field, others map[string]string, ends ...string) string {
 	flags := map[string]string{}
 	for _, f := range fields {
 		if f.Flag != "" {
@@ -69,9 +70,13 @@ func InFlags(text string, fields []scheduler.Field, others map[string]string) st
 	for name, flag := range others {
 		flags[name] = flag
 	}
+	if ends == nil {
+		ends = []string{": ", ` "`}
+	}
 	name := text[:max(strings.IndexAny(text, ": "), 0)]
-	if flag, ok := flags[name]; ok && (strings.HasPrefix(text[len(name):], ": ") || strings.HasPrefix(text[len(name):], ` "`)) {
-		return "--" + flag + text[len(name):]
+	flag, ok := flags[name]
+	if rest := text[len(name):]; ok && slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(rest, end) }) {
+		return "--" + flag + rest
 	}
 	return text
 }

@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,20 +31,7 @@ func Command(a *cli.App) *cobra.Command {
 	)
 }
 
-type hookRow struct {
-	ID      int64  `json:"id"`
-	Name    string `json:"name"`
-	Kind    string `json:"kind"`
-	URL     string `json:"url"`
-	Prompt  string `json:"prompt"`
-	Deliver string `json:"deliver"`
-	Paused  bool   `json:"paused"`
-	Broken  string `json:"broken"`
-	Off     string `json:"off"`    // why nobody is let in
-	Secret  string `json:"secret"` // only of one that was just made
-}
-
-func (h hookRow) state() string {
+func state(h hook.View) string {
 	switch {
 	case h.Broken != "":
 		return "broken"
@@ -61,68 +45,41 @@ func (h hookRow) state() string {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return cli.List(a, cli.Listing[hookRow]{
+	return cli.List(a, cli.Listing[hook.View]{
 		Resource: "hooks", Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
-		Row: func(h hookRow, _ cli.Clock) []string {
-			return []string{h.Name, h.Kind, h.state(), h.URL, h.Deliver, console.OneLine(h.Prompt)}
+		Row: func(h hook.View, _ cli.Clock) []string {
+			return []string{h.Name, h.Kind, state(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
 		},
 	})
 }
 
-// wishes is what can be said about a webhook beside its prompt.
-type wishes struct {
-	name, kind, secret, oldSecret, deliver, allow, header string
-	perMinute                                             int
-	maxBody                                               int64
-	tolerance, once                                       time.Duration
-}
-
-func (w *wishes) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&w.name, "name", "", "what to call it: the end of its address")
-	f.StringVar(&w.kind, "kind", "", "how its senders sign: "+strings.Join(hook.Kinds(), ", ")+" (default standard)")
-	f.StringVar(&w.secret, "secret", "", "what they sign with: env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or - to read it from standard input (default: hob makes one)")
-	f.StringVar(&w.oldSecret, "old-secret", "", "the secret before it, by reference, which is taken too")
-	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address (default owner)")
-	f.StringVar(&w.allow, "allow", "", "rights that its runs have without asking: net, net:HOST, read:PATH, message:ADDRESS, with commas between them")
-	f.StringVar(&w.header, "header", "", "of kind sha256: the header with the signature (default X-Signature-256, X-Hub-Signature-256)")
-	f.IntVar(&w.perMinute, "per-minute", 0, "how many requests it takes in a minute (default 60, unsigned 10)")
-	f.Int64Var(&w.maxBody, "max-body", 0, "how many bytes a request may have, up to 10 MiB (default 1 MiB)")
-	f.DurationVar(&w.tolerance, "tolerance", 0, "how far a sender's clock may be off (default 5m)")
-	f.DurationVar(&w.once, "once", 0, "of kinds github and sha256: for this long, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts (default 720h)")
-	cli.CompleteFlag(cmd, "kind", cli.Words(hook.Kinds()...))
-	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
-}
-
-// args are the wishes by the names that the API has for them. What is wrong is told by the names of the flags.
-func (w wishes) args(a *cli.App, cmd *cobra.Command) (map[string]string, error) {
+// args are the flags that are given, by the names that the API has for them. What is wrong is said by the names of the flags.
+func args(a *cli.App, cmd *cobra.Command, d hook.Draft) (map[string]string, error) {
 	if err := cli.Filled(cmd); err != nil {
 		return nil, err
 	}
-	if w.name == "" {
+	if d.Name == "" {
 		return nil, cli.Usage("for example --name deploys", "say what to call it: --name")
 	}
-	if w.kind != "" && !slices.Contains(hook.Kinds(), w.kind) {
-		return nil, cli.Usage("", "--kind %q is not one of %s", w.kind, strings.Join(hook.Kinds(), ", "))
+	if err := cli.CheckWords(cmd, hook.Fields()); err != nil {
+		return nil, err
 	}
-	if w.oldSecret != "" && !secret.IsReference(w.oldSecret) {
+	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
 		return nil, literal("--old-secret")
 	}
-	first, err := readSecret(a, w.secret)
+	first, err := readSecret(a, d.Secret)
 	if err != nil {
 		return nil, err
 	}
 	args := map[string]string{}
-	for key, v := range map[string]string{"kind": w.kind, "secret": first, "old_secret": w.oldSecret, "deliver": w.deliver, "allow": w.allow, "header": w.header} {
-		if v != "" {
-			args[key] = v
+	for _, f := range hook.Fields() {
+		if f.Flag != "" && f.Name != "name" && cmd.Flags().Changed(f.FlagName()) {
+			args[f.Name] = cmd.Flags().Lookup(f.FlagName()).Value.String()
 		}
 	}
-	for flag, v := range map[string]string{"per-minute": strconv.Itoa(w.perMinute), "max-body": strconv.FormatInt(w.maxBody, 10), "tolerance": w.tolerance.String(), "once": w.once.String()} {
-		if cmd.Flags().Changed(flag) {
-			args[strings.ReplaceAll(flag, "-", "_")] = v
-		}
+	if first != "" {
+		args["secret"] = first
 	}
 	return args, nil
 }
@@ -154,29 +111,29 @@ func literal(flag string) error {
 }
 
 func addCommand(a *cli.App) *cobra.Command {
-	var w wishes
+	var d hook.Draft
 	cmd := &cobra.Command{
 		Use: "add PROMPT", Short: "Make a webhook; its secret is told this once", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob hook add --name deploys \"Tell me what was deployed: {{.service}}.\"\n" +
 			"  hob hook add --name issues --kind github --secret env:GITHUB_SECRET \"Sum up {{.issue.title}} by {{.sender.login}}.\"\n" +
 			"  hob hook add --name door --kind none \"say: somebody is at the door\"",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := w.args(a, cmd)
+		RunE: func(cmd *cobra.Command, prompt []string) error {
+			in, err := args(a, cmd, d)
 			if err != nil {
 				return err
 			}
-			in["prompt"] = cli.Joined(args)
-			return change(cmd.Context(), a, w.name, "add", in, func(h hookRow) string {
+			in["prompt"] = cli.Joined(prompt)
+			return change(cmd.Context(), a, d.Name, "add", in, func(h hook.Made) string {
 				return told(h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
 			})
 		},
 	}
-	w.flags(cmd)
+	cli.FieldFlags(cmd, &d, hook.Fields())
 	return cmd
 }
 
 // told adds a secret that was just made, and what to do with it.
-func told(h hookRow, said string) string {
+func told(h hook.Made, said string) string {
 	if h.Secret == "" {
 		return said
 	}
@@ -188,7 +145,7 @@ func told(h hookRow, said string) string {
 }
 
 // change carries out a verb and says what the webhook is now.
-func change(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(hookRow) string) error {
+func change(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(hook.Made) string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -197,7 +154,7 @@ func change(ctx context.Context, a *cli.App, name, verb string, args map[string]
 	if err := c.Act(ctx, "hooks", name, verb, args, &raw); err != nil {
 		return inFlags(err)
 	}
-	var h hookRow
+	var h hook.Made
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return fmt.Errorf("the webhook is not understood: %w", err)
 	}
@@ -214,18 +171,11 @@ func inFlags(err error) error {
 	if code != cli.ExitUsage {
 		return err
 	}
-	for _, argument := range []string{"name", "deliver", "allow", "header", "secret", "per_minute", "max_body", "tolerance", "once"} {
-		for _, end := range []string{": ", " \"", " "} {
-			if rest, ok := strings.CutPrefix(text, argument+end); ok {
-				return cli.Usage(hint, "--%s%s%s", strings.ReplaceAll(argument, "_", "-"), end, rest)
-			}
-		}
-	}
-	return cli.Usage(hint, "%s", text)
+	return cli.Usage(hint, "%s", cli.InFlags(text, hook.Fields(), nil, ": ", " "))
 }
 
 // now is a webhook as it is.
-func now(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h hookRow, err error) {
+func now(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h hook.View, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return nil, h, err
@@ -250,7 +200,7 @@ func verbCommand(a *cli.App, verb, short, done string) *cobra.Command {
 			if h.Paused == (verb == "pause") {
 				return a.Done(raw, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
 			}
-			return change(cmd.Context(), a, h.Name, verb, nil, func(h hookRow) string { return fmt.Sprintf(done, h.Name) })
+			return change(cmd.Context(), a, h.Name, verb, nil, func(h hook.Made) string { return fmt.Sprintf(done, h.Name) })
 		},
 	}
 }
@@ -279,7 +229,7 @@ func rotateCommand(a *cli.App) *cobra.Command {
 			if done {
 				in["done"], said = "true", "webhook %s takes its new secret only"
 			}
-			return change(cmd.Context(), a, args[0], "rotate", in, func(h hookRow) string { return told(h, fmt.Sprintf(said, h.Name)) })
+			return change(cmd.Context(), a, args[0], "rotate", in, func(h hook.Made) string { return told(h, fmt.Sprintf(said, h.Name)) })
 		},
 	}
 	cmd.Flags().StringVar(&given, "secret", "", "the new one: a reference, or - to read it from standard input (default: hob makes one)")
@@ -299,7 +249,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var h hookRow
+		var h hook.Made
 		if err := c.Show(cmd.Context(), "hooks", args[0], &h); err != nil {
 			return err
 		}
@@ -307,7 +257,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
-		return change(cmd.Context(), a, h.Name, "remove", nil, func(h hookRow) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
+		return change(cmd.Context(), a, h.Name, "remove", nil, func(h hook.Made) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
 	}
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/scheduler/hook"
 )
 
 // fireRow is one thing that a webhook was sent.
@@ -76,7 +77,7 @@ func known(ctx context.Context, a *cli.App, name string, answers map[int64]strin
 	if err != nil {
 		return "", err
 	}
-	var h hookRow
+	var h hook.View
 	var fires []json.RawMessage
 	missing := c.Show(ctx, "hooks", name, &h)
 	if missing == nil {

@@ -16,22 +16,16 @@ import (
 	"hob/scheduler/hook"
 )
 
-// trial is what a test came to.
-type trial struct {
-	URL    string `json:"url"`
-	Status int    `json:"status"`
-	Answer struct {
-		Detail string `json:"detail"`
-	} `json:"answer"`
-	Inbox int64 `json:"inbox"`
-}
-
 // said is the outcome in one sentence.
-func (t trial) said() string {
+func said(t hook.Trial) string {
+	var answer struct {
+		Detail string `json:"detail"`
+	}
+	_ = json.Unmarshal(t.Answer, &answer) // it may be anything
 	text := fmt.Sprintf("%d %s", t.Status, http.StatusText(t.Status))
 	switch {
-	case t.Answer.Detail != "":
-		text += ": " + t.Answer.Detail
+	case answer.Detail != "":
+		text += ": " + answer.Detail
 	case t.Inbox != 0 && t.Status == http.StatusAccepted:
 		text += fmt.Sprintf(": inbox row %d", t.Inbox)
 	case t.Inbox != 0:
@@ -83,23 +77,23 @@ func test(cmd *cobra.Command, a *cli.App, name string, in map[string]string) err
 		}
 		return err
 	}
-	var t trial
+	var t hook.Trial
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
 	if t.Status >= http.StatusMultipleChoices {
-		p := &cli.Problem{Code: cli.ExitFailed, Text: t.said(), Doc: raw}
-		var h hookRow
+		p := &cli.Problem{Code: cli.ExitFailed, Text: said(t), Doc: raw}
+		var h hook.View
 		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
 			p.Hint = "it is paused: hob hook resume " + name
 		}
 		return p
 	}
-	said := t.said()
+	text := said(t)
 	if t.Inbox != 0 {
-		said += "\nsee what comes of it: hob hook runs " + name
+		text += "\nsee what comes of it: hob hook runs " + name
 	}
-	return a.Done(raw, said)
+	return a.Done(raw, text)
 }
 
 // readBody reads at most what a webhook may ever take.
