@@ -11,13 +11,14 @@ import (
 	"hob/daemon/llm"
 )
 
-// maxCalls bounds the calls of one answer. Those behind it are left out, and the model is told.
+// maxCalls is the most calls that hob takes from one answer. It drops the rest and adds a note for the model.
 const maxCalls = 64
 
-// cutOff stands behind a text that the output limit ended.
+// cutOff is appended to a text that ended at the output limit.
 const cutOff = "\n(cut off: the answer reached its limit of tokens)"
 
-// answered commits a complete answer: what was said, the judgement of all its calls and, where there is one, the first intent.
+// answered commits a complete answer. An answer with calls goes on in toolCalls.judge, so that its text, the decisions about
+// all of its calls and the intent of the first call are one commit. An answer without calls ends the turn.
 func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	over := max(len(said.Calls)-maxCalls, 0)
 	said.Calls = said.Calls[:len(said.Calls)-over]
@@ -48,7 +49,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	return r.finish(ctx, a.st, c, turn.Finish{State: turn.Done, Text: said.Text})
 }
 
-// speechless says why an answer has neither text nor calls.
+// emptyReason explains an answer that has neither text nor calls.
 func emptyReason(said llm.Answer, info llm.Info) string {
 	switch said.Finish {
 	case llm.Length:
@@ -62,7 +63,7 @@ func emptyReason(said llm.Answer, info llm.Info) string {
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// spoken is an answer as items. Calls get ids of hob's own; the provider's stay in raw.
+// answerItems turns an answer into transcript items. Calls get hob's own ids; the provider's ids stay in Raw.
 func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	var items []llm.Item
 	add := func(it llm.Item) {
@@ -84,7 +85,7 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	for i, call := range said.Calls {
 		it := r.item(a.st, a.step.N, llm.CallItem, "")
 		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), toolName(call.Name), call.Args
-		if !json.Valid(it.Args) { // providers refuse a request that repeats it; what the model wrote stays beside it
+		if !json.Valid(it.Args) { // providers refuse a request that repeats invalid JSON; the model's text is kept in Parts
 			it.Parts, it.Args = event.Say(string(it.Args)), json.RawMessage("{}")
 		}
 		add(it)
@@ -96,8 +97,8 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	return items
 }
 
-// toolName is the name of a tool as a call may repeat it: providers refuse a request with any other
-// (https://platform.openai.com/docs/api-reference/chat/create, tools: letters, digits, underscores and dashes, 64 at most).
+// toolName returns a tool name that a later request may repeat. Providers accept at most 64 letters, digits, underscores and
+// dashes (https://platform.openai.com/docs/api-reference/chat/create, tools); any other name becomes "unknown_tool".
 func toolName(name string) string {
 	bad := strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'

@@ -14,58 +14,60 @@ import (
 	"hob/daemon/sys"
 )
 
-// Commands gives the desk what people asked for with a slash, and takes the answers.
+// Commands gives the handler the slash commands that people sent, and takes the answers.
 type Commands interface {
-	// Command is the oldest unserved command that is none of skip. False: there is none.
+	// Command returns the oldest unserved command whose name is not in skip, false when there is none.
 	Command(ctx context.Context, skip []string) (turn.Queued, bool, error)
-	// CommandsSignal is closed at the next commit that adds a command. Get it before Command.
+	// CommandsSignal returns a channel that is closed at the next commit that adds a command. Call it before Command.
 	CommandsSignal() <-chan struct{}
-	// Reply ends a command with a text.
+	// Reply ends a command with an answer.
 	Reply(ctx context.Context, q turn.Queued, text string) error
-	// Decide ends a command that answers the question of a code.
+	// Decide ends a command that answers the question with this code.
 	Decide(ctx context.Context, q turn.Queued, code, answer string) error
 }
 
-// Outgoing is what the commands about messages on their way out change.
+// Outgoing serves the commands about messages that are not sent yet.
 type Outgoing interface {
-	// Hush ends /quiet: what does not hurry is held back until then; a time that is not ahead ends the quiet.
+	// SetQuiet ends /quiet: messages that are not urgent are held back until the given time. A time that has passed ends the
+	// quiet period.
 	SetQuiet(ctx context.Context, q turn.Queued, until time.Time, text string) error
-	// Cancel ends /cancel: a message that has not been sent is dropped.
+	// Cancel ends /cancel: a message that is not sent yet is dropped.
 	Cancel(ctx context.Context, q turn.Queued, id int64) error
 }
 
-// Conversations are what the commands at a turn's boundary change.
+// Conversations serves the commands about the conversation.
 type Conversations interface {
-	// Fresh ends /new.
+	// StartNew ends /new.
 	StartNew(ctx context.Context, q turn.Queued) error
 	// Clean ends /clean.
 	Clean(ctx context.Context, q turn.Queued) error
-	// Again ends /retry.
+	// Retry ends /retry.
 	Retry(ctx context.Context, q turn.Queued) error
-	// StopParked ends all parked turns and returns how many.
+	// StopParked ends all parked turns and returns their number.
 	StopParked(ctx context.Context) (int, error)
-	// StopChildren ends all sub-agents and the turns that are parked for one, and returns how many sub-agents that were.
+	// StopChildren ends all sub-agents and the turns that wait for one. It returns the number of sub-agents.
 	StopChildren(ctx context.Context) (int, error)
 }
 
-// Board writes the short texts that /status, /queue, /jobs, /usage, /why and /quiet answer with.
+// Reports writes the answers to /status, /queue, /jobs, /usage, /why and /quiet.
 type Reports interface {
 	Text(ctx context.Context, topic, arg string) (string, error)
 }
 
-// Desk is the control goroutine: it serves instant commands at once, also while a turn runs and with every model down.
+// CommandHandler serves slash commands. It runs beside the thread, so commands are answered while a turn runs and when every
+// model is down. It leaves the commands of Boundary to the thread.
 type CommandHandler struct {
 	Commands      Commands
 	Conversations Conversations
 	Outgoing      Outgoing
 	Reports       Reports
-	Stop          func(id int64) int64                                   // of the running turn; Thread.Stop
-	Use           func(ctx context.Context, name string) (string, error) // asks another model first and says so; "" says which one is asked now
+	Stop          func(id int64) int64                                   // Thread.Stop
+	Use           func(ctx context.Context, name string) (string, error) // makes a model the first choice and returns the answer to /model; "" only reports the current one
 	Clock         sys.Clock
 	Log           *slog.Logger
 }
 
-// Boundary names the commands that take effect between two turns; the thread serves them.
+// Boundary lists the commands that take effect between two turns. The thread serves them, through CommandHandler.Serve.
 func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"} }
 
 // Run serves commands until ctx ends.
@@ -90,7 +92,7 @@ func (h *CommandHandler) Run(ctx context.Context) error {
 	return nil
 }
 
-// Serve answers one command, instant or not.
+// Serve answers one command of any kind. Commands from anybody but the owner are dropped.
 func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	name, text := q.In.Word(), strings.TrimSpace(q.In.Text())
 	arg := strings.TrimSpace(text[min(len(name), len(text)):])
@@ -133,9 +135,9 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /why [ID]  what caused a message (the last one, without ID)
 /stop    stop the running turn  /stop all  the parked ones too
 /approve CODE [turn|always]     /deny CODE     /answer CODE TEXT
-/quiet 2h  hold back what does not hurry (/quiet off ends it, /quiet alone says how it is)
-/cancel ID  stop a message that is not sent yet
-/new     begin a new conversation     /clean   go on without what came from elsewhere
+/quiet 2h  hold back what is not urgent (/quiet off ends it, /quiet alone shows the state)
+/cancel ID  drop a message that is not sent yet
+/new     begin a new conversation     /clean   go on without text from other people or pages
 /retry   try the last failed message again
 /model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
@@ -145,13 +147,13 @@ func (h *CommandHandler) report(ctx context.Context, q turn.Queued, topic, arg s
 	return h.reply(ctx, q, text, err)
 }
 
-// use serves /model. Done twice, after a crash in between, it comes to the same.
+// use serves /model. It is idempotent, because a crash may serve the command twice.
 func (h *CommandHandler) use(ctx context.Context, q turn.Queued, name string) error {
 	text, err := h.Use(ctx, name)
 	return h.reply(ctx, q, text, err)
 }
 
-// reply ends a command with a text, or with the sentence of a fault.
+// reply ends a command with a text, or with the text of a fault.
 func (h *CommandHandler) reply(ctx context.Context, q turn.Queued, text string, err error) error {
 	if f, ok := event.AsFault(err); ok {
 		text, err = f.Text, nil
@@ -186,22 +188,22 @@ func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) er
 }
 
 func stoppedText(id int64, children int) string {
-	kin := ""
+	agents := ""
 	switch {
 	case children == 1:
-		kin = "1 sub-agent"
+		agents = "1 sub-agent"
 	case children > 1:
-		kin = fmt.Sprintf("%d sub-agents", children)
+		agents = fmt.Sprintf("%d sub-agents", children)
 	}
 	switch {
-	case id == 0 && kin == "":
+	case id == 0 && agents == "":
 		return "Nothing is running."
 	case id == 0:
-		return "Stopped " + kin + "."
-	case kin == "":
+		return "Stopped " + agents + "."
+	case agents == "":
 		return fmt.Sprintf("Stopped turn %d.", id)
 	default:
-		return fmt.Sprintf("Stopped turn %d and %s.", id, kin)
+		return fmt.Sprintf("Stopped turn %d and %s.", id, agents)
 	}
 }
 
@@ -235,7 +237,7 @@ func (h *CommandHandler) decide(ctx context.Context, q turn.Queued, code, answer
 	return h.Commands.Decide(ctx, q, code, answer)
 }
 
-// The longest that /quiet may hold messages back.
+// longestQuiet is the longest time for which /quiet may hold messages back.
 const longestQuiet = 7 * 24 * time.Hour
 
 func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) error {

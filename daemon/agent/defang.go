@@ -15,20 +15,21 @@ import (
 	"hob/tools"
 )
 
-// speech is how what the turn says may be shown now; more are items that its session gets in the commit that shows it. Without the session's items
-// nothing is excepted.
+// defanger makes the Defanger for what the turn sends. more are the items of the commit that is about to be written. If the
+// session cannot be read, no address is exempt.
 func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.Defanger {
 	if !guarded {
 		return turn.Defanger{}
 	}
 	items, err := r.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
 	if err != nil {
-		r.Log.Warn("all addresses of a turn are shown dead: its session cannot be read", "turn", r.id, "err", err)
+		r.Log.Warn("all addresses of a turn are defanged: its session cannot be read", "turn", r.id, "err", err)
 	}
 	return turn.NewDefanger(true, append(items, more...))
 }
 
-// shown is a commit as people may read it: all that a turn says to anybody goes through here, or through stream. The items stay as they were said.
+// defanged returns a commit in which no untrusted address is a link. Everything that a turn sends to people passes through
+// here or through stream. The transcript items stay as they are.
 func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
 	if !r.turn.Untrusted() && c.Taint == "" || c.End == nil && c.Question == nil && len(c.Changes)+len(c.Events) == 0 {
 		return c
@@ -60,7 +61,7 @@ func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
 	return c
 }
 
-// changeShown is a message, or a row of the audit, as people may read it.
+// defangChange does the same for one change: an outgoing message or an audit row.
 func defangChange(s turn.Defanger, change tools.Change) tools.Change {
 	switch c := change.(type) {
 	case event.Out:
@@ -76,7 +77,7 @@ func defangChange(s turn.Defanger, change tools.Change) tools.Change {
 	return change
 }
 
-// fileShown is the name of a file that stands above it in a chat: it is no place, and keeps its ending.
+// defangFileName replaces dots and @ in a file name, but keeps its extension. Some chats make links of names such as a.com.txt.
 func defangFileName(name string) string {
 	end := max(strings.LastIndexByte(name, '.'), 0)
 	return strings.NewReplacer(".", "_", "@", "_", "。", "_", "．", "_", "｡", "_").Replace(name[:end]) + name[end:]
@@ -90,7 +91,8 @@ func defangAll(s turn.Defanger, list []string) []string {
 	return list
 }
 
-// stream hands pieces of the answer to whoever looks. Where somebody else may speak through them they are held to a word's end; end hands out the rest.
+// stream publishes the pieces of an answer on the live feed. If the answer may contain untrusted text, it holds each piece back
+// until the end of a word, so that an address is defanged as a whole. end publishes the rest.
 func (r modelCalls) stream(ctx context.Context, st turn.State, n int) (piece func(llm.Delta), end func()) {
 	offset, held, s := 0, "", r.defanger(ctx, st.Turn.Untrusted(), nil)
 	publish := func(text string) {

@@ -8,7 +8,8 @@ import (
 	"hob/tools"
 )
 
-// unsettled is a call whose intent is found out when the calls before it have run. Until then only its arguments are known.
+// unsettled marks a call whose intent can only be computed after earlier calls of the same answer have run, such as reading a
+// file that an earlier call creates. Until then only its arguments are known.
 func unsettled(j Judged) Judged {
 	j.Fault, j.Early = nil, true
 	j.Intent = tools.Intent{Effect: tools.Once, Summary: j.Call.Name + " " + cut(string(j.Call.Args), 200), Canonical: append([]byte("after the calls before it: "), j.Call.Args...)}
@@ -16,8 +17,8 @@ func unsettled(j Judged) Judged {
 	return j
 }
 
-// alike are those of the later calls whose tool the question is about already: they would ask as well when their turn comes, so one question
-// covers them, and their steps wait for it.
+// coveredByQuestion returns the later calls to a tool that the question already asks about. They would ask too when they run,
+// so the one question covers them, and their steps wait for its answer.
 func coveredByQuestion(steps []turn.Step, asks, later []Judged) (more []Judged) {
 	for _, j := range later {
 		if !slices.ContainsFunc(asks, func(a Judged) bool { return a.Call.Name == j.Call.Name }) {
@@ -33,7 +34,8 @@ func coveredByQuestion(steps []turn.Step, asks, later []Judged) (more []Judged) 
 	return more
 }
 
-// preceded says that a call of the same answer has run since this one was asked about, and may have changed something.
+// ranSinceAsked reports whether a call of the same answer has run since the question about this call was asked, and may have
+// changed something.
 func ranSinceAsked(steps []turn.Step, a turn.Execute) bool {
 	ran := false
 	for _, s := range steps {
@@ -49,7 +51,8 @@ func ranSinceAsked(steps []turn.Step, a turn.Execute) bool {
 	return ran
 }
 
-// inOwnRows says that a call touches nothing but hob's own rows, such as jobs: its arguments say all that an approval can be bound to.
+// inOwnRows reports whether a call touches only hob's own rows, such as jobs. An approval of such a call is bound to its
+// arguments alone, since there are no files, hosts or addresses.
 func inOwnRows(i tools.Intent) bool {
 	return policy.Ordinary(i) && len(i.Paths)+len(i.Addresses)+len(i.Hosts)+len(i.Links)+len(i.Unbound) == 0 &&
 		!slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.Schedule && s != tools.Sessions })

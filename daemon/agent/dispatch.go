@@ -19,28 +19,29 @@ import (
 	"hob/tools"
 )
 
-// Results over this many bytes go to the shelf, unless their tool pages itself.
+// artifactOver is the size in bytes above which a result is stored as an artifact. Tools that page their own output are exempt.
 const artifactOver = 32 << 10
 
-// previewOf a shelved result, in bytes.
+// previewBytes is how much of a stored result stays in the transcript.
 const previewBytes = 2 << 10
 
-// Set is the tools that there are.
+// Set is a set of tools.
 type Set interface {
 	Find(name string) (tools.Tool, bool)
 	Nearest(name string) []string
 	Specs() []tools.Spec
-	Core() []tools.Spec // those that each request carries
+	Core() []tools.Spec // the tools in each request; the others are reached through the tool "tool"
 }
 
-// ChildActor is the name of an actor that is a sub-agent: nobody answers for it.
+// ChildActor is the Actor.Name of sub-agents. Nobody can approve their calls.
 const ChildActor = "child"
 
-// Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
+// Dispatch is the only place where tools are called: for the thread, sub-agents, the local API and the MCP server. Judge
+// decides about a call, Run runs it. It is safe for concurrent use.
 type Dispatch struct {
 	Set         Set
-	Guests      Set                      // for calls of others than the owner; nil: as Set
-	Unavailable func(name string) string // why a tool that there is cannot work here, "" when it can; nil: each can
+	Guests      Set                      // tools for askers other than the owner; nil means Set
+	Unavailable func(name string) string // why a known tool cannot work here, "" when it can; nil means that all can
 	Artifacts   Artifacts
 	Settings    func(ctx context.Context) Settings
 	Grants      func(ctx context.Context) ([]policy.Grant, error)
@@ -49,44 +50,44 @@ type Dispatch struct {
 	Log         *slog.Logger
 }
 
-// Hooks are the owner's own commands around calls. Nil in Dispatch: there are none.
+// Hooks are the owner's own commands around calls. Dispatch.Hooks is nil when there are none.
 type Hooks interface {
-	// Before returns why a call is refused, "" when it is not.
+	// Before returns the reason for refusing a call, "" to allow it.
 	Before(ctx context.Context, call tools.Call, i tools.Intent) string
-	// After sees what a call came to.
+	// After gets the result of a call.
 	After(ctx context.Context, call tools.Call, i tools.Intent, r tools.Result)
 }
 
-// Actor is who calls.
+// Actor describes the caller of a tool.
 type Actor struct {
 	Name    string                                      // "thread", "child", "api"
 	Trust   event.Trust                                 // who asked
-	Tainted bool                                        // his turn has read foreign text
-	Rights  []string                                    // what the owner gave to the trigger that his turn serves
-	Only    []string                                    // the only tools that its runs may call; none: all
-	Limited bool                                        // its runs have limits, of tools or of tokens
+	Tainted bool                                        // the turn has read foreign text
+	Rights  []string                                    // rights that the owner gave to the turn's trigger
+	Only    []string                                    // the only tools that the run may call; empty means all
+	Limited bool                                        // the run has a limit of tools or tokens
 	Kinds   []string                                    // tools that the owner allowed for this turn
-	Reply   event.Address                               // where the turn answers
-	Given   func(ctx context.Context) ([]string, error) // web addresses in the owner's own words; nil: there are none
+	Reply   event.Address                               // the address that the turn answers to
+	Given   func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
 }
 
-// Judged is a call that has been looked at and not run.
+// Judged is a call with its intent and the gate's decision, before it runs.
 type Judged struct {
 	Call     tools.Call
-	Tool     tools.Tool   // nil: there is none of that name
+	Tool     tools.Tool   // nil when no tool has that name
 	Intent   tools.Intent // zero when Fault is set
 	Decision policy.Decision
 	Fault    *tools.Result // the result of a call that cannot run: unknown, invalid, denied
-	Early    bool          // the fault is in what the call would touch now: after other calls it may be gone
+	Early    bool          // computing the intent failed; it may succeed after other calls have run
 }
 
-// Hash names what the call would do, for approvals and the audit.
+// Hash identifies the effect of the call, for approvals and the audit. It is the first 16 bytes of a SHA-256 in hex.
 func (j Judged) Hash() string {
 	sum := sha256.Sum256(append([]byte(j.Call.Name+"\x00"), j.Intent.Canonical...))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Judge validates a call, finds out what it would touch and asks the gate. It changes nothing.
+// Judge validates a call, computes what it would touch and asks the gate. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	j := Judged{Call: call, Decision: policy.Decision{Verdict: policy.NotJudged}}
 	set := d.Set
@@ -105,7 +106,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		return j.refuse(faults)
 	}
 	if name, args, ok := tools.Inner(call.Args); ok && call.Name == tools.Catalog {
-		call.Name, call.Args = name, args // whatever follows is about the inner call
+		call.Name, call.Args = name, args // from here on only the inner call counts
 		return d.Judge(ctx, a, call)
 	}
 	intent, fault := d.intent(ctx, tool, call)
@@ -185,7 +186,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {
-			return policy.Decision{}, fmt.Errorf("read what the owner said: %w", err)
+			return policy.Decision{}, fmt.Errorf("read the owner's messages: %w", err)
 		}
 	}
 	decision := policy.Decide(c)
@@ -195,7 +196,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 	return decision, nil
 }
 
-// rights reads what the owner gave to a trigger; what cannot be read gives nothing.
+// rights parses the rights that the owner gave to a trigger. An unreadable right grants nothing.
 func rights(list []string) []policy.Right {
 	var out []policy.Right
 	for _, s := range list {
@@ -206,7 +207,7 @@ func rights(list []string) []policy.Right {
 	return out
 }
 
-// typed reports whether the owner typed this very command: "run X", and X is what would run.
+// typed reports whether the owner typed exactly the command that would run, as "run X".
 func typed(j Judged) bool {
 	word, command, ok := strings.Cut(strings.TrimSpace(j.Call.Words), " ")
 	if !ok || !strings.EqualFold(word, "run") || j.Call.Name != "exec" {
@@ -221,7 +222,7 @@ func typed(j Judged) bool {
 	return dec.Decode(&args) == nil && args.Command == strings.TrimSpace(command)
 }
 
-// Taint says from where a call that has run brought foreign text, "" when it brought none.
+// Taint returns the source of foreign text that a finished call brought in, "" for none. It is at most 200 bytes long.
 func (j Judged) Taint(r tools.Result) string {
 	if from := policy.Foreign(j.Intent); from != "" {
 		return cut(from, 200)
@@ -229,7 +230,7 @@ func (j Judged) Taint(r tools.Result) string {
 	return cut(r.Foreign, 200)
 }
 
-// Run carries a judged call out and keeps its result within bounds. It never panics through.
+// Run runs a judged call and stores a large result as an artifact. A panic of the tool becomes an error result.
 func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
 	if j.Fault != nil {
 		return *j.Fault
@@ -262,7 +263,7 @@ func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
 	return r
 }
 
-// bounded puts a large result on the shelf and leaves an id, a summary and a preview.
+// bounded stores a large result as an artifact and replaces it by its id and a preview.
 func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.Result {
 	r.Content = strings.ToValidUTF8(r.Content, "\uFFFD")
 	if len(r.Content) <= artifactOver || j.Tool.Spec().SelfPaging {
@@ -271,15 +272,15 @@ func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.
 	id, err := d.keep(ctx, j, r)
 	preview := cut(r.Content, previewBytes)
 	if err != nil {
-		d.Log.Error("shelve result", "tool", j.Call.Name, "err", err)
+		d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
 		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, preview)
 		return r
 	}
-	r.Content = fmt.Sprintf("[%d bytes, shelved as %s: page through it with result_read]\n%s", len(r.Content), id, preview)
+	r.Content = fmt.Sprintf("[%d bytes, stored as %s: page through it with result_read]\n%s", len(r.Content), id, preview)
 	return r
 }
 
-// keep shelves a result. Who reads it later reads what this call has read.
+// keep stores a result. A result with foreign text is stored as foreign, so that reading it later taints the reader too.
 func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, error) {
 	name := j.Call.Name + "-" + j.Call.ID + ".txt"
 	from := j.Taint(r)
@@ -292,7 +293,7 @@ func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, 
 	return d.Artifacts.Keep(ctx, name, []byte(r.Content))
 }
 
-// cut shortens a text to at most n bytes, at a rune's border.
+// cut shortens a text to at most n bytes, without splitting a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -303,7 +304,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Entry is the audit row of a judged call.
+// Entry makes the audit row of a judged call.
 func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {
 	summary := j.Intent.Summary
 	if summary == "" {
@@ -315,7 +316,7 @@ func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {
 	}
 }
 
-// Ended completes the audit row of a call that has run.
+// Ended adds the result of a finished call to its audit row.
 func Ended(e policy.Entry, r tools.Result) policy.Entry {
 	e.Outcome = "ok"
 	if r.IsError {

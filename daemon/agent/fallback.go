@@ -11,13 +11,13 @@ import (
 	"hob/daemon/llm"
 )
 
-// Fallback is the built-in interpreter in its second role.
+// Fallback is the built-in interpreter when it answers in place of models that are down.
 type Fallback struct {
 	Model       llm.Model
-	Understands func(text string) bool // a full match of its grammar
+	Understands func(text string) bool // reports whether the grammar matches the whole text
 }
 
-// fellBack reports whether the interpreter has taken over this turn.
+// fellBack reports whether the interpreter has already answered in this turn. It then finishes the turn.
 func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
 	if r.Fallback.Model == nil {
 		return false
@@ -26,7 +26,8 @@ func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
 	return chain.First().Info().Provider != own && slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Provider == own })
 }
 
-// down is the end when no model answered, or one has failed and the built-in interpreter can do it: the built-in interpreter answers what it fully understands, else the turn fails.
+// fallBackOrFail ends the search for a model that answers. The built-in interpreter answers if its grammar matches the text;
+// otherwise the turn fails.
 func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, cause error) error {
 	if r.mayFallBack(st) {
 		a := attempt{st: st, info: r.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
@@ -41,10 +42,10 @@ func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, ca
 	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
-// errTired stands for models that have all failed a moment ago.
+// errAllFailed is the cause when all models failed a short time ago and are not asked again yet.
 var errAllFailed = errors.New("no model has answered lately")
 
-// reason is what the owner reads when no model answered.
+// reason is the text for the owner when no model answered.
 func reason(err error) string {
 	if errors.Is(err, turn.ErrBudget) {
 		return "today's budget is used up, or has no room for another request (hob budget show; to go on: hob budget set --per-day AMOUNT or --tokens-per-day N)"
@@ -67,7 +68,8 @@ func reason(err error) string {
 	}
 }
 
-// mayFallBack is true for the owner's own chat, at the first step, with a full match of the grammar.
+// mayFallBack reports whether the built-in interpreter may answer: only a message of the owner, not a trigger, only before
+// any model has answered, and only if its grammar matches the whole text.
 func (r modelCalls) mayFallBack(st turn.State) bool {
 	if r.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
 		return false
@@ -78,7 +80,7 @@ func (r modelCalls) mayFallBack(st turn.State) bool {
 		case llm.Input:
 			text = event.TextOf(it.Parts)
 		case llm.CallItem, llm.Text:
-			return false // a model began this: it is not for the interpreter to go on
+			return false // a model has begun the turn; the interpreter cannot continue it
 		}
 	}
 	return r.Fallback.Understands(text)

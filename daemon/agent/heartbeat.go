@@ -7,14 +7,14 @@ import (
 	"hob/tools"
 )
 
-// lean is the session of the heartbeat. It runs often and mostly for nothing, so its requests are kept small: a system text without the
-// owner's files, and few tools.
+// heartbeatSession is the session of the heartbeat. It runs often and mostly finds nothing to do, so its requests are small:
+// a system text without the owner's files, and few tools.
 const heartbeatSession = "heartbeat"
 
-// leanTools are the tools that a lean request carries. The tool "tool" leads to all others.
+// heartbeatTools are the tools in a heartbeat's request. The tool "tool" gives access to all others.
 func heartbeatTools() []string { return []string{"read", "memory_search", "message", "tool"} }
 
-// fresh is the prefix that a session without one gets. guest: somebody else than the owner asks.
+// newPrefix makes the system text and the tools for a session that has none yet. guest is true when the asker is not the owner.
 func (r modelCalls) newPrefix(key string, guest bool) (string, []llm.Tool) {
 	if key != heartbeatSession || guest {
 		return r.set.System(guest), schemas(r.Dispatch.Set.Core())

@@ -14,31 +14,32 @@ import (
 	"hob/daemon/sys"
 )
 
-// MostLanes is how many sub-agents are stepped at the same time. Further ones wait for a lane.
+// MaxLanes is the number of sub-agents that run at the same time. Others wait for a free lane.
 const MaxLanes = 4
 
-// Family gives the lanes their turns.
+// Children gives the lanes the turns of sub-agents.
 type Children interface {
-	// TakeChild claims the oldest sub-agent's turn that can go on; held are those that are being stepped. False: none.
+	// TakeChild claims the oldest turn of a sub-agent that can run. held are the turns that are already being stepped.
+	// It returns false when there is none.
 	TakeChild(ctx context.Context, held []int64) (int64, bool, error)
-	// Halted lists the turns of sub-agents that run and are to stop.
+	// Halted lists the running turns of sub-agents that must stop.
 	Halted(ctx context.Context) ([]int64, error)
-	// DrainChildren puts those that run back without counting an attempt.
+	// DrainChildren puts the running turns back into the queue without counting an attempt.
 	DrainChildren(ctx context.Context) error
 }
 
-// Lanes steps the turns of sub-agents, beside the thread and by the same loop. Its rows say what is to be done; what it holds in
-// memory is only who is being stepped.
+// Lanes steps the turns of sub-agents beside the thread, with the same loop. All state is in the rows; memory holds only which
+// turns are being stepped.
 type Lanes struct {
-	Thread   *Thread // that the sub-agents belong to
+	Thread   *Thread // runs the parent turns
 	Children Children
-	Named    func(ctx context.Context, model string) *llm.Chain // the models behind a name
+	Named    func(ctx context.Context, model string) *llm.Chain // the models that a name stands for
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards running
 	running map[int64]context.CancelCauseFunc
 }
 
-// Run steps sub-agents until ctx ends, then hands the running ones back to the queue.
+// Run steps sub-agents until ctx ends. Then it puts the running ones back into the queue.
 func (l *Lanes) Run(ctx context.Context) (err error) {
 	lanes := sys.NewGroup(l.Thread.Log, nil)
 	inner, stop := context.WithCancel(ctx)
@@ -62,7 +63,7 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// wait ends when there may be something to do: a commit, a lane that is free, or half a minute.
+// wait returns when there may be something to do: after a commit, when a lane is free, or after longestSleep.
 func wait(ctx context.Context, bell, freed <-chan struct{}) {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
@@ -74,7 +75,7 @@ func wait(ctx context.Context, bell, freed <-chan struct{}) {
 	}
 }
 
-// fill starts sub-agents in the lanes that are free.
+// fill starts sub-agents in the free lanes.
 func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
 	for {
 		held := l.held()
@@ -106,8 +107,8 @@ func signal(bell chan<- struct{}) {
 	}
 }
 
-// step runs one sub-agent's turn until it ends. After an error the row still says that it runs, and the next TakeChild counts an
-// attempt.
+// step runs one sub-agent's turn until it ends. After an error the row stays in state running, and the next TakeChild counts
+// an attempt.
 func (l *Lanes) step(ctx context.Context, id int64) error {
 	st, err := l.Thread.Turns.Load(ctx, id)
 	if err != nil && ctx.Err() != nil {
@@ -117,25 +118,25 @@ func (l *Lanes) step(ctx context.Context, id int64) error {
 		return fmt.Errorf("load turn %d: %w", id, err)
 	}
 	if st.Relations.Spec == nil {
-		return fmt.Errorf("turn %d is no sub-agent's", id)
+		return fmt.Errorf("turn %d does not belong to a sub-agent", id)
 	}
 	err = newRun(l.child(ctx, *st.Relations.Spec), id).loop(ctx)
 	switch {
 	case err == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped):
 		return nil
 	case errors.Is(err, turn.ErrStale):
-		l.Thread.Log.Warn("a sub-agent was ended by somebody else while it ran", "turn", id)
+		l.Thread.Log.Warn("the sub-agent was ended elsewhere while it ran", "turn", id)
 		return nil
 	default:
 		return fmt.Errorf("turn %d: %w", id, err)
 	}
 }
 
-// halt stops the sub-agents whose rows say that they are to stop.
+// halt cancels the sub-agents that Children.Halted lists.
 func (l *Lanes) halt(ctx context.Context) error {
 	ids, err := l.Children.Halted(ctx)
 	if err != nil {
-		return fmt.Errorf("look who is to stop: %w", err)
+		return fmt.Errorf("list sub-agents to stop: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +163,7 @@ func (l *Lanes) release(id int64) {
 	delete(l.running, id)
 }
 
-// held are the turns that are being stepped, oldest first.
+// held lists the turns that are being stepped, oldest first.
 func (l *Lanes) held() []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

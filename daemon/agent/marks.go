@@ -10,13 +10,14 @@ import (
 	"hob/tools"
 )
 
-// Why the files that a call wrote count as foreign from then on.
+// Reasons for marking the files that a call wrote as foreign text.
 const (
 	byTainted = "written by a turn that had read foreign text"
-	byLimited = "written by a run with limits" // else a wish that it leaves behind would be carried out without them
+	byLimited = "written by a run with limits" // an instruction in such a file would otherwise be carried out without the limits
 )
 
-// Kept are the changes of a result that hold. Those of a call that failed do not, but for marks: it may have written files before.
+// KeptChanges returns the changes of a result that must be committed. A failed call keeps only its marks: it may have written
+// files before it failed.
 func KeptChanges(result tools.Result) []tools.Change {
 	if !result.IsError {
 		return result.Changes
@@ -30,8 +31,8 @@ func KeptChanges(result tools.Result) []tools.Change {
 	return list
 }
 
-// marks are the files that a call which began at since has written and that count as foreign from now on. taint is what it has read itself;
-// limited: its run has limits.
+// marks returns the marks for files that a call has written and that count as foreign text from now on. taint is the source of
+// foreign text that the call itself read. limited is true for a run with limits. since is when the call started.
 func marks(ctx context.Context, j Judged, taint string, limited bool, since time.Time) []tools.Change {
 	switch {
 	case taint != "" || j.Call.Tainted:
@@ -43,7 +44,7 @@ func marks(ctx context.Context, j Judged, taint string, limited bool, since time
 	}
 }
 
-// named are the marks of the files that a call names. What a command writes its tool finds out itself.
+// marksOfPaths marks the files that a call names. For a shell command it returns nothing: that tool finds the written files itself.
 func marksOfPaths(j Judged, why string) []tools.Change {
 	var list []tools.Change
 	for _, p := range j.Intent.Paths {
@@ -54,8 +55,8 @@ func marksOfPaths(j Judged, why string) []tools.Change {
 	return list
 }
 
-// swept are the marks of what a command of a run with limits has written. Its tool looks for that after foreign text only: it is asked as
-// for such a turn.
+// marksOfTraces marks the files that a command of a run with limits has written. The tool looks for written files only in
+// tainted turns, so the call is passed as tainted.
 func marksOfTraces(ctx context.Context, j Judged, since time.Time) []tools.Change {
 	t, ok := j.Tool.(tools.Tracer)
 	if !ok || since.IsZero() {
@@ -72,7 +73,7 @@ func marksOfTraces(ctx context.Context, j Judged, since time.Time) []tools.Chang
 	return list
 }
 
-// traces are the marks of what a call may have written before it was cut off.
+// traces returns the marks for files that an interrupted call may have written.
 func (r toolCalls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	if j.Tool == nil {

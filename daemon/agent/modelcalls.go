@@ -14,48 +14,50 @@ import (
 	"hob/tools"
 )
 
-// Prompts keeps a session's stable prefix: fixed until the session, the model or the config changes.
+// Prompts keeps the stable prefix of each session. The prefix changes only with the session, the model or the config, so that
+// providers can cache it.
 type Prompts interface {
-	// Prompt returns the system text and the tools of a session; when it has none, fresh's are stored and returned. What guests, who are not
-	// the owner, get in a session is kept apart from what the owner gets there.
+	// Prompt returns the system text and the tools of a session. If there are none, it stores and returns the result of fresh.
+	// The prefix for guests (askers other than the owner) is stored apart from the owner's.
 	Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (string, []llm.Tool, error)
 }
 
-// prefix is what stands before the transcript in each request of a session.
+// prefix is the part of each request that comes before the transcript.
 type prefix struct {
 	system string
 	tools  []llm.Tool
 }
 
-// Switch is another model that has answered instead of the one that was to.
+// Switch says that another model answered instead of the first choice.
 type Switch struct {
 	Session  string
 	From, To llm.Info
 	Cause    error // an *llm.Error, or turn.ErrBudget
 }
 
-// attempt is one request to one model: the rows that it is made of, and the step that holds its reservation.
+// attempt is one request to one model, with the rows it is made of and the step that holds its reservation.
 type attempt struct {
 	st    turn.State
 	info  llm.Info
 	step  turn.Step
 	req   llm.Request
 	size  size
-	usage llm.Usage // of an answer that cannot be used
-	news  []Switch  // what the owner is told when it is answered
+	usage llm.Usage // cost of an answer that cannot be used
+	news  []Switch  // notices for the owner, sent with the answer
 }
 
-// asking carries out what a turn asks of models.
+// modelCalls carries out turn.Request.
 type modelCalls struct{ *run }
 
-// request sends the transcript to the models of the chain until one answers, and commits the answer.
+// request sends the transcript to the models of the chain until one answers, and commits the answer. Each attempt is a step of
+// its own: Begin commits it with a reservation before the request, so that a crash cannot lose its cost.
 func (r modelCalls) request(ctx context.Context, st turn.State) error {
 	if err := r.transcribe(ctx, &st); err != nil {
 		return err
 	}
 	chain := r.Models()
 	if r.fellBack(st, chain) {
-		chain = llm.NewChain(r.Fallback.Model) // it goes on with what it began
+		chain = llm.NewChain(r.Fallback.Model) // the interpreter finishes what it began
 	}
 	plan, news, err := r.plan(ctx, st, chain)
 	if err != nil {
@@ -67,11 +69,11 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 	for n := nextStep(st); ; n++ {
 		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
 		err := r.prepare(ctx, &a)
-		st = a.st // who has joined
+		st = a.st // includes the messages that have joined
 		switch {
 		case errors.Is(err, turn.ErrBudget) && plan.Skip():
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: turn.ErrBudget})
-			continue // a cheaper one may go on
+			continue // a cheaper model may fit into the budget
 		case errors.Is(err, turn.ErrBudget):
 			return r.fallBackOrFail(ctx, st, n, err)
 		case err != nil:
@@ -98,7 +100,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 	}
 }
 
-// unprepared ends a turn whose request could not be made.
+// unprepared ends the turn if its request can never be made. It returns any other error.
 func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) error {
 	if spent := (*tokenLimitError)(nil); errors.As(err, &spent) {
 		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
@@ -109,7 +111,7 @@ func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) er
 	return err
 }
 
-// plan begins a request: which models are there, which of them rest, and for which the conversation is too long.
+// plan orders the models for a request. It leaves out models that failed a short time ago and models whose context is too small.
 func (r modelCalls) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
 	items, err := r.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
@@ -123,13 +125,13 @@ func (r modelCalls) plan(ctx context.Context, st turn.State, chain *llm.Chain) (
 	return plan, []Switch{{Session: st.Turn.Key, From: first, Cause: &llm.Error{Fault: llm.TooLarge}}}, nil
 }
 
-// failed closes a failed attempt and says what comes, after how long a wait.
+// failed closes a failed attempt and returns what to do next, and after which wait.
 func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault error) (wait time.Duration, next llm.Next, err error) {
 	if ctx.Err() != nil {
 		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.closeFailed(ctx, a, fault, ""))
 	}
 	wait, next = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
-	if r.mayFallBack(a.st) { // no other try would do it better, and none as soon
+	if r.mayFallBack(a.st) { // the interpreter understands the text and answers at once
 		next = llm.GiveUp
 	}
 	word, name, why := "", a.info.Name(), cut(fault.Error(), 500)
@@ -145,7 +147,7 @@ func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault
 	return wait, next, r.closeFailed(ctx, a, fault, word)
 }
 
-// patience is how long a turn may still run.
+// patience is how long the turn may still run.
 func patience(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -162,7 +164,7 @@ func nextStep(st turn.State) int {
 	return n
 }
 
-// ask sends a prepared request to one model. All its errors are the model's.
+// ask sends a prepared request to one model. All errors that it returns are failures of the model.
 func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
 	if !a.size.fits(a.info) {
 		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the conversation has about %d tokens, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
@@ -182,13 +184,14 @@ func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.A
 	return answer, &llm.Error{Fault: llm.Empty}
 }
 
-// says reports whether an answer can be worked with. One that was cut or refused before it said anything says at least that.
+// usable reports whether an answer can be used. An empty answer that was cut off or refused counts as usable: its finish
+// reason is information for the owner.
 func usable(a llm.Answer) bool {
 	return len(a.Calls) > 0 || !blank(a.Text) || a.Finish == llm.Length || a.Finish == llm.Filtered
 }
 
-// prepare lets waiting messages join, reserves the cost and renders the request. Who joined changes the state: the answer goes to
-// him.
+// prepare adds waiting messages to the turn, reserves the cost and renders the request. Messages that join change a.st,
+// because the answer goes to the newest sender.
 func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	items, err := r.Turns.Transcript(ctx, a.st.Turn.Session)
 	if err != nil {
@@ -226,7 +229,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// reread takes in what has joined.
+// reread reads the turn and the transcript again after messages have joined.
 func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
 	if err := r.reload(ctx, st); err != nil {
 		return nil, err
@@ -241,7 +244,7 @@ func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, err
 	return items, nil
 }
 
-// reload reads the turn and its items anew.
+// reload reads the turn and its items again.
 func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
 	now, err := r.Turns.Load(ctx, r.id)
 	if err != nil {
@@ -251,13 +254,13 @@ func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
 	return nil
 }
 
-// hear lets the turn's voice notes be listened to, before a model sees them for the first time.
+// transcribe has the turn's voice notes transcribed before a model sees them for the first time.
 func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
 	if r.Transcribe == nil || !slices.ContainsFunc(st.Items, untranscribed) {
 		return nil
 	}
 	if err := r.Transcribe(ctx, r.id); err != nil {
-		return fmt.Errorf("listen to voice notes: %w", err)
+		return fmt.Errorf("transcribe voice notes: %w", err)
 	}
 	return r.reload(ctx, st)
 }
@@ -266,7 +269,7 @@ func untranscribed(it llm.Item) bool {
 	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Heard })
 }
 
-// snapshot is the session's prefix; a bare model reads none, so none is kept for it.
+// snapshot returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
 func (r modelCalls) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
 	guest := st.Turn.Asker != event.Owner
 	fresh := func() (string, []llm.Tool) { return r.newPrefix(st.Turn.Key, guest) }
@@ -289,8 +292,8 @@ func schemas(specs []tools.Spec) []llm.Tool {
 	return list
 }
 
-// lost closes the step of a failed request, and tells whoever looks what comes. What may have been billed counts as all that was
-// reserved where nobody says how much it was.
+// closeFailed closes the step of a failed request. word, if not empty, is a notice for watching clients. If the provider may
+// have billed the request and does not say how much, the whole reservation counts as spent.
 func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
 	step := a.step
@@ -308,7 +311,7 @@ func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, wor
 	return r.commit(ctx, c)
 }
 
-// pause sleeps; false: ctx ended meanwhile.
+// pause sleeps for d. It returns false when ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -14,19 +14,19 @@ import (
 	"hob/tools"
 )
 
-// run carries one claimed turn from action to action.
+// run steps one claimed turn. modelCalls and toolCalls extend it with the actions on models and tools.
 type run struct {
 	*Thread
 	id      int64
-	turn    turn.Turn // as it was last read
+	turn    turn.Turn // the row as last read
 	set     Settings
-	counted time.Duration // monotonic time up to which running time is committed
+	counted time.Duration // monotonic time; running time up to here is committed
 	over    bool          // ended or parked
 }
 
 func newRun(t *Thread, id int64) *run { return &run{Thread: t, id: id, counted: t.Clock.Mono()} }
 
-// ran is the running time since the last commit.
+// ran returns the running time since the last call, for the next commit.
 func (r *run) ran() time.Duration {
 	now := r.Clock.Mono()
 	d := now - r.counted
@@ -34,7 +34,8 @@ func (r *run) ran() time.Duration {
 	return d
 }
 
-// loop asks turn.Next and carries out what it says, until the turn ends, parks or loses its context.
+// loop carries out the actions that turn.Next returns, until the turn ends, parks or is cancelled. It reads the rows again
+// before each action, because commands, answers and other turns change them.
 func (r *run) loop(ctx context.Context) error {
 	for !r.over {
 		r.progress()
@@ -51,7 +52,7 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// bounded carries out one action within what is left of the turn's running time.
+// bounded carries out one action within the running time that the turn has left.
 func (r *run) bounded(ctx context.Context, st turn.State) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 	}
 }
 
-// interrupted ends the turn when the owner stopped it or it ran too long; any other error goes up.
+// interrupted ends the turn when the owner stopped it or it ran too long. It returns any other error.
 func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -103,7 +104,7 @@ func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
 	}
 }
 
-// stopWord is why a turn was stopped: a sub-agent not only by the owner, but by its parent too.
+// stopReason is the text for a stopped turn. A sub-agent may also be stopped by its parent, so its text names nobody.
 func stopReason(t turn.Turn) string {
 	if t.Parent != 0 {
 		return "it was stopped before it ended"
@@ -111,7 +112,7 @@ func stopReason(t turn.Turn) string {
 	return "stopped by the owner"
 }
 
-// commit writes a step; a commit that parks or ends the turn ends the loop.
+// commit writes the result of a step. A commit that parks or ends the turn also ends the loop.
 func (r *run) commit(ctx context.Context, c turn.Commit) error {
 	c = r.defanged(ctx, c)
 	c.Turn = r.id
@@ -123,13 +124,13 @@ func (r *run) commit(ctx context.Context, c turn.Commit) error {
 	return nil
 }
 
-// say delivers a reminder: no model, one commit.
+// say delivers a reminder without a model, in one commit.
 func (r *run) say(ctx context.Context, st turn.State, text string) error {
 	item := r.item(st, 1, llm.Text, text)
 	return r.finish(ctx, st, turn.Commit{Items: []llm.Item{item}}, turn.Finish{State: turn.Done, Text: text})
 }
 
-// item is something that the assistant says in this turn.
+// item makes a transcript item of the assistant in this turn.
 func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item {
 	return llm.Item{
 		Session: st.Turn.Session, Turn: r.id, Step: step, Role: llm.Assistant, Kind: kind, Parts: event.Say(text),
@@ -137,7 +138,7 @@ func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item
 	}
 }
 
-// finish ends the turn: what it says, its rows and its outbox row are one commit.
+// finish ends the turn. One commit holds its last items, its end and the message in the outbox.
 func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.Finish) error {
 	if out, ok := r.finalMessage(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
@@ -152,16 +153,16 @@ func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.F
 	return err
 }
 
-// lastWord is the outbox row of a turn's end, if it says anything to anybody.
+// finalMessage makes the outbox row of a turn's end. It returns false when the turn sends nothing.
 func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	if t.Parent != 0 {
-		return event.Out{}, false // its parent reads it
+		return event.Out{}, false // the parent turn reads the answer instead
 	}
 	out := event.Out{
 		Key: fmt.Sprintf("turn:%d:final", t.ID), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID},
 		To: t.ReplyTo, ReplyRef: t.ReplyRef, Body: f.Text, Urgency: event.Urgent,
 	}
-	if t.Fire != 0 || strings.HasPrefix(t.Key, "task:") { // nobody sits and waits for it
+	if t.Fire != 0 || strings.HasPrefix(t.Key, "task:") { // nobody waits in a chat for it
 		out.Urgency, out.ReplyRef = event.Normal, ""
 	}
 	if f.State == turn.Failed {
@@ -169,7 +170,7 @@ func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 		if place := r.ownerAddress(t); place != out.To || out.To == event.ToNone {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}
-		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood him
+		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood the owner
 			out.Key = fmt.Sprintf("failed:%s:%d", t.Key, t.Started.Unix()/3600)
 		}
 	}

@@ -1,6 +1,14 @@
-// Package agent is the one thread that thinks: it takes a row, opens or resumes a turn,
-// carries out what turn.Next says, and commits what came of it. It never touches the
-// database, a channel or a clock of its own: what it needs of others it declares here.
+// Package agent runs turns. One goroutine, the Thread, takes the highest-ranked row of the inbox and opens or resumes a turn.
+// It then repeats one cycle: Turns.Load reads the turn's rows, turn.Next decides on the next action, the agent carries the
+// action out, and Turns.Commit writes the result. A crash at any point loses nothing: after a restart the same rows give the
+// same action again.
+//
+// An action is mostly a request to a model (modelcalls.go, answer.go) or a call of a tool (toolcalls.go, dispatch.go). Lanes
+// runs the turns of sub-agents in the same way, at most MaxLanes at a time. CommandHandler answers slash commands in a
+// goroutine of its own, so that /stop works while a turn runs.
+//
+// The package never touches the database, a channel or the system clock. It declares what it needs as interfaces, most of
+// them in this file; package daemon passes the implementations in.
 package agent
 
 import (
@@ -15,51 +23,56 @@ import (
 
 // Queue gives the thread its rows.
 type Queue interface {
-	// Take claims the highest-ranked runnable row; boundary names the commands that the thread itself serves. False: none.
+	// Take claims the highest-ranked row that can run. boundary names the commands that the thread serves between turns.
+	// It returns false when there is no such row.
 	Take(ctx context.Context, boundary []string) (turn.Claim, bool, error)
-	// InboxSignal is closed at the next commit after which there may be more to take. Get it before Take.
+	// InboxSignal returns a channel that is closed at the next commit that may have added work. Call it before Take, so that
+	// no commit between the two is missed.
 	InboxSignal() <-chan struct{}
-	// NextWake is when something becomes runnable by itself; zero: nothing will.
+	// NextWake returns the time at which a row becomes runnable without a commit, zero when there is none.
 	NextWake(ctx context.Context) (time.Time, error)
-	// Drain puts the running turn back without counting an attempt.
+	// Drain puts the running turn back into the queue without counting an attempt.
 	Drain(ctx context.Context) error
-	// Ahead tells those who have waited since before the given instant how many are in front of them, once each.
+	// NotifyWaiting tells each person who has waited since before the given instant how many messages are ahead of theirs,
+	// once per message.
 	NotifyWaiting(ctx context.Context, waitingSince time.Time) error
 }
 
-// Ledger reads and writes the rows of a turn.
+// Turns reads and writes the rows of a turn.
 type Turns interface {
-	// Load reads all rows that decide what the turn does next, but for its limits.
+	// Load reads all rows that decide what the turn does next. It leaves State.Limits empty.
 	Load(ctx context.Context, id int64) (turn.State, error)
 	// Transcript reads the items of a session, oldest first.
 	Transcript(ctx context.Context, session int64) ([]llm.Item, error)
-	// Begin lets waiting messages join and reserves what a model request may cost: turn.ErrBudget, turn.ErrStale.
+	// Begin adds waiting messages to the turn and reserves the possible cost of a model request. Its errors are
+	// turn.ErrBudget and turn.ErrStale.
 	Begin(ctx context.Context, b turn.Begin) (turn.Begun, error)
-	// Commit writes what one step came to: turn.ErrStale. It does not stop when ctx ends.
+	// Commit writes the result of one step. It returns turn.ErrStale when another process owns the turn. It completes even
+	// when ctx ends.
 	Commit(ctx context.Context, c turn.Commit) error
-	// Grants lists what is allowed for good.
+	// Grants lists the permanent permissions that the owner has given.
 	Grants(ctx context.Context) ([]policy.Grant, error)
 }
 
-// Shelf keeps results that are too large for the transcript.
+// Artifacts keeps results that are too large for the transcript.
 type Artifacts interface {
 	// Keep stores bytes and returns the artifact's id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
-	// KeepForeign does the same with somebody else's text; source says where it is from.
+	// KeepForeign does the same for foreign text. source says where the text comes from.
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
-// Settings is what the agent takes from the config; it is read anew at each use.
+// Settings are the parts of the config that the agent uses. They are read again for each use, so a reload takes effect at once.
 type Settings struct {
 	Zone      string
-	Owner     string          // the owner's name, "" when not known
+	Owner     string          // the owner's name, "" when unknown
 	Known     []event.Address // the owner's addresses
-	Friends   []event.Address // of the people whom the config calls known
+	Friends   []event.Address // addresses of the people that the config lists as known
 	Mode      policy.Mode
 	Safe      bool
 	Limits    turn.Limits
-	System    func(guest bool) string // the stable part of the prompt, for the owner or for somebody else; it reads files
-	Heartbeat func() string           // the same for the heartbeat: a small one
+	System    func(guest bool) string // the stable part of the prompt; guest: for an asker other than the owner. It reads files
+	Heartbeat func() string           // the same for the heartbeat, but short
 
 	Workspace string // absolute
 }

@@ -9,29 +9,30 @@ import (
 	"hob/daemon/llm"
 )
 
-// What is counted for a text whose tokens no provider has counted yet: a token is rarely less than three bytes, and four in
-// most texts.
+// Bytes per token, to estimate a text that no provider has counted yet. A token rarely has fewer than three bytes; in most
+// texts it has four.
 const (
 	minBytesPerToken   = 3
 	usualBytesPerToken = 4
 )
 
-// What is counted for a part that is no text, in bytes: about 1,600 tokens of an image; of a file what is shown of it at most, and what
-// stands around it.
+// Sizes in bytes that are counted for parts other than text. An image counts as about 1,600 tokens. A file counts as the most
+// that a request shows of it, plus the text around it.
 const (
 	imageBytes   = 6_000
 	fileBytes    = 200 << 10
 	partOverhead = 300
-	voiceBytes   = 32 << 10 // of what is said in a note that nobody has listened to yet
+	voiceBytes   = 32 << 10 // the transcript of a voice note that is not transcribed yet
 )
 
-// size is how long a request is.
+// size is the length of a request.
 type size struct {
-	known int // tokens, as the provider has counted them up to its last answer
-	bytes int // of what has come since; of everything where nothing was counted
+	known int // tokens up to the last answer, as counted by the provider
+	bytes int // everything after that answer; the whole request when nothing was counted
 }
 
-// sizeOf measures a transcript behind its prefix, from the last answer whose usage is known.
+// sizeOf measures a prefix and a transcript. It starts from the last answer with a known token count, which includes
+// everything before it.
 func sizeOf(items []llm.Item, head prefix) size {
 	var s size
 	for i := len(items) - 1; i >= 0; i-- {
@@ -48,7 +49,7 @@ func sizeOf(items []llm.Item, head prefix) size {
 	return s
 }
 
-// with adds what has joined.
+// with adds the parts of messages that have joined the turn.
 func (s size) with(parts []event.Part) size {
 	s.bytes += bytesOf(llm.Item{Parts: parts})
 	return s
@@ -72,19 +73,20 @@ func bytesOf(it llm.Item) int {
 	return n
 }
 
-// likely is the number of tokens that it probably has; most is the number that it hardly exceeds.
+// estimate is the probable number of tokens. upperBound is a number that the request hardly ever exceeds.
 func (s size) estimate() int   { return s.known + s.bytes/usualBytesPerToken }
 func (s size) upperBound() int { return s.known + s.bytes/minBytesPerToken }
 
-// least is the shortest answer that is worth asking for, in tokens.
+// shortestAnswer is the shortest answer that is worth a request, in tokens.
 const shortestAnswer = 1024
 
-// fits reports whether a model can read the request and still answer. A model that does not say how much it reads, reads all.
+// fits reports whether a model can read the request and has room for an answer. A model without a known context limit fits all.
 func (s size) fits(info llm.Info) bool {
 	return info.Context <= 0 || s.estimate()+min(shortestAnswer, info.MaxOutput) <= info.Context
 }
 
-// room is the longest answer that fits behind the request: the model's limit, halved until it does.
+// maxAnswer returns the answer limit for the request, in tokens: the model's own limit, halved until request and answer fit
+// into the context, but not below shortestAnswer.
 func (s size) maxAnswer(info llm.Info) int {
 	n := info.MaxOutput
 	for info.Context > 0 && n > shortestAnswer && s.upperBound()+n > info.Context {
@@ -93,7 +95,7 @@ func (s size) maxAnswer(info llm.Info) int {
 	return n
 }
 
-// spentError is a request that the limit of a run has no room for.
+// tokenLimitError reports a request that does not fit into the token limit of a run. needs is in tokens.
 type tokenLimitError struct {
 	turn.Mandate
 	needs int
@@ -103,7 +105,8 @@ func (e *tokenLimitError) Error() string {
 	return fmt.Sprintf("it has used %d of the %d tokens that one run may use, and the next request needs about %d more (max_tokens of the job; hob cron update JOB --max-tokens N)", e.Used, e.Most, e.needs)
 }
 
-// within refuses a request that does not fit into what a run may still use, with the shortest answer. The interpreter uses no tokens.
+// checkTokenLimit refuses a request that, with the shortest answer, exceeds the tokens that the run has left. The built-in
+// interpreter uses no tokens, so it is never refused.
 func checkTokenLimit(m turn.Mandate, s size, info llm.Info) error {
 	left, limited := m.Left()
 	if needs := s.estimate() + shortestAnswer; limited && !info.Bare && int64(needs) > left {
@@ -112,7 +115,7 @@ func checkTokenLimit(m turn.Mandate, s size, info llm.Info) error {
 	return nil
 }
 
-// roomIn is the longest answer that fits behind the request, and into what a run may still use.
+// maxAnswerWithin is maxAnswer, also limited by the tokens that the run has left.
 func (s size) maxAnswerWithin(m turn.Mandate, info llm.Info) int {
 	n := s.maxAnswer(info)
 	if left, limited := m.Left(); limited && !info.Bare {
@@ -121,7 +124,8 @@ func (s size) maxAnswerWithin(m turn.Mandate, info llm.Info) int {
 	return n
 }
 
-// reserve is what a request may cost at most: everything in it as fresh input, and the longest answer.
+// reserve is the highest cost of a request: all input at the full price (no cache), and the longest answer. A model without a
+// known price reserves tokens instead of money.
 func (s size) reserve(info llm.Info) turn.Amount {
 	in, out := int64(s.upperBound()), int64(info.MaxOutput)
 	if !info.Price.Known() {

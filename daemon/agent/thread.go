@@ -17,8 +17,8 @@ import (
 
 // Waking times of the thread.
 const (
-	longestSleep = 30 * time.Second // timers stand still while the machine sleeps
-	notifyAfter  = 3 * time.Second  // whoever waits longer is told how many are ahead
+	longestSleep = 30 * time.Second // Go timers stop while the machine sleeps, so none may be long
+	notifyAfter  = 3 * time.Second  // people who wait longer learn how many messages are ahead
 )
 
 // Causes that end a turn's context.
@@ -27,7 +27,8 @@ var (
 	errDeadline = errors.New("the turn ran too long")
 )
 
-// Thread owns all main turns: it takes the highest-ranked row and steps its turn until it ends or parks.
+// Thread runs all turns that are not sub-agents', one at a time. It takes the highest-ranked row and steps its turn until the
+// turn ends or parks.
 type Thread struct {
 	Queue      Queue
 	Turns      Turns
@@ -36,21 +37,21 @@ type Thread struct {
 	Models     func() *llm.Chain // the configured ones, read at each request
 	Fallback   Fallback          // when every model is down
 	Settings   func(ctx context.Context) Settings
-	Boundary   func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
-	Switched   func(s Switch) event.Out                       // what the owner is told when another model has answered
-	Transcribe func(ctx context.Context, turn int64) error    // puts what is said in a turn's voice notes into its inputs; nil: there are none
+	Boundary   func(ctx context.Context, q turn.Queued) error // serves a command that takes effect between two turns
+	Switched   func(s Switch) event.Out                       // makes the notice to the owner when another model has answered
+	Transcribe func(ctx context.Context, turn int64) error    // adds transcripts of the turn's voice notes to its inputs; nil when transcription is off
 	Feed       *event.Feed
 	Clock      sys.Clock
 	Jitter     func() float64 // in [0,1), spreads retries
 	Log        *slog.Logger
 
-	mu      sync.Mutex // guards what follows
-	running int64      // the turn that is being stepped, 0: none
+	mu      sync.Mutex // guards running and cancel
+	running int64      // the turn that is being stepped, 0 when there is none
 	cancel  context.CancelCauseFunc
 	beat    atomic.Int64 // monotonic time of the last progress
 }
 
-// Run steps turns until ctx ends, then hands the running one back to the queue.
+// Run steps turns until ctx ends. Then it puts the running turn back into the queue.
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
@@ -78,7 +79,7 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	}
 	err := t.step(ctx, c.Turn)
 	if errors.Is(err, turn.ErrStale) {
-		t.Log.Warn("a turn was ended by somebody else while it ran", "turn", c.Turn)
+		t.Log.Warn("the turn was ended elsewhere while it ran", "turn", c.Turn)
 		return nil
 	}
 	if err != nil && ctx.Err() == nil {
@@ -87,7 +88,7 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	return err
 }
 
-// idle waits for the bell, for what becomes runnable by itself, or for half a minute.
+// idle waits for a commit, for the next row that becomes runnable by time, or for longestSleep.
 func (t *Thread) idle(ctx context.Context, bell <-chan struct{}) error {
 	next, err := t.Queue.NextWake(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (t *Thread) hold(id int64, cancel context.CancelCauseFunc) {
 	t.running, t.cancel = id, cancel
 }
 
-// tellWaiting tells those who wait more than a few seconds how many are in front of them, while a turn runs.
+// notifyWaiting runs beside a turn. It tells people who have waited longer than notifyAfter how many messages are ahead of theirs.
 func (t *Thread) notifyWaiting(ctx context.Context) error {
 	tick := time.NewTicker(notifyAfter)
 	defer tick.Stop()
@@ -139,13 +140,14 @@ func (t *Thread) notifyWaiting(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := t.Queue.NotifyWaiting(ctx, t.Clock.Wall().Add(-notifyAfter)); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("tell the queue: %w", err)
+				return fmt.Errorf("notify waiting people: %w", err)
 			}
 		}
 	}
 }
 
-// Stop cancels the running turn (id 0: whichever runs) and freezes nothing else. It returns the turn, 0 when none ran.
+// Stop cancels turn id if it is running; with id 0 it cancels whichever turn runs. It returns the cancelled turn, 0 for none.
+// The next turn starts as usual.
 func (t *Thread) Stop(id int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +158,7 @@ func (t *Thread) Stop(id int64) int64 {
 	return t.running
 }
 
-// Running is the turn that is being stepped, 0 when the thread is idle.
+// Running returns the turn that is being stepped, 0 when the thread is idle.
 func (t *Thread) Running() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,5 +167,5 @@ func (t *Thread) Running() int64 {
 
 func (t *Thread) progress() { t.beat.Store(int64(t.Clock.Mono())) }
 
-// Beat is the monotonic time of the thread's last progress.
+// Beat returns the monotonic time of the thread's last progress. The watchdog compares it with the clock.
 func (t *Thread) Beat() time.Duration { return time.Duration(t.beat.Load()) }

@@ -19,22 +19,22 @@ import (
 	"hob/tools"
 )
 
-// How long questions stay open.
+// approvalOpen and askOpen are how long an approval and a question of the ask tool stay open.
 const (
 	approvalOpen = 24 * time.Hour
 	askOpen      = 7 * 24 * time.Hour
 )
 
-// calls carries out what a turn does with the calls of an answer.
+// toolCalls carries out the actions on the tool calls of an answer.
 type toolCalls struct {
 	*run
 	st turn.State
 }
 
-// judge looks at all calls of an answer before any of them runs. One question covers all that need asking. A call that cannot run yet, because
-// what it names is only made by a call before it, waits for its turn and is judged then; where the answer asks anyway, its arguments are in the
-// same question.
-// Calls of an answer that was cut at its limit may be cut themselves: none of them runs.
+// judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval.
+// A call may fail to be judged because it names something that an earlier call creates. Such a call is judged when it runs; if
+// the answer needs a question anyway, the question includes its arguments.
+// If the answer was cut off at its limit, its calls may be incomplete, so none of them runs.
 func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
 	r.st = r.st.With(c.Items)
 	var asks []Judged
@@ -48,7 +48,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		n++
 		j := r.Dispatch.Judge(ctx, r.actor(it), r.call(it))
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
-			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are no valid JSON: %s", cut(raw, 200)))
+			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", cut(raw, 200)))
 		}
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
@@ -82,7 +82,8 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 	return r.begin(ctx, c, first)
 }
 
-// begin commits a judged answer. When its first open call may run and has an effect, its intent is in the same commit.
+// begin commits a judged answer. If the first open call may run and has an effect, the same commit records its intent, which
+// saves one commit per answer. The call then runs.
 func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
 	if first == nil || !needsIntent(*first) || repeatsItself(r.st) {
 		err := r.commit(ctx, c)
@@ -109,18 +110,19 @@ func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) erro
 	return r.perform(ctx, step, *first)
 }
 
-// same reports whether the turn repeats itself and will be ended instead.
+// repeatsItself reports whether turn.Next would end the turn, because it makes the same calls again and again.
 func repeatsItself(st turn.State) bool {
 	_, ends := turn.Next(st).(turn.Finish)
 	return ends
 }
 
-// needsIntent is false for reads and for what only changes hob's own rows: those may simply run again.
+// needsIntent reports whether the intent must be committed before the call runs. Reads and keyed calls need none: they can
+// run again after a crash.
 func needsIntent(j Judged) bool {
 	return j.Intent.Effect != tools.Read && j.Intent.Effect != tools.Keyed
 }
 
-// call is what a tool gets to see of a call.
+// call makes the call as the tool receives it.
 func (r toolCalls) call(it llm.Item) tools.Call {
 	return tools.Call{
 		ID: it.CallID, Turn: r.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
@@ -129,13 +131,13 @@ func (r toolCalls) call(it llm.Item) tools.Call {
 	}
 }
 
-// tainted reports whether foreign text may speak through a call. The built-in interpreter makes its calls out of the owner's own
-// words alone, whatever else has been read.
+// tainted reports whether foreign text may have influenced a call. The built-in interpreter derives its calls only from the
+// owner's text, so they are not tainted.
 func (r toolCalls) tainted(it llm.Item) bool {
 	return r.st.Turn.Tainted && (it.Provider != llm.Builtin || ownWords(r.st) == "")
 }
 
-// ownWords are the owner's words that the calls come from: the newest input, if he typed it.
+// ownWords returns the newest input if the owner typed it, "" otherwise.
 func ownWords(st turn.State) string {
 	for i := len(st.Items) - 1; i >= 0; i-- {
 		it := st.Items[i]
@@ -150,10 +152,10 @@ func ownWords(st turn.State) string {
 	return ""
 }
 
-// actorOf is who makes a judged call.
+// actorOf returns the caller of a judged call.
 func (r toolCalls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Call.ID)) }
 
-// actor is who makes a call.
+// actor returns the caller of a call.
 func (r toolCalls) actor(it llm.Item) Actor {
 	t := r.st.Turn
 	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: t.Limited(), Reply: t.ReplyTo, Given: r.given}
@@ -168,7 +170,7 @@ func (r toolCalls) actor(it llm.Item) Actor {
 	return a
 }
 
-// given are the web addresses that the owner has typed in this conversation.
+// given returns the web addresses that the owner has typed in this conversation.
 func (r toolCalls) given(ctx context.Context) ([]string, error) {
 	items, err := r.Turns.Transcript(ctx, r.st.Turn.Session)
 	if err != nil {
@@ -187,7 +189,8 @@ func (r toolCalls) stepOf(n int, j Judged) turn.Step {
 	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
 
-// approval is the one question about all calls of an answer that need asking, and the wait for its answer.
+// approval makes the one question about all calls of an answer that need approval. The answer is bound to a hash over what the
+// calls would do. It offers "always" only for a single call with a pattern, and "turn" only if all calls are ordinary.
 func (r toolCalls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
@@ -208,14 +211,14 @@ func (r toolCalls) approval(asks []Judged) *turn.Question {
 		q.Pattern = pattern
 		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
 	}
-	if slices.ContainsFunc(asks, func(j Judged) bool { return !policy.Ordinary(j.Intent) }) { // a yes to its kind would open nothing
+	if slices.ContainsFunc(asks, func(j Judged) bool { return !policy.Ordinary(j.Intent) }) { // an approval for the turn would not cover such a call
 		q.Options = slices.DeleteFunc(q.Options, func(o string) bool { return o == turn.AnswerTurn })
 	}
 	return q
 }
 
-// ownersPlace is where the owner is asked, and told what went wrong: in the chat he asked from, else at his first address. A job may
-// answer to somebody else; what it asks is not for him.
+// ownerAddress is where the owner gets questions and failures: the chat the turn answers to if it is the owner's, otherwise the
+// owner's first address. A job may answer to another person, who must not see its questions.
 func (r *run) ownerAddress(t turn.Turn) event.Address {
 	if t.Asker == event.Owner && slices.Contains(r.set.Known, t.ReplyTo) {
 		return t.ReplyTo
@@ -223,7 +226,8 @@ func (r *run) ownerAddress(t turn.Turn) event.Address {
 	return event.ToOwner
 }
 
-// execute runs a call that turn.Next has released.
+// execute runs a call that turn.Next has released. It judges the call again first, because earlier calls, settings or files may
+// have changed since. A call that was approved runs only if its effect still has the approved hash.
 func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	asks := j.Decision.Verdict == policy.Ask
@@ -254,14 +258,14 @@ func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 	return r.perform(ctx, step, j)
 }
 
-// askAgain asks for a call that was allowed when the answer came and is not any more, or is another one by now.
+// askAgain asks for approval of a call that was allowed at first, or whose effect has changed since.
 func (r toolCalls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
 	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
 	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
 }
 
-// approvalOf is what wakes the turn when the question about a call is answered or expires. It is committed with the question:
-// the answer may come before the turn has parked.
+// approvalOf makes the wait that wakes the turn when the question about a call is answered or expires. It is committed with the
+// question, because the answer may come before the turn has parked.
 func approvalOf(j Judged) *turn.Wait {
 	return &turn.Wait{CallID: j.Call.ID, Kind: tools.ForQuestion, Question: turn.Asks}
 }
@@ -289,7 +293,7 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 	return r.doneIn(ctx, step, j, result, r.Clock.Mono()-start)
 }
 
-// park leaves the turn with a wait; the call's result is made when the wait is over.
+// park parks the turn with a wait. turn.Next makes the call's result when the wait is over.
 func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait, result tools.Result) error {
 	ran := step
 	step.State = turn.Parked
@@ -316,7 +320,7 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 	return err
 }
 
-// refused is why the store did not take what a tool wanted to change in hob's own rows.
+// refused returns the fault with which the store rejected a tool's change to hob's own rows. False means another error.
 func refused(err error) (*event.Fault, bool) {
 	fault, ok := event.AsFault(err)
 	return fault, ok && fault.Kind != event.Unavailable
@@ -332,7 +336,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	item := callItem(r.st, step.CallID)
 	taint := j.Taint(result)
 	if j.Fault != nil {
-		taint = "" // it has not run
+		taint = "" // the call has not run
 	}
 	st := r.st
 	st.Turn.Tainted = st.Turn.Tainted || taint != ""
@@ -340,7 +344,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	if j.Fault == nil {
 		c.Changes = append(c.Changes, marks(ctx, j, taint, r.st.Turn.Limited(), step.Started)...)
 	}
-	c.Changes = append(c.Changes, KeptChanges(result)...) // a command knows best why what it wrote is foreign
+	c.Changes = append(c.Changes, KeptChanges(result)...) // the tool knows best why a file that it wrote is foreign
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
@@ -349,7 +353,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	}}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
 	if fault, ok := refused(err); ok && len(result.Changes) > 0 && !result.IsError {
-		// What the tool wanted to change in hob's own rows cannot be: the model reads why.
+		// The store rejected the tool's change to hob's own rows. The model gets the reason as the result.
 		return r.doneIn(ctx, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
 	}
 	fail.Point("tool.result")
@@ -371,7 +375,7 @@ func (r toolCalls) commitResult(ctx context.Context, c turn.Commit, result tools
 func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
 	e := Ended(r.Dispatch.Entry(r.actorOf(j), j), result)
 	if j.Decision.Verdict == policy.Ask {
-		e.Decision = policy.Decision{Verdict: policy.Allow} // the row of the intent says who approved it
+		e.Decision = policy.Decision{Verdict: policy.Allow} // the intent's row has the approval
 	}
 	return e
 }
@@ -380,7 +384,7 @@ func (r toolCalls) started(j Judged) event.Event {
 	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
 }
 
-// probe asks the tool whether an interrupted run took effect; if not, it runs again.
+// probe asks the tool whether an interrupted run took effect. If it did not, the call runs again.
 func (r toolCalls) probe(ctx context.Context, a turn.Probe) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	prober, ok := j.Tool.(tools.Prober)
@@ -425,14 +429,15 @@ func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 	return r.commit(ctx, c)
 }
 
-// unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.
+// unrun makes the audit row of a call that was resolved without running. A call that was started has an earlier row with the
+// decision.
 func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
 	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
 		e.Decision = policy.Decision{Verdict: policy.NotJudged, Reason: firstLine(a.Result.Content)}
 		if a.Result.Code == tools.Denied {
-			e.Decision.Verdict = policy.Deny // the owner said no, or nothing
+			e.Decision.Verdict = policy.Deny // the owner refused or did not answer
 		}
 	}
 	return e
@@ -447,7 +452,7 @@ func callItem(st turn.State, id string) llm.Item {
 	return llm.Item{Session: st.Turn.Session, Turn: st.Turn.ID, CallID: id}
 }
 
-// resultItem is a call's result as the model will read it.
+// resultItem makes the transcript item of a call's result.
 func resultItem(st turn.State, call llm.Item, step int, result tools.Result) llm.Item {
 	parts := append(event.Say(result.Content), result.Parts...)
 	return llm.Item{

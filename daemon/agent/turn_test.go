@@ -112,7 +112,7 @@ func TestHugeResultGoesToTheShelf(t *testing.T) {
 	bubble(t, llmtest.InOrder(use("huge", ""), llmtest.Say("ok")), func(r *harness) {
 		r.ask("go")
 		got := r.results(1)[0]
-		contains(t, got, "shelved as a1")
+		contains(t, got, "stored as a1")
 		if len(got) > 4096 {
 			t.Errorf("the model reads %d bytes", len(got))
 		}

@@ -1,5 +1,6 @@
 // Package prom writes numbers in the text format of Prometheus, version 0.0.4
-// (prometheus.io/docs/instrumenting/exposition_formats). It collects nothing but what any process can tell of itself.
+// (prometheus.io/docs/instrumenting/exposition_formats). Callers pass the numbers in; the package itself only reads the
+// metrics of the process. It serves no HTTP and keeps no state between pages.
 package prom
 
 import (
@@ -12,16 +13,16 @@ import (
 	"time"
 )
 
-// Page is a document that is written family by family. Its zero value is empty.
+// Page is a document, written one metric family at a time. Its zero value is empty.
 type Page struct{ text strings.Builder }
 
-// Sample is one line of a family. Labels are names and values in turn.
+// Sample is one line of a metric family. Labels alternates between names and values.
 type Sample struct {
 	Labels []string
 	Value  float64
 }
 
-// String is the document.
+// String returns the document.
 func (p *Page) String() string { return p.text.String() }
 
 func (p *Page) write(parts ...string) {
@@ -30,18 +31,18 @@ func (p *Page) write(parts ...string) {
 	}
 }
 
-// Counter writes a family of numbers that only grow; name ends in _total.
+// Counter writes a family of counters, which only grow. By convention, name ends in _total.
 func (p *Page) Counter(name, help string, samples ...Sample) {
 	p.family(name, "counter", help, samples)
 }
 
-// Gauge writes a family of numbers that go up and down.
+// Gauge writes a family of gauges, which go up and down.
 func (p *Page) Gauge(name, help string, samples ...Sample) { p.family(name, "gauge", help, samples) }
 
-// Number writes a gauge of one number.
+// Number writes a gauge with a single sample without labels.
 func (p *Page) Number(name, help string, value float64) { p.Gauge(name, help, Sample{Value: value}) }
 
-// family writes all samples of one name together, under its help and its type; without samples, nothing.
+// family writes the help and type lines of a metric and all of its samples. Without samples it writes nothing.
 func (p *Page) family(name, kind, help string, samples []Sample) {
 	if len(samples) == 0 {
 		return
@@ -59,7 +60,7 @@ func (p *Page) family(name, kind, help string, samples []Sample) {
 	}
 }
 
-// escape puts a backslash before backslashes and quotes, and writes line breaks as \n. What is not UTF-8 is replaced.
+// escape puts a backslash before backslashes and quotes, and writes line breaks as \n. It replaces invalid UTF-8.
 func escape(text, quote string) string {
 	text = strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	if quote != "" {
@@ -68,7 +69,7 @@ func escape(text, quote string) string {
 	return text
 }
 
-// By makes a sample of each entry, in the order of the keys.
+// By makes one sample for each entry, ordered by key.
 func By[N int64 | float64](label string, values map[string]N) []Sample {
 	var list []Sample
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -77,7 +78,7 @@ func By[N int64 | float64](label string, values map[string]N) []Sample {
 	return list
 }
 
-// Truth is 1 for yes, 0 for no.
+// Truth returns 1 for true and 0 for false.
 func Truth(b bool) float64 {
 	if b {
 		return 1
@@ -85,10 +86,11 @@ func Truth(b bool) float64 {
 	return 0
 }
 
-// Seconds is an instant in seconds since 1970.
+// Seconds returns an instant in seconds since 1970, with milliseconds.
 func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// Process writes what Prometheus' own clients tell of a process, under their names, and how much memory Go has mapped.
+// Process writes the metrics of the process under the names that the official Prometheus clients use: start time, resident
+// memory, Go memory and goroutines.
 func (p *Page) Process(started time.Time) {
 	p.Number("process_start_time_seconds", "When the process started, since 1970.", Seconds(started))
 	if n, ok := resident(); ok {
@@ -107,7 +109,8 @@ func (p *Page) Process(started time.Time) {
 	}
 }
 
-// resident reads the second field of /proc/self/statm, which counts pages (proc(5)). Other systems have none.
+// resident returns the resident memory in bytes, from the second field of /proc/self/statm, which counts pages (proc(5)). It
+// returns false on systems without that file.
 func resident() (float64, bool) {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

@@ -8,24 +8,24 @@ import (
 	"hob/tools"
 )
 
-// mostOfChild is how many bytes of a sub-agent's answer its parent reads. The rest is cut, never shelved.
+// maxChildAnswer is how many bytes of a sub-agent's answer its parent reads. The rest is dropped, not stored as an artifact.
 const maxChildAnswer = 32 << 10
 
-// Relations is what a turn has to do with others: with the sub-agents that it waits for or, when it is one, with its parent.
+// Relations connects a turn with its sub-agents or, in a sub-agent's turn, with its parent.
 type Relations struct {
-	Spec     *ChildSpec       // of a sub-agent's turn: what it was made for
-	Children map[string]Child // by the call that has waited for one and need not any more
-	Requests int              // model requests of the rest of the family: the parent and all its sub-agents
+	Spec     *ChildSpec       // set in a sub-agent's turn
+	Children map[string]Child // ended sub-agents, by the id of the call that waited for them
+	Requests int              // model requests of the other turns: the parent and all its sub-agents
 }
 
-// Order is what a sub-agent's turn was made for.
+// ChildSpec says how a sub-agent runs.
 type ChildSpec struct {
 	Agent   string // the sub-agent's id
-	Model   string // "" is the one that is asked first
+	Model   string // "" means the first choice
 	Timeout time.Duration
 }
 
-// Child is a turn of a sub-agent that has ended.
+// Child is the ended turn of a sub-agent.
 type Child struct {
 	Agent   string
 	Turn    int64
@@ -37,9 +37,8 @@ type Child struct {
 	Timeout time.Duration
 }
 
-// Limits is what a turn may still use. A family shares the requests of one turn: a parent has what its sub-agents leave, and each
-// of those at most as much as it leaves to the others, so that all together need no more, but for the one
-// that each may make.
+// Limits returns what a turn may still use. A parent and its sub-agents share the model requests of one turn: the parent gets
+// what is left, a sub-agent half of that, and each at least one request. A sub-agent also has its own timeout.
 func (k Relations) Limits(all Limits) Limits {
 	if all.Requests > 0 {
 		left := all.Requests - k.Requests
@@ -54,7 +53,7 @@ func (k Relations) Limits(all Limits) Limits {
 	return all
 }
 
-// outcome is the result of a call that has waited for a sub-agent.
+// outcome makes the result of a call that waited for a sub-agent.
 func (k Relations) outcome(w Wait) tools.Result {
 	c, ended := k.Children[w.CallID]
 	if !ended {
@@ -63,7 +62,7 @@ func (k Relations) outcome(w Wait) tools.Result {
 	return c.result()
 }
 
-// result is what the parent reads of a sub-agent that has ended.
+// result makes the text that the parent reads about an ended sub-agent.
 func (c Child) result() tools.Result {
 	var r tools.Result
 	switch {
@@ -84,7 +83,7 @@ func (c Child) result() tools.Result {
 	return r
 }
 
-// CutChild shortens a sub-agent's answer to what its parent reads, at a character's border, and says so.
+// CutChild shortens a sub-agent's answer to maxChildAnswer bytes, without splitting a character, and appends a note about it.
 func CutChild(text string) string {
 	if len(text) <= maxChildAnswer {
 		return text

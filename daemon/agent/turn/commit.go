@@ -9,45 +9,45 @@ import (
 	"hob/tools"
 )
 
-// What the store answers to a commit that may not be.
+// Errors of the store for a commit that it refuses.
 var (
-	// ErrStale is a commit of a turn that is no longer this process's to step.
+	// ErrStale means that this process no longer owns the turn.
 	ErrStale = errors.New("the turn is no longer running here")
-	// ErrBudget is a reservation over the cap.
+	// ErrBudget means that the reservation exceeds the budget of the day.
 	ErrBudget = errors.New("the budget of the day is used up")
 )
 
-// Begin is the commit before a model request: waiting messages join, and what the request may cost is reserved.
+// Begin is the commit before a model request. Waiting messages join the turn, and the possible cost of the request is reserved.
 type Begin struct {
 	Turn    int64
 	Step    Step                             // kind model, state Intent
-	Alone   bool                             // nobody joins: it is no request of the conversation
+	Alone   bool                             // no message joins: the request is not part of the conversation
 	Free    bool                             // a local model: nothing is reserved and no step is written
 	Ran     time.Duration                    // running time since the last commit
-	Reserve func(joined []event.Part) Amount // what the request may cost with what joins; it is pure; nil: what Step says
+	Reserve func(joined []event.Part) Amount // the cost of the request with the joined parts; pure; nil means Step.Reserve
 }
 
-// Begun is what came of it.
+// Begun is the result of a Begin.
 type Begun struct {
-	Joined  int // messages
+	Joined  int // number of messages that joined
 	Reserve Amount
 }
 
-// Commit is everything that one step of a turn came to, in one transaction. Zero fields change nothing.
+// Commit is the result of one step of a turn. The store writes it in one transaction. Zero fields change nothing.
 type Commit struct {
 	Turn     int64
 	Items    []llm.Item
-	Steps    []Step         // written by N; a step whose Question is Asks gets the id of Question
-	Wait     *Wait          // of the call that parks, or that needs the approval
+	Steps    []Step         // inserted or updated by N; a step with Question = Asks gets the id of Question
+	Wait     *Wait          // the wait of the call that parks or needs approval
 	Question *Question      // asked by this commit
-	Consume  int64          // the question whose approval is used now
+	Consume  int64          // id of the question whose approval is used up
 	Changes  []tools.Change // outbox rows, job changes, artifacts, audit rows
-	Park     *Park          // the turn waits now; nil does not park
-	End      *Finish        // how the turn ends; nil does not end
-	Taint    string         // from where the turn has read foreign text in this step, "" when it has read none
+	Park     *Park          // parks the turn; nil does not
+	End      *Finish        // ends the turn; nil does not
+	Taint    string         // the source of foreign text that the step read, "" for none
 	Ran      time.Duration  // running time since the last commit
 	Events   []event.Event
 }
 
-// Asks stands for the id of the question that the same commit asks.
+// Asks is a placeholder for the id of the question in the same commit.
 const Asks int64 = -1

@@ -11,19 +11,20 @@ import (
 	"hob/tools"
 )
 
-// Defanger shows what a turn says. Where somebody else than the owner may speak through it, addresses are shown so that nothing makes links
-// of them, but for those that the owner gave and those that stand to the letter in what the session has read.
+// Defanger changes the web addresses in a turn's outgoing text so that no chat makes links of them. It does so only if people
+// other than the owner may have influenced the text. Exempt are addresses that the owner typed and addresses that occur
+// literally in text that the session has read: an address put together by a model could carry data out.
 type Defanger struct {
 	Guarded bool
-	typed   []string // the owner's own words
-	given   []string // the links in them, as netguard.Links has them
-	read    []string // what came from outside, in words that no model chose
+	typed   []string // what the owner typed
+	given   []string // the links in typed, as netguard.Links returns them
+	read    []string // text from outside that no model has chosen
 }
 
-// Heard reports whether somebody else than the owner may speak through what the turn says.
+// Untrusted reports whether people other than the owner may have influenced what the turn says.
 func (t Turn) Untrusted() bool { return t.Tainted || t.Trust() != event.Owner }
 
-// NewDefanger is how a turn's words are shown; items are those of its session.
+// NewDefanger collects the exempt addresses from the items of a session.
 func NewDefanger(guarded bool, items []llm.Item) Defanger {
 	s := Defanger{Guarded: guarded}
 	if !guarded {
@@ -45,8 +46,9 @@ func NewDefanger(guarded bool, items []llm.Item) Defanger {
 	return s
 }
 
-// brings reports whether the result of a call is somebody else's text as it stands. Most tools repeat what a model gave them, and so does a file of
-// the scratch folder, which tainted turns write, and a page that a model was asked about. The built-in interpreter chooses no words.
+// quotesForeignText reports whether the result of a call is foreign text that no model has chosen. Most tools can repeat text
+// from their arguments, so their results do not count. Neither do files in the scratch folder, which tainted turns write, and
+// pages that a model has summarised. Results for the built-in interpreter always count, since no model chose its arguments.
 func quotesForeignText(call llm.Item) bool {
 	name, args := call.Tool, call.Args
 	if inner, its, ok := tools.Inner(args); ok && name == tools.Catalog {
@@ -65,7 +67,7 @@ func quotesForeignText(call llm.Item) bool {
 	}
 }
 
-// Shown is a text as it may be shown.
+// Defang returns the text with its addresses made harmless, or the text itself if the Defanger does not guard.
 func (s Defanger) Defang(text string) string {
 	if !s.Guarded {
 		return text
@@ -73,17 +75,17 @@ func (s Defanger) Defang(text string) string {
 	return netguard.DefangBut(text, s.keeps)
 }
 
-// keeps reports whether an address stays as it is.
+// keeps reports whether an address is exempt.
 func (s Defanger) keeps(address string) bool {
 	links := netguard.Links(address)
 	if len(links) > 0 && slices.Contains(s.given, links[0]) {
 		return true
 	}
-	stands := func(text string) bool { return containsWhole(text, address) }
-	return slices.ContainsFunc(s.typed, stands) || slices.ContainsFunc(s.read, stands)
+	quoted := func(text string) bool { return containsWhole(text, address) }
+	return slices.ContainsFunc(s.typed, quoted) || slices.ContainsFunc(s.read, quoted)
 }
 
-// standsIn reports whether an address stands in a text as a whole one: not as the beginning or the end of another.
+// containsWhole reports whether a text contains an address as a whole, not as a part of a longer one.
 func containsWhole(text, address string) bool {
 	for {
 		at := strings.Index(text, address)

@@ -8,17 +8,17 @@ import (
 	"hob/daemon/llm"
 )
 
-// longestFault is how much of an error result is told as the reason of a run that has failed, in bytes.
+// longestFault is how much of an error result becomes the reason of a failed run, in bytes.
 const longestFault = 300
 
-// exitForms are how a command's result, and the report of one that went on in the background, begin.
+// exitForm matches the start of a command's result, reportForm the start of the report of a background command.
 var (
 	exitForm   = regexp.MustCompile(`^exit code (-?\d+) \(`)
 	reportForm = regexp.MustCompile(`^process \S+ has ended: exit code (-?\d+) \(`)
 )
 
-// Fault is why the run of a trigger has failed although its turn came to an end, "" when it has not: the command of a prompt that is a literal
-// "run …" ended with a code other than 0, or the last call gave an error result.
+// Fault returns why a trigger's run counts as failed although its turn ended normally, "" when it did not fail. A run fails if
+// the last call gave an error result, or if the prompt is a literal command ("run …") whose exit code is not 0.
 func Fault(s State) string {
 	if s.Turn.Fire == 0 {
 		return ""
@@ -51,13 +51,13 @@ func Fault(s State) string {
 	return ""
 }
 
-// Literal reports whether a prompt is a command to run as it stands: "run X".
+// Literal reports whether a prompt is a literal command: "run X".
 func Literal(prompt string) bool {
 	word, command, ok := strings.Cut(strings.TrimSpace(prompt), " ")
 	return ok && strings.EqualFold(word, "run") && strings.TrimSpace(command) != ""
 }
 
-// ReportFault is why a run whose command went on in the background has failed, by the report of the command's end; "" when it has not.
+// ReportFault is Fault for a command that ended in the background after its turn. report is the text about its end.
 func ReportFault(prompt, report string) string {
 	if !Literal(prompt) {
 		return ""
@@ -72,7 +72,7 @@ func exited(form *regexp.Regexp, text string) string {
 	return ""
 }
 
-// faultOf is an error result in one line.
+// faultOf shortens an error result to one line.
 func faultOf(tool, text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if len(line) > longestFault {

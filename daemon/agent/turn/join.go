@@ -8,20 +8,20 @@ import (
 	"hob/daemon/llm"
 )
 
-// Queued is an inbox row that no turn has taken.
+// Queued is an inbox row that no turn has claimed.
 type Queued struct {
 	Seq int64
 	In  event.In
 }
 
-// Joins reports whether a queued row enters a running turn before its next request: a chat message of the same session
-// and the same trust, when the turn is a conversation. Nothing else joins; what does not, opens a turn of its own. A job's turn is left
-// alone: its answer goes where the job's owner wanted it; and what goes on within a job's limits is no conversation.
+// Joins reports whether a queued row enters a running turn before its next model request. Only a chat message of the same
+// session and trust joins; every other row opens a turn of its own. Nothing joins the turn of a trigger, because its answer goes
+// to the address that the trigger names, nor a turn with a trigger's limits.
 func Joins(t Turn, q Queued, now time.Time) bool {
 	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !t.Limited() && !q.In.NotBefore.After(now)
 }
 
-// Item is the transcript entry of an inbox row that joins a turn; owners are the owner's addresses.
+// Item makes the transcript item of an inbox row that enters a turn. owners are the owner's addresses.
 func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 	return llm.Item{
 		Session: t.Session, Turn: t.ID, Role: llm.User, Kind: llm.Input, Parts: q.In.Parts,
@@ -34,7 +34,7 @@ func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 	}
 }
 
-// trustOf is the trust of an input's words: what comes from foreign text is anybody's, whoever brings it.
+// trustOf is the trust in an input's text. Foreign text is Public, whoever forwards it.
 func trustOf(in event.In) event.Trust {
 	if in.Tainted && (in.Trust == event.Owner || in.Trust == event.Known) {
 		return event.Public
@@ -42,7 +42,7 @@ func trustOf(in event.In) event.Trust {
 	return in.Trust
 }
 
-// Claim is what the thread has taken: a turn to step, or a command that had to wait for the turn's boundary.
+// Claim is what Queue.Take claimed: a turn to step, or a command that takes effect between two turns.
 type Claim struct {
 	Turn    int64
 	Command Queued

@@ -11,15 +11,15 @@ import (
 	"hob/tools"
 )
 
-// State is all the rows that decide what a turn does next.
+// State holds all rows that decide what a turn does next.
 type State struct {
 	Turn      Turn
-	Items     []llm.Item // the turn's own, by seq
-	Steps     []Step     // by N
+	Items     []llm.Item // the turn's own items, ordered by seq
+	Steps     []Step     // ordered by N
 	Waits     []Wait
-	Questions map[int64]Question // that its steps and waits name
+	Questions map[int64]Question // those that the steps and waits name, by id
 	Relations Relations
-	Overtaken int64 // seq of the newest item that another turn added to the session since this one's last answer; 0: none
+	Overtaken int64 // seq of the newest item that another turn added to the session since this turn's last answer, 0 for none
 	Epoch     int64 // of this process
 	Now       time.Time
 	Limits    Limits
@@ -31,24 +31,25 @@ type Limits struct {
 	Running  time.Duration // time not parked
 }
 
-// The ends of rows of calls that lead nowhere: the same call this often, whatever came of it, and the same few calls over and
-// over, this often, with the same results.
+// Limits that end a turn which makes no progress: maxSame equal calls in a row with any results, or a cycle of at most maxCycle
+// calls that repeats maxRounds times with equal results.
 const (
 	maxSame   = 3
 	maxRounds = 3
-	maxCycle  = 4 // calls of one round
+	maxCycle  = 4 // calls in one round
 )
 
-// Action is what a turn does now. The agent carries it out, commits what came of it, and asks again.
+// Action is what a turn does now. The agent carries it out, commits the result, and calls Next again.
 type Action interface{ action() }
 
 // The actions.
 type (
 	// Request sends the transcript to the model.
 	Request struct{}
-	// Say delivers a text without any model: a reminder.
+	// Say delivers the text of a reminder without a model.
 	Say struct{ Text string }
-	// Execute runs a call; Approved is the question that allowed it, Again a run that was interrupted and may be repeated.
+	// Execute runs a call. Approved is the question that allowed it, if one did. Again is true when the call was interrupted
+	// and may be repeated.
 	Execute struct {
 		Step     Step
 		Call     llm.Item
@@ -67,17 +68,17 @@ type (
 		Result tools.Result
 		Lost   bool // the outcome is unknown
 	}
-	// Park leaves the turn until the wait of one call is met.
+	// Park suspends the turn until the wait of one call is met.
 	Park struct {
 		Why string
-		On  string // the call whose wait it is
+		On  string // the id of the call that waits
 	}
 	// Finish ends the turn.
 	Finish struct {
 		State Status
-		Text  string // what it says, "" for nothing
-		Why   string // for the owner, when it did not end well
-		Fault string // why the run that the turn serves has failed all the same; see Fault
+		Text  string // the final message, "" for none
+		Why   string // the reason for the owner when State is not Done
+		Fault string // why the trigger's run failed although State is Done; see Fault
 	}
 )
 
@@ -89,7 +90,9 @@ func (Resolve) action() {}
 func (Park) action()    {}
 func (Finish) action()  {}
 
-// Next is pure: the same rows give the same action, in this process or in the next one.
+// Next returns the action for the rows of a turn. It is pure: equal rows give equal actions, also in another process. A restart
+// after a crash is therefore not a special case. The order is: reminder, limits, the first open tool step, the end of the turn
+// if the model has answered, else a request to the model.
 func Next(s State) Action {
 	if text, ok := reminder(s); ok {
 		return Say{Text: text}
@@ -109,8 +112,8 @@ func Next(s State) Action {
 	return Request{}
 }
 
-// reminder is a fire whose prompt is "say: TEXT". What stands behind the prompt is for models: what was missed before, what a gate saw, what
-// a watch or a webhook brought.
+// reminder returns the text of a fire whose prompt is "say: TEXT". It ignores the input's further parts, which are for models:
+// missed slots, the output of a gate, the data of a watch or webhook.
 func reminder(s State) (string, bool) {
 	if len(s.Items) != 1 || len(s.Steps) != 0 || s.Items[0].Envelope == nil || s.Items[0].Envelope.Kind != event.Fire {
 		return "", false
@@ -120,6 +123,7 @@ func reminder(s State) (string, bool) {
 	return strings.TrimSpace(text), ok
 }
 
+// exceeded returns the limit that the turn has reached as a text for the owner, "" for none.
 func exceeded(s State) string {
 	requests := 0
 	for _, step := range s.Steps {
@@ -141,7 +145,7 @@ func exceeded(s State) string {
 	}
 }
 
-// lastFault is what the newest result says, if it is an error.
+// lastFault returns the first line of the newest result if that is an error.
 func lastFault(items []llm.Item) string {
 	for i := len(items) - 1; i >= 0; i-- {
 		if it := items[i]; it.Kind == llm.ResultOf {
@@ -155,7 +159,7 @@ func lastFault(items []llm.Item) string {
 	return ""
 }
 
-// settled reports whether the turn would now ask the model again.
+// readyToAsk reports whether the next action would be a request to the model.
 func readyToAsk(s State) bool {
 	for _, step := range s.Steps {
 		if step.Kind == ToolStep && step.State != Over && step.State != Lost {
@@ -166,7 +170,7 @@ func readyToAsk(s State) bool {
 	return !done
 }
 
-// repeats counts how often the newest call stands at the end of the calls, arguments and all.
+// repeats returns how many calls in a row, up to the newest one, have the same tool and arguments.
 func repeats(items []llm.Item) int {
 	var last *llm.Item
 	n := 0
@@ -186,15 +190,15 @@ func repeats(items []llm.Item) int {
 	return n
 }
 
-// circle finds the shortest round of two calls or more that ends the turn's calls maxRounds times, each time with the same
-// results, and returns its length; 0: there is none.
+// cycle returns the length of the shortest round of at least two calls that the turn has just made maxRounds times with equal
+// results, 0 when there is none. Only calls since the newest input count.
 func cycle(items []llm.Item) int {
 	var done []string // calls with their results, newest first
 	results := map[string]string{}
 	for i := len(items) - 1; i >= 0 && len(done) < maxRounds*maxCycle; i-- {
 		switch it := items[i]; it.Kind {
 		case llm.Input:
-			i = 0 // what was said before has been answered since
+			i = 0 // ends the loop: a new input starts the count again
 		case llm.ResultOf:
 			results[it.CallID] = event.TextOf(it.Parts)
 		case llm.CallItem:
@@ -213,7 +217,7 @@ func cycle(items []llm.Item) int {
 	return 0
 }
 
-// repeated reports whether the first n entries come maxRounds times.
+// repeated reports whether the first n entries occur maxRounds times in a row.
 func repeated(list []string, n int) bool {
 	for i := n; i < n*maxRounds; i++ {
 		if list[i] != list[i-n] {
@@ -223,7 +227,7 @@ func repeated(list []string, n int) bool {
 	return true
 }
 
-// answered returns the newest words of the model when nothing came after them: no call, no further input.
+// answered returns the model's text if it is the newest item, so that no call and no further input follow it.
 func answered(s State) (string, bool) {
 	for i := len(s.Items) - 1; i >= 0; i-- {
 		switch s.Items[i].Kind {
@@ -238,7 +242,7 @@ func answered(s State) (string, bool) {
 	return "", false
 }
 
-// nextOf is what happens to the first call that has no result.
+// nextOf returns the action for the first call without a result.
 func nextOf(s State, step Step) Action {
 	call := callOf(s.Items, step.CallID)
 	switch step.State {
@@ -272,7 +276,8 @@ func notRun(step Step, call llm.Item) Action {
 		"not run: call again if still wanted (something else was said in between)")}
 }
 
-// interrupted is a call whose run an earlier process did not finish.
+// interrupted decides about a call that an earlier process started and did not finish. The tool's effect class says whether it
+// may run again, whether its effect can be checked, or whether the outcome stays unknown.
 func interrupted(step Step, call llm.Item) Action {
 	switch step.Effect {
 	case tools.Read, tools.Keyed:
@@ -284,7 +289,7 @@ func interrupted(step Step, call llm.Item) Action {
 	}
 }
 
-// Unknown resolves a call that was interrupted and cannot be known.
+// Unknown resolves an interrupted call whose outcome cannot be found out.
 func Unknown(step Step, call llm.Item) Resolve {
 	return Resolve{Step: step, Call: call, Lost: true, Result: tools.Fail(tools.OutcomeUnknown,
 		"check what happened before you repeat it",
@@ -319,7 +324,7 @@ func parked(s State, step Step, call llm.Item) Action {
 	return Unknown(step, call)
 }
 
-// waited is the result of a call that parked the turn.
+// waited makes the result of a call that parked the turn.
 func waited(s State, w Wait) tools.Result {
 	q, isQuestion := s.Questions[w.Question]
 	switch {
@@ -338,7 +343,7 @@ func waited(s State, w Wait) tools.Result {
 	}
 }
 
-// With is the state as it will be when items of this turn have been committed.
+// With returns the state as it will be after a commit of these items.
 func (s State) With(items []llm.Item) State {
 	all := make([]llm.Item, 0, len(s.Items)+len(items))
 	s.Items = append(append(all, s.Items...), items...)

@@ -8,13 +8,15 @@ import (
 	"hob/daemon/llm"
 )
 
-// ErrOpenCall is a transcript in which a call has no result and nothing was said after it: no model accepts that.
+// ErrOpenCall means that the transcript ends with a call without a result. Models refuse such a request.
 var ErrOpenCall = errors.New("a call has no result yet")
 
-// Render makes the messages of a request out of a session's items, ordered by seq. It is append-only: with more items,
-// the messages that were there stay byte for byte the same. A result stands in its place when it was committed before the
-// session's next input and before anything of another turn; otherwise its place says "pending #k" and the result comes at its
-// own seq. turn is the one that asks: its own calls must have results, those of others may be open.
+// Render makes the messages of a request from a session's items, which must be ordered by seq. turn is the turn that asks.
+//
+// Render is append-only: with more items, the earlier messages stay the same byte for byte, so that providers can cache them.
+// A result therefore follows its call only if it was committed before the session's next input and before any item of another
+// turn. Otherwise the call gets the result "pending #k", and the real result appears later, at its own seq, as
+// "[late result of #k]". Calls of the asking turn must have results; calls of other turns may be open.
 func Render(items []llm.Item, turn int64) ([]llm.Message, error) {
 	r := renderer{items: items, turn: turn, results: map[string]int{}, late: map[string]int{}}
 	for i, it := range items {
@@ -62,7 +64,7 @@ func (r *renderer) say(m llm.Message) { r.out = append(r.out, m) }
 
 func place(it llm.Item) llm.Place { return llm.Place{Turn: it.Turn, Step: it.Step} }
 
-// answer gathers one answer of the model: its text and calls, then a message for each call.
+// answer renders one answer of the model, its text and calls, followed by a message for each call.
 func (r *renderer) answer(i int) (int, error) {
 	first := r.items[i]
 	m := llm.Message{Role: llm.Assistant, Step: place(first)}
@@ -96,7 +98,7 @@ func sameAnswer(a, b llm.Item) bool {
 	return b.Turn == a.Turn && b.Step == a.Step && (b.Kind == llm.Text || b.Kind == llm.Reasoning || b.Kind == llm.CallItem)
 }
 
-// result writes the message that follows a call of a turn. after is the index behind the answer.
+// result renders the message that follows a call of a turn. after is the index of the first item after the answer.
 func (r *renderer) result(id string, turn int64, after int) error {
 	border := r.border(turn, after)
 	at, there := r.results[id]
@@ -114,7 +116,7 @@ func (r *renderer) result(id string, turn int64, after int) error {
 	return nil
 }
 
-// border is the index of the first item at or behind i that is an input or of another turn; len(items) when there is none.
+// border returns the index of the first item from i on that is an input or belongs to another turn, len(items) for none.
 func (r *renderer) border(turn int64, i int) int {
 	for ; i < len(r.items); i++ {
 		if r.items[i].Kind == llm.Input || r.items[i].Turn != turn {

@@ -1,6 +1,9 @@
-// Package turn holds the rows of a turn and the pure functions over them: Next says what
-// a turn does now, Render makes the model's request out of items, Join says what enters it.
-// It never does anything: the agent carries out what Next says and commits what came of it.
+// Package turn holds the rows of a turn and pure functions over them. Next decides what a turn does now, Render makes the
+// messages of a model request from transcript items, Joins decides whether a waiting message enters a running turn, and
+// Defanger makes untrusted addresses harmless in outgoing text.
+//
+// The package has no side effects and keeps no state. Package agent loads a State, calls Next, carries the action out and
+// writes a Commit; package store implements Load, Begin and Commit.
 package turn
 
 import (
@@ -14,7 +17,7 @@ import (
 // Status is the state of a turn.
 type Status string
 
-// The states of turns. Ready and Running ones are claimed with a count, Waiting ones without.
+// The states of turns. Claiming a Ready or Running turn counts as an attempt; claiming a Waiting turn does not.
 const (
 	Ready   Status = "ready"
 	Running Status = "running"
@@ -25,48 +28,48 @@ const (
 	Dead    Status = "dead"
 )
 
-// Final reports whether a turn in this state never goes on.
+// Final reports whether a turn in this state has ended for good.
 func (s Status) Final() bool { return s == Done || s == Failed || s == Stopped || s == Dead }
 
-// Turn is one row of turns: a durable coroutine.
+// Turn is one row of the table turns: a durable coroutine, which a later process can resume.
 type Turn struct {
 	ID       int64         `json:"id"`
 	Session  int64         `json:"session"`
 	Key      string        `json:"session_key"`
 	Parent   int64         `json:"parent,omitempty"` // the turn that spawned this child
 	State    Status        `json:"state"`
-	Attempts int           `json:"attempts"` // claims from ready or after a crash
-	Asker    event.Trust   `json:"asker"`    // who asked: fixed
+	Attempts int           `json:"attempts"` // claims when ready or after a crash
+	Asker    event.Trust   `json:"asker"`    // trust of the asker; never changes
 	ReplyTo  event.Address `json:"reply_to,omitempty"`
 	ReplyRef string        `json:"reply_ref,omitempty"`
-	Fire     int64         `json:"fire,omitempty"` // the fire it serves
+	Fire     int64         `json:"fire,omitempty"` // the fire of a trigger that it serves
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended,omitzero"`
 	Running  time.Duration `json:"running"`       // time not parked
 	Why      string        `json:"why,omitempty"` // why it ended as it did
 	Tokens   int64         `json:"tokens"`
 	Cost     int64         `json:"cost_micros"`
-	Tainted  bool          `json:"tainted,omitempty"` // it has read foreign text, itself or in its session; it stays so
-	Foreign  string        `json:"foreign,omitempty"` // from where, in a few words
-	Plan     bool          `json:"plan,omitempty"`    // its session plans: nothing may change
+	Tainted  bool          `json:"tainted,omitempty"` // the turn or its session has read foreign text; never reset
+	Foreign  string        `json:"foreign,omitempty"` // the source of the foreign text, in a few words
+	Plan     bool          `json:"plan,omitempty"`    // the session is in plan mode: nothing may change
 	Mandate
 }
 
-// Mandate is what the trigger that a turn serves may do more, and less, than others. A sub-agent has its parent's limits.
+// Mandate holds the extra rights and the limits of the trigger that a turn serves. A sub-agent has its parent's limits.
 type Mandate struct {
-	Rights []string `json:"rights,omitempty"`     // what the owner gave to it
-	Only   []string `json:"tools,omitempty"`      // the only tools that it may call; none: all
-	Most   int64    `json:"max_tokens,omitempty"` // that a run may use; 0: no limit
-	Used   int64    `json:"used,omitempty"`       // of those, by the turn and its sub-agents; counted where there is a limit
+	Rights []string `json:"rights,omitempty"`     // rights that the owner gave to the trigger
+	Only   []string `json:"tools,omitempty"`      // the only tools that the run may call; empty means all
+	Most   int64    `json:"max_tokens,omitempty"` // the tokens that a run may use; 0 means no limit
+	Used   int64    `json:"used,omitempty"`       // tokens used by the turn and its sub-agents; counted only with a limit
 }
 
-// Limited reports whether a run may do less than others.
+// Limited reports whether the run has a limit of tools or tokens.
 func (m Mandate) Limited() bool { return len(m.Only) > 0 || m.Most > 0 }
 
-// Left is how many tokens a run may still use; false: there is no limit.
+// Left returns the tokens that a run may still use, and false when there is no limit.
 func (m Mandate) Left() (int64, bool) { return max(m.Most-m.Used, 0), m.Most > 0 }
 
-// Trust of what a turn says or writes: its asker's, but foreign text makes it anybody's.
+// Trust is the trust in what a turn says or writes: that of its asker, or Public once the turn has read foreign text.
 func (t Turn) Trust() event.Trust {
 	if t.Tainted && (t.Asker == event.Owner || t.Asker == event.Known) {
 		return event.Public
@@ -74,7 +77,7 @@ func (t Turn) Trust() event.Trust {
 	return t.Asker
 }
 
-// StepKind says what a step does.
+// StepKind is what a step does.
 type StepKind string
 
 // The kinds of steps.
@@ -83,40 +86,40 @@ const (
 	ToolStep  StepKind = "tool"
 )
 
-// StepState is how far a step has come.
+// StepState is the state of a step.
 type StepState string
 
 // The states of steps.
 const (
-	Allowed StepState = "allowed" // judged: may run, has not started
-	Asked   StepState = "asked"   // judged: waits for the approval of Question
-	Intent  StepState = "intent"  // started; what came of it is not committed
+	Allowed StepState = "allowed" // may run, has not started
+	Asked   StepState = "asked"   // waits for the approval of Question
+	Intent  StepState = "intent"  // started; the result is not committed yet
 	Parked  StepState = "parked"  // its tool waits (Result.Next was Wait)
 	Over    StepState = "done"    // its result is committed
-	Lost    StepState = "unknown" // it was interrupted and cannot be known
+	Lost    StepState = "unknown" // interrupted; nobody knows whether it took effect
 )
 
 // Step is the control row of one model request or one tool call.
 type Step struct {
-	N        int          `json:"n"` // from 1, within the turn
+	N        int          `json:"n"` // counts from 1 within the turn
 	Kind     StepKind     `json:"kind"`
 	State    StepState    `json:"state"`
 	Epoch    int64        `json:"epoch"`
 	CallID   string       `json:"call_id,omitempty"`
 	Tool     string       `json:"tool,omitempty"`
 	Effect   tools.Effect `json:"effect,omitempty"`
-	Hash     string       `json:"hash,omitempty"`     // of the request, or of the call's canonical bytes
-	Question int64        `json:"question,omitempty"` // that approves it
-	Reserve  Amount       `json:"reserve,omitzero"`   // of a model step that is under way
+	Hash     string       `json:"hash,omitempty"`     // of the request or of the call's canonical bytes
+	Question int64        `json:"question,omitempty"` // the question that approves the step
+	Reserve  Amount       `json:"reserve,omitzero"`   // of a model step that runs
 	Usage    llm.Usage    `json:"usage,omitzero"`
-	Model    string       `json:"model,omitempty"` // of a model step: the one that was asked
-	Why      string       `json:"why,omitempty"`   // why it was lost
-	Fault    llm.Fault    `json:"fault,omitempty"` // the kind of that
+	Model    string       `json:"model,omitempty"` // the model that was asked, in a model step
+	Why      string       `json:"why,omitempty"`   // the error of a lost step
+	Fault    llm.Fault    `json:"fault,omitempty"` // the kind of that error
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 }
 
-// Amount is money (millionths of the budget's currency) or, where no price is known, tokens.
+// Amount is a cost in millionths of the budget's currency or, for a model without a known price, in tokens.
 type Amount struct {
 	Tokens int64 `json:"tokens"`
 	Micros int64 `json:"micros"`
@@ -133,7 +136,7 @@ type Wait struct {
 	How      string         `json:"how,omitempty"` // "timer", "answered", "expired", "event 812"
 }
 
-// QuestionState is how far a question has come.
+// QuestionState is the state of a question.
 type QuestionState string
 
 // The states of questions.
@@ -144,7 +147,7 @@ const (
 	Consumed QuestionState = "consumed"
 )
 
-// Subject says what a question is about.
+// Subject is what a question is about.
 type Subject string
 
 // The subjects of questions.
@@ -155,21 +158,21 @@ const (
 	AboutJob    Subject = "job"       // missed slots, failures
 	AboutCall   Subject = "call"      // a call from the command line
 
-	AboutRestore Subject = "config" // hob's own state: what a channel brought from before a restore; Tool is the channel
+	AboutRestore Subject = "config" // messages that a channel delivered from before a restore; Tool is the channel
 )
 
-// Question is everything that asks a person.
+// Question is one row of the table questions: an approval, a question of the model, or a decision that hob needs from a person.
 type Question struct {
 	ID         int64         `json:"id"`
 	Code       string        `json:"code"`
 	Subject    Subject       `json:"subject"`
-	Ref        int64         `json:"ref,omitempty"` // of an outbox row or a fire
+	Ref        int64         `json:"ref,omitempty"` // the outbox row or the fire that it is about
 	Turn       int64         `json:"turn,omitempty"`
-	CallID     string        `json:"call_id,omitempty"` // of an ask
+	CallID     string        `json:"call_id,omitempty"` // the call that asks
 	Text       string        `json:"text"`
 	Options    []string      `json:"options,omitempty"`
 	ActionHash string        `json:"action_hash,omitempty"`
-	Pattern    string        `json:"pattern,omitempty"` // what "always" would grant, "" when it may not
+	Pattern    string        `json:"pattern,omitempty"` // what "always" would grant, "" when it is not offered
 	Tool       string        `json:"tool,omitempty"`
 	Asked      time.Time     `json:"asked"`
 	Until      time.Time     `json:"until"`
@@ -179,10 +182,10 @@ type Question struct {
 	To         event.Address `json:"to,omitempty"`
 }
 
-// UntilAnswered is until when a question is open that waits for as long as it takes: no time that comes.
+// UntilAnswered is the expiry of a question that never expires: the last day of the year 9999.
 func UntilAnswered() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
-// Labelled reports whether the question has words of its own for yes and no: its two options.
+// Labelled reports whether the question's two options are its own words for yes and no.
 func (q Question) Labelled() bool {
 	own := q.Subject == AboutJob || q.Subject == AboutOutbox || q.Subject == AboutRestore
 	return own && len(q.Options) == 2
