@@ -153,8 +153,8 @@ func TestFaultsOfTheModel(t *testing.T) {
 		{name: "cut in a sentence", turn: taking(llm.Answer{Text: "Once upon a", Finish: llm.Length}), state: turn.Done, asks: 1, says: "Once upon a\n(cut off: the answer reached its limit of tokens)"},
 
 		// Calls that cannot run: the model is told why, and ends when it does not learn.
-		{name: "malformed arguments", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"what": it}`)), asks: 3, says: same, once: 2, also: all(ran("note", 0), told("the arguments are no valid JSON", "no valid JSON"))},
-		{name: "half of the arguments", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"wh`)), asks: 3, says: same, once: 2, also: all(ran("note", 0), told("no valid JSON"))},
+		{name: "malformed arguments", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"what": it}`)), asks: 3, says: same, once: 2, also: all(ran("note", 0), told("the arguments are not valid JSON", "not valid JSON"))},
+		{name: "half of the arguments", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"wh`)), asks: 3, says: same, once: 2, also: all(ran("note", 0), told("not valid JSON"))},
 		{name: "wrong types", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"what":["it"]}`)), asks: 3, says: same, once: 2, also: all(ran("note", 0), told("what"))},
 		{name: "arguments that are no object", turn: streamed(llm.ToolCall, callOf("call_1", "note", `"it"`)), asks: 3, says: same, once: 2, also: ran("note", 0)},
 		{name: "unknown tool", turn: streamed(llm.ToolCall, callOf("call_1", "nota", `{}`)), asks: 3, says: same, once: 2, also: told(`there is no tool named "nota"`)},

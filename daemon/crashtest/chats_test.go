@@ -16,34 +16,34 @@ import (
 const mostReplies = 4
 
 // chats are the chat servers of one home, and what was said on them.
-type chats struct {
-	venues  []*venue
-	said    []*utterance
+type chatState struct {
+	venues  []*chatServer
+	said    []*chatMessage
 	breaths int
-	replies map[*venue]int         // of who is known
-	cuts    map[*venue]int         // that were ordered
-	due     map[*venue]func() bool // whether the last of them has not come yet
-	met     bool                   // hob has listened on all of them
-	growing bool                   // an answer is to be shown while it is made, which takes seconds
-	taps    []tap                  // buttons that were pressed
-	looks   map[string]int         // for a button below a question, by its code
+	replies map[*chatServer]int         // of who is known
+	cuts    map[*chatServer]int         // that were ordered
+	due     map[*chatServer]func() bool // whether the last of them has not come yet
+	met     bool                        // hob has listened on all of them
+	growing bool                        // an answer is to be shown while it is made, which takes seconds
+	taps    []buttonPress               // buttons that were pressed
+	looks   map[string]int              // for a button below a question, by its code
 }
 
 // utterance is something that somebody has said.
-type utterance struct {
-	at     *venue
-	who    part
+type chatMessage struct {
+	at     *chatServer
+	who    speaker
 	id     string // as it is to be in the inbox
 	text   string
 	breath int // other than 0: it was said in one breath with the other of this number
 	came   bool
 
-	fate            // what became of it
-	file *enclosure // that came with it
+	messageChanges             // what became of it
+	file           *attachment // that came with it
 }
 
 // addresses are the owner's on the chat servers.
-func (r *rig) addresses() (list []string) {
+func (r *harness) addresses() (list []string) {
 	if r.chats == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (r *rig) addresses() (list []string) {
 }
 
 // sections are those of the chat servers in the config.
-func (r *rig) sections() (text string) {
+func (r *harness) sections() (text string) {
 	if r.chats == nil {
 		return ""
 	}
@@ -65,11 +65,11 @@ func (r *rig) sections() (text string) {
 }
 
 // heeded tells whether hob is to take it up.
-func (u *utterance) heeded() bool { return u.who != stranger && u.who != aside }
+func (u *chatMessage) expected() bool { return u.who != stranger && u.who != aside }
 
 // speak is somebody saying something, whether or not hob listens.
-func (r *rig) speak(v *venue, who part, text string) *utterance {
-	u := &utterance{at: v, who: who, text: text, id: v.says(who, text)}
+func (r *harness) speak(v *chatServer, who speaker, text string) *chatMessage {
+	u := &chatMessage{at: v, who: who, text: text, id: v.says(who, text)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chats.said = append(r.chats.said, u)
@@ -77,7 +77,7 @@ func (r *rig) speak(v *venue, who part, text string) *utterance {
 }
 
 // breathe is the owner saying two things in one breath.
-func (r *rig) breathe(v *venue, one, two string) {
+func (r *harness) sayPair(v *chatServer, one, two string) {
 	r.chats.breaths++
 	for _, text := range []string{one, two} {
 		u := r.speak(v, owner, text)
@@ -86,7 +86,7 @@ func (r *rig) breathe(v *venue, one, two string) {
 }
 
 // meet lets hob listen on all chat servers for the first time: on some of them, what was said before is no news.
-func (r *rig) meet() {
+func (r *harness) connectServers() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
@@ -107,7 +107,7 @@ func (r *rig) meet() {
 		if err != nil {
 			return false
 		}
-		why = r.deaf(ctx, c)
+		why = r.unreadMessages(ctx, c)
 		return why == ""
 	}) {
 		r.t.Fatalf("%s\n%s", why, r.proc.said)
@@ -116,7 +116,7 @@ func (r *rig) meet() {
 }
 
 // gossip is what happens on the chat servers beside what the owner wants: others speak, the wire is cut, a platform repeats itself.
-func (r *rig) gossip(rng *rand.Rand, k int) {
+func (r *harness) planChatEvents(rng *rand.Rand, k int) {
 	if r.chats == nil || !r.chats.met {
 		return
 	}
@@ -130,11 +130,11 @@ func (r *rig) gossip(rng *rand.Rand, k int) {
 	case 1:
 		r.speak(v, called, text)
 	case 2:
-		r.speak(v, []part{stranger, aside}[rng.IntN(2)], text)
+		r.speak(v, []speaker{stranger, aside}[rng.IntN(2)], text)
 	case 3:
-		r.breathe(v, text, fmt.Sprintf("please do plain-%d", 60_001+10*k))
+		r.sayPair(v, text, fmt.Sprintf("please do plain-%d", 60_001+10*k))
 	case 4:
-		if u := r.chats.said[rng.IntN(len(r.chats.said))]; u.heeded() {
+		if u := r.chats.said[rng.IntN(len(r.chats.said))]; u.expected() {
 			u.at.again(u.id)
 		}
 	case 5, 6:
@@ -145,13 +145,13 @@ func (r *rig) gossip(rng *rand.Rand, k int) {
 }
 
 // cutOff lets the connection of the next send end before or after the platform has taken it.
-func (r *rig) cutOff(v *venue, after bool) {
+func (r *harness) cutOff(v *chatServer, after bool) {
 	r.chats.cuts[v]++
 	r.chats.due[v] = v.cut(after)
 }
 
 // unheard names the first thing that was said and has not come in; "" is nothing.
-func (r *rig) unheard(ctx context.Context, c *client.Client) string {
+func (r *harness) unreceivedMessage(ctx context.Context, c *client.Client) string {
 	if r.chats == nil {
 		return ""
 	}
@@ -162,7 +162,7 @@ func (r *rig) unheard(ctx context.Context, c *client.Client) string {
 		missing := func() int {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return slices.IndexFunc(r.chats.said, func(u *utterance) bool { return u.at == v && u.heeded() && !u.came && !u.gone })
+			return slices.IndexFunc(r.chats.said, func(u *chatMessage) bool { return u.at == v && u.expected() && !u.came && !u.gone })
 		}
 		if missing() < 0 {
 			continue
@@ -184,7 +184,7 @@ func (r *rig) unheard(ctx context.Context, c *client.Client) string {
 }
 
 // inboxOf are the ids of what has come in from a source.
-func (r *rig) inboxOf(ctx context.Context, c *client.Client, source string) (map[string]bool, error) {
+func (r *harness) inboxOf(ctx context.Context, c *client.Client, source string) (map[string]bool, error) {
 	var rows []struct {
 		ExtID string `json:"ext_id"`
 	}
@@ -199,7 +199,7 @@ func (r *rig) inboxOf(ctx context.Context, c *client.Client, source string) (map
 }
 
 // watchGrow lets an answer take so long that it is shown while it is made, and hob live until some time after that.
-func (r *rig) watchGrow(rng *rand.Rand, k int) {
+func (r *harness) watchGrow(rng *rand.Rand, k int) {
 	v := r.chats.venues[rng.IntN(len(r.chats.venues))]
 	r.speak(v, owner, fmt.Sprintf("please do slow-%d", 50_000+k))
 	r.up()

@@ -82,14 +82,14 @@ func TestDraftsUnderKills(t *testing.T) {
 
 // growth is one hob whose answer grows.
 type growth struct {
-	*rig
-	*venue
+	*harness
+	*chatServer
 	point string
 }
 
 func growing(t *testing.T, bin, place, point string) growth {
-	v := venues(t, []string{place})[0]
-	r := &rig{t: t, bin: bin, home: filepath.Join(t.TempDir(), "home")}
+	v := chatServers(t, []string{place})[0]
+	r := &harness{t: t, bin: bin, home: filepath.Join(t.TempDir(), "home")}
 	if err := os.MkdirAll(r.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +156,14 @@ func (g growth) judge() {
 	if !came[len(came)-1].grew {
 		g.t.Error("the answer was never edited")
 	}
-	b := g.books()
+	b := g.readRecords()
 	for _, broken := range append(b.drafts(), b.none("I3 an answer is not done once", "SELECT t.id, t.state FROM turns t WHERE t.state <> 'done' OR (SELECT count(*) FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = t.id AND o.state = 'done') <> 1")...) {
 		g.t.Error(broken)
 	}
 }
 
 // drafts are the rules of answers that are being made, at every instant.
-func (b book) drafts() []string {
+func (b records) drafts() []string {
 	return slices.Concat(
 		b.none("I4 a draft is not that of a turn", "SELECT o.id, o.key FROM outbox o WHERE o.state = 'draft' AND NOT (o.cause_kind = 'step' AND o.key = 'turn:' || o.cause_id || ':final')"),
 		b.none("I3 a turn has ended and its draft is open", "SELECT o.id, o.key FROM outbox o JOIN turns t ON t.id = o.cause_id WHERE o.state = 'draft' AND t.ended > 0"),

@@ -20,7 +20,7 @@ import (
 
 // TestDeadLetter: a turn that is in flight at three unclean ends is given up, and the owner hears of it; hob goes on.
 func TestDeadLetter(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, tested), attempts: 3, safeAfter: 3})
+	r := newHarness(t, options{bin: binary(t, tested), attempts: 3, safeAfter: 3})
 	r.write("please do plain-1")
 	for range 3 {
 		if !r.dies("HOB_FAIL=model.inflight") {
@@ -40,13 +40,13 @@ func TestDeadLetter(t *testing.T) {
 	if sum.dead != 1 {
 		t.Errorf("%d dead letters, want 1", sum.dead)
 	}
-	if n := r.heard("I gave up on"); n != 1 {
+	if n := r.inboxCount("I gave up on"); n != 1 {
 		t.Errorf("the owner was told %d times", n)
 	}
 }
 
 // heard counts what the owner got that holds a text.
-func (r *rig) heard(text string) (n int) {
+func (r *harness) inboxCount(text string) (n int) {
 	for _, m := range r.world.ntfy.Received() {
 		if strings.Contains(m.Message, text) {
 			n++
@@ -58,7 +58,7 @@ func (r *rig) heard(text string) (n int) {
 // TestSafeMode: three unclean ends without a turn in flight begin safe mode. The owner is still served, jobs are not;
 // one command ends it.
 func TestSafeMode(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release), attempts: 3, safeAfter: 3, jobs: []string{"words"}})
+	r := newHarness(t, options{bin: binary(t, release), attempts: 3, safeAfter: 3, jobs: []string{"words"}})
 	for range 3 {
 		r.up()
 		r.kill()
@@ -90,13 +90,13 @@ func TestSafeMode(t *testing.T) {
 	if on, why := safeMode(t, c); on {
 		t.Errorf("safe mode is still on: %s", why)
 	}
-	if !until(startTime, func() bool { return r.heard("the words of a reminder") > 0 }) {
+	if !until(startTime, func() bool { return r.inboxCount("the words of a reminder") > 0 }) {
 		t.Errorf("no job fires after safe mode\n%s", r.proc.said)
 	}
 	if err := r.settle(); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.heard("Safe mode is on"); n != 1 {
+	if n := r.inboxCount("Safe mode is on"); n != 1 {
 		t.Errorf("the owner was told of safe mode %d times", n)
 	}
 	r.stop()
@@ -155,7 +155,7 @@ func refusal(t *testing.T, bin, home, want string) {
 }
 
 func TestSecondInstance(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release)})
+	r := newHarness(t, options{bin: binary(t, release)})
 	r.up()
 	refusal(t, r.bin, r.home, "already running")
 	r.say("post-1", "", "please do plain-1") // the first one does not mind
@@ -167,7 +167,7 @@ func TestSecondInstance(t *testing.T) {
 
 // TestStartAfterKill: whoever starts hob the moment after it was killed is not told that it runs.
 func TestStartAfterKill(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release)})
+	r := newHarness(t, options{bin: binary(t, release)})
 	for range 20 {
 		r.up()
 		r.kill()
@@ -182,7 +182,7 @@ func TestDamagedDatabase(t *testing.T) {
 		"cut short":      func(b []byte) []byte { return b[:len(b)/2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, options{bin: bin})
+			r := newHarness(t, options{bin: bin})
 			r.up()
 			r.stop()
 			path := filepath.Join(r.home, "state", "hob.db")
@@ -204,7 +204,7 @@ func TestDamagedDatabase(t *testing.T) {
 }
 
 func TestNewerDatabase(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release)})
+	r := newHarness(t, options{bin: binary(t, release)})
 	r.up()
 	r.stop()
 	onStopped(t, r.home, "PRAGMA user_version = 999")
@@ -252,7 +252,7 @@ func TestReadOnlyHome(t *testing.T) {
 // TestFullDisk: what cannot be stored is not acknowledged; when there is room again, hob goes on without a restart.
 func TestFullDisk(t *testing.T) {
 	bin := binary(t, release)
-	r := newRig(t, options{bin: bin})
+	r := newHarness(t, options{bin: bin})
 	home := filepath.Join(smallDisk(t, 8), "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
@@ -320,7 +320,7 @@ func fill(t *testing.T, path string) {
 
 // TestTwoQuestions: two turns of one conversation wait for approvals; the first one ends while the second one still waits.
 func TestTwoQuestions(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release), guard: "ask"})
+	r := newHarness(t, options{bin: binary(t, release), guard: "ask"})
 	r.up()
 	ctx := t.Context()
 	c, err := r.dial(ctx)
@@ -366,7 +366,7 @@ func TestFirstStart(t *testing.T) {
 	bin := binary(t, tested)
 	for n := 1; n <= 4; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			r := newRig(t, options{bin: bin})
+			r := newHarness(t, options{bin: bin})
 			r.world.clock -= 300 // seconds
 			r.write("please do plain-1")
 			r.write("please do plain-2")
@@ -380,7 +380,7 @@ func TestFirstStart(t *testing.T) {
 
 // TestStopWhileWorking: SIGTERM in the middle of a command ends the command and hob, cleanly; the next start goes on.
 func TestStopWhileWorking(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release)})
+	r := newHarness(t, options{bin: binary(t, release)})
 	r.up()
 	c, err := r.dial(t.Context())
 	if err != nil {
@@ -395,7 +395,7 @@ func TestStopWhileWorking(t *testing.T) {
 	if left := children(r.home); len(left) > 0 {
 		t.Errorf("I10 after a stop, %d processes live", len(left))
 	}
-	if rows := r.books().rows("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1"); rows[0][0] != "1" {
+	if rows := r.readRecords().rows("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1"); rows[0][0] != "1" {
 		t.Error("the stop was not clean")
 	}
 	r.recovers()
@@ -403,7 +403,7 @@ func TestStopWhileWorking(t *testing.T) {
 
 // TestReady: the ready line comes within a second, on a home that exists. The best of some starts counts: others use this machine too.
 func TestReady(t *testing.T) {
-	r := newRig(t, options{bin: binary(t, release)})
+	r := newHarness(t, options{bin: binary(t, release)})
 	best := time.Hour
 	for range 5 {
 		r.up()

@@ -20,7 +20,7 @@ import (
 type fault struct {
 	name  string
 	says  string // part of what the rig must find
-	story func(r *rig, env ...string) []string
+	story func(r *harness, env ...string) []string
 	tries int    // how often the story may be told until the fault shows; 0: once
 	guard string // "" is open
 	bare  bool   // without a sandbox
@@ -45,7 +45,7 @@ func faults() []fault {
 		{name: "forget-child", says: "I3 a sub-agent has ended", story: dying("finish.after", "finish.after", "please do spawn-1", "")},
 		{name: "task-twice", says: "a task is tried more often", story: dying("finish.after", "finish.after", "please do task-1", "")},
 		{name: "hook-ack-before-commit", says: "of the webhook was acknowledged and is lost", story: killedAtCall, hears: true, tries: 25},
-		{name: "snapshot-before-event", says: "papers lie there that are not told of", story: killedAtPapers, hears: true},
+		{name: "snapshot-before-event", says: "papers lie there that are not told of", story: killedAtWatch, hears: true},
 		{name: "gate-seen-early", says: "a gate's change counts as dealt with", story: dying("gate.judged", "gate.judged", "", ""), jobs: []string{"gated"}},
 		{name: "sent-before-send", says: "never arrived", story: refusedOnce},
 		{name: "sent-before-send", says: "final counts as sent and never arrived", story: cutOnce(false), chats: []string{"telegram"}},
@@ -53,7 +53,7 @@ func faults() []fault {
 		{name: "no-mark", says: "arrived again, and nothing says so", story: cutOnce(true), chats: []string{"telegram"}},
 		{name: "new-transaction", says: "matrix: arrived twice", story: cutOnce(true), chats: []string{"matrix"}},
 		{name: "no-look", says: "slack: arrived twice", story: cutOnce(true), chats: []string{"slack"}},
-		{name: "breath-in-two", says: "what was said in one breath is in the turns", story: breathedOnce, chats: []string{"matrix"}},
+		{name: "breath-in-two", says: "what was said in one breath is in the turns", story: pairOnce, chats: []string{"matrix"}},
 		{name: "draft-inserted", says: "I5 an answer is two messages", story: grownOnce, chats: []string{"telegram"}},
 	}
 }
@@ -86,7 +86,7 @@ func TestFaults(t *testing.T) {
 
 func (f fault) tell(t *testing.T, bin string, broken bool) {
 	if !broken {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
+		r := newHarness(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
 		for _, wrong := range f.story(r) {
 			t.Errorf("nothing is broken, and the rig says: %s", wrong)
 		}
@@ -94,7 +94,7 @@ func (f fault) tell(t *testing.T, bin string, broken bool) {
 	}
 	var found []string
 	for range max(f.tries, 1) {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
+		r := newHarness(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
 		found = f.story(r, "HOB_BREAK="+f.name)
 		if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, f.says) }) {
 			return
@@ -104,8 +104,8 @@ func (f fault) tell(t *testing.T, bin string, broken bool) {
 }
 
 // dying is a story with one kill: at a point that only the broken code has, or else at the one that stands for it.
-func dying(point, otherwise, post, push string) func(*rig, ...string) []string {
-	return func(r *rig, env ...string) []string {
+func dying(point, otherwise, post, push string) func(*harness, ...string) []string {
+	return func(r *harness, env ...string) []string {
 		if post != "" {
 			r.say("post-1", "", post)
 		}
@@ -119,13 +119,13 @@ func dying(point, otherwise, post, push string) func(*rig, ...string) []string {
 		if !r.dies(append(env, "HOB_FAIL="+at)...) {
 			r.t.Fatalf("nothing here comes to the point %s", at)
 		}
-		found := r.always(r.books())
+		found := r.always(r.readRecords())
 		return append(found, r.after(env...)...)
 	}
 }
 
 // dies runs hob with what waits in the line until it dies by itself; false: it lives.
-func (r *rig) dies(env ...string) bool {
+func (r *harness) dies(env ...string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), reachTime)
 	defer cancel()
 	r.start(env...)
@@ -144,7 +144,7 @@ func (r *rig) dies(env ...string) bool {
 }
 
 // after starts hob again, and collects what is wrong in the end. A hob that does not settle is wrong too.
-func (r *rig) after(env ...string) []string {
+func (r *harness) after(env ...string) []string {
 	r.up(env...)
 	var found []string
 	if err := r.settleWithin(10 * time.Second); err != nil {
@@ -159,7 +159,7 @@ func (r *rig) after(env ...string) []string {
 }
 
 // killedAtAck kills hob at the very moment at which it has acknowledged a message.
-func killedAtAck(r *rig, env ...string) []string {
+func killedAtAck(r *harness, env ...string) []string {
 	r.up(env...)
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -182,9 +182,9 @@ func killedAtAck(r *rig, env ...string) []string {
 }
 
 // killedAtCall kills hob at the very moment at which it has acknowledged a call of its webhook.
-func killedAtCall(r *rig, env ...string) []string {
+func killedAtCall(r *harness, env ...string) []string {
 	r.up(env...)
-	r.ring("call-1", "plain-1")
+	r.queueWebhook("call-1", "plain-1")
 	if !until(startTime, func() bool { return r.deliver(context.Background()) }) {
 		r.t.Fatal("the call is not taken")
 	}
@@ -196,7 +196,7 @@ func killedAtCall(r *rig, env ...string) []string {
 }
 
 // killedAtPapers kills hob while it commits what its watch has seen: after the first look, that is the second commit.
-func killedAtPapers(r *rig, env ...string) []string {
+func killedAtWatch(r *harness, env ...string) []string {
 	r.senses.papers.plan("write", "a", "sheet 1")
 	at := "watch.after:2"
 	if len(env) > 0 {
@@ -209,7 +209,7 @@ func killedAtPapers(r *rig, env ...string) []string {
 }
 
 // killedInShell kills hob while a command runs that would go on for minutes.
-func killedInShell(r *rig, env ...string) []string {
+func killedInShell(r *harness, env ...string) []string {
 	r.up(env...)
 	r.say("post-1", "", "please do nap-1")
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -233,16 +233,16 @@ func killedInShell(r *rig, env ...string) []string {
 }
 
 // refusedOnce lets the chat server refuse one message for a moment, as servers do.
-func refusedOnce(r *rig, env ...string) []string {
+func refusedOnce(r *harness, env ...string) []string {
 	r.world.ntfy.FailPublish(channelstest.NtfyFault{Status: 503})
 	r.write("please do plain-1")
 	return r.after(env...)
 }
 
 // cutOnce lets a chat server cut off the answer to what the owner says there.
-func cutOnce(after bool) func(*rig, ...string) []string {
-	return func(r *rig, env ...string) []string {
-		r.meet()
+func cutOnce(after bool) func(*harness, ...string) []string {
+	return func(r *harness, env ...string) []string {
+		r.connectServers()
 		if found := r.after(); found != nil {
 			r.t.Fatalf("nothing is broken yet: %q", found)
 		}
@@ -254,8 +254,8 @@ func cutOnce(after bool) func(*rig, ...string) []string {
 }
 
 // unread kills hob between the cursor of a chat server and what came with it.
-func unread(r *rig, env ...string) []string {
-	r.meet()
+func unread(r *harness, env ...string) []string {
+	r.connectServers()
 	r.speak(r.chats.venues[0], owner, "please do plain-1")
 	at := "inbound.received"
 	if len(env) > 0 {
@@ -268,12 +268,12 @@ func unread(r *rig, env ...string) []string {
 }
 
 // breathedOnce kills hob when it has claimed two messages that were said in one breath, and has asked no model yet.
-func breathedOnce(r *rig, env ...string) []string {
-	r.meet()
+func pairOnce(r *harness, env ...string) []string {
+	r.connectServers()
 	if found := r.after(); found != nil {
 		r.t.Fatalf("nothing is broken yet: %q", found)
 	}
-	r.breathe(r.chats.venues[0], "please do plain-1", "please do plain-2")
+	r.sayPair(r.chats.venues[0], "please do plain-1", "please do plain-2")
 	if !r.dies(append(env, "HOB_FAIL=turn.claimed")...) {
 		r.t.Fatal("nothing here comes to the point turn.claimed")
 	}
@@ -281,8 +281,8 @@ func breathedOnce(r *rig, env ...string) []string {
 }
 
 // grownOnce lets an answer take so long that it is shown while it is made.
-func grownOnce(r *rig, env ...string) []string {
-	r.meet()
+func grownOnce(r *harness, env ...string) []string {
+	r.connectServers()
 	r.speak(r.chats.venues[0], owner, "please do slow-1")
 	return r.after(env...)
 }

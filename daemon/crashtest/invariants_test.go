@@ -17,14 +17,14 @@ import (
 )
 
 // tally is what a run came to, for the summary.
-type tally struct {
+type counts struct {
 	kills, inputs, lost, doubled, dead, repeated, marked, held int
 	turns                                                      int
 	calls, papers, letters                                     int // of a webhook taken, under a watch told of, behind a gate dealt with
-	classes                                                    map[channels.Repeats]score
+	classes                                                    map[channels.Repeats]serverCounts
 }
 
-func (a *tally) add(b tally) {
+func (a *counts) add(b counts) {
 	a.kills += b.kills
 	a.inputs += b.inputs
 	a.lost += b.lost
@@ -39,7 +39,7 @@ func (a *tally) add(b tally) {
 	a.letters += b.letters
 	for class, s := range b.classes {
 		if a.classes == nil {
-			a.classes = map[channels.Repeats]score{}
+			a.classes = map[channels.Repeats]serverCounts{}
 		}
 		total := a.classes[class]
 		total.add(s)
@@ -48,23 +48,23 @@ func (a *tally) add(b tally) {
 }
 
 // check holds everything against the invariants, after hob has settled and stopped.
-func (r *rig) check() (tally, []string) {
+func (r *harness) check() (counts, []string) {
 	r.t.Helper()
-	b := r.books()
-	sum := tally{kills: r.crashes, inputs: len(r.posts) + len(r.pushes)}
+	b := r.readRecords()
+	sum := counts{kills: r.crashes, inputs: len(r.posts) + len(r.pushes)}
 	broken := append(slices.Clone(r.wrong), r.always(b)...)
 	broken = append(broken, r.inputs(b, &sum)...)
 	broken = append(broken, r.turns(b, &sum)...)
 	broken = append(broken, r.delivered(b, &sum)...)
-	broken = append(broken, r.chatted(b, &sum)...)
+	broken = append(broken, r.checkChats(b, &sum)...)
 	broken = append(broken, r.spoken(b)...)
 	broken = append(broken, r.effects(b, &sum)...)
-	broken = append(broken, r.work(b)...)
+	broken = append(broken, r.checkTasks(b)...)
 	broken = append(broken, r.schedule(b)...)
-	broken = append(broken, r.sensed(b, &sum)...)
+	broken = append(broken, r.checkTriggers(b, &sum)...)
 	broken = append(broken, r.spent(b)...)
 	broken = append(broken, r.leftovers(b)...)
-	broken = append(broken, r.strays(b)...)
+	broken = append(broken, r.checkStrayFiles(b)...)
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	sum.repeated = r.world.repeated
@@ -80,7 +80,7 @@ func (r *rig) check() (tally, []string) {
 }
 
 // inputs is I1 and I2: what was acknowledged, or what a server holds, is in the inbox once, and every row has ended.
-func (r *rig) inputs(b book, sum *tally) (broken []string) {
+func (r *harness) inputs(b records, sum *counts) (broken []string) {
 	known := map[string]bool{}
 	for _, p := range r.posts {
 		known["cli "+p.ID] = true
@@ -110,7 +110,7 @@ func (r *rig) inputs(b book, sum *tally) (broken []string) {
 }
 
 // turns is I3: one final turn for each input, none for commands and answers; and its last word goes out as it was said.
-func (r *rig) turns(b book, sum *tally) (broken []string) {
+func (r *harness) turns(b records, sum *counts) (broken []string) {
 	sum.turns = int(b.number("SELECT count(*) FROM turns"))
 	for _, rule := range [][2]string{
 		{"I3 a turn has not ended", "SELECT id, state, why FROM turns WHERE ended = 0"},
@@ -135,7 +135,7 @@ func (r *rig) turns(b book, sum *tally) (broken []string) {
 }
 
 // answered finds turns whose last word answers a message that is not theirs.
-func answered(b book) (broken []string) {
+func answered(b records) (broken []string) {
 	for _, row := range b.rows(`SELECT t.id, t.text, (SELECT group_concat(i.parts) FROM items i WHERE i.turn = t.id AND i.kind = 'input') FROM turns t WHERE t.state = 'done' AND t.text LIKE 'answer %'`) {
 		if token := tokens.FindString(row[1]); token == "" || !strings.Contains(row[2], token) {
 			broken = append(broken, fmt.Sprintf("I3 turn %s answers what it was not asked: %s, asked: %s", row[0], cut(row[1]), cut(row[2])))
@@ -148,7 +148,7 @@ func answered(b book) (broken []string) {
 const mark = "(may be a repeat)"
 
 // delivered is I5 for a channel without keys: nothing is lost, and a crash makes at most one repeat, which says so.
-func (r *rig) delivered(b book, sum *tally) (broken []string) {
+func (r *harness) delivered(b records, sum *counts) (broken []string) {
 	copies := map[string][]channelstest.NtfyMessage{}
 	var order []string
 	for _, m := range r.world.ntfy.Received() {
@@ -186,7 +186,7 @@ func (r *rig) delivered(b book, sum *tally) (broken []string) {
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // repeats looks at all copies of one part that arrived.
-func repeats(list []channelstest.NtfyMessage, key, body string, sum *tally) (broken []string) {
+func repeats(list []channelstest.NtfyMessage, key, body string, sum *counts) (broken []string) {
 	for i, m := range list {
 		marked := strings.HasSuffix(m.Message, mark)
 		if marked {
@@ -219,7 +219,7 @@ func ordered(order []string, place map[string]int) (broken []string) {
 }
 
 // spoken is I5 for the local API: each text is there once, in one event.
-func (r *rig) spoken(b book) []string {
+func (r *harness) spoken(b records) []string {
 	return append(
 		b.none("I5 a text for the local API is not in the events once", `SELECT o.id, o.key, (SELECT count(*) FROM events e WHERE e.type = 'message.sent'
 			AND json_extract(e.data, '$.outbox') = o.id AND json_extract(e.data, '$.text') = o.body) AS n FROM outbox o WHERE o.address LIKE 'cli:%' AND n <> 1`),
@@ -227,7 +227,7 @@ func (r *rig) spoken(b book) []string {
 }
 
 // written is what commands have written, a line each: into one file, or into one of their own.
-func (r *rig) written() (lines []string, err error) {
+func (r *harness) written() (lines []string, err error) {
 	workspace := filepath.Join(r.home, "workspace")
 	files, err := filepath.Glob(filepath.Join(workspace, "*.once"))
 	if err != nil {
@@ -244,7 +244,7 @@ func (r *rig) written() (lines []string, err error) {
 }
 
 // effects is I6: what a tool does once is done once, and what it says it did is there.
-func (r *rig) effects(b book, sum *tally) (broken []string) {
+func (r *harness) effects(b records, sum *counts) (broken []string) {
 	lines := map[string]int{}
 	said, err := r.written()
 	if err != nil {
@@ -287,14 +287,14 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 }
 
 // schedule is the promise of a job: every slot is a row, and every row has ended. Each second has a slot.
-func (r *rig) schedule(b book) []string {
+func (r *harness) schedule(b records) []string {
 	broken := b.none("a slot has not ended", "SELECT f.id, f.key, f.state FROM fires f WHERE f.state <> 'done'")
 	broken = append(broken, b.none("a slot went wrong", "SELECT f.id, f.key, f.outcome, f.reason FROM fires f WHERE f.outcome NOT IN ('ran', 'coalesced') AND NOT (f.outcome = 'skipped' AND f.reason = 'gate: no change') AND NOT (f.outcome = 'missed' AND (f.reason LIKE 'only the newest 10 %' OR f.reason IN ('the job was paused', 'the job was paused before it was served')))")...)
 	return append(broken, b.none("a slot has no row", "SELECT trigger, count(*), (max(due) - min(due)) / 1000000 + 1 AS n FROM fires WHERE trigger IN (SELECT id FROM triggers WHERE kind = 'job') GROUP BY trigger HAVING count(*) <> n")...)
 }
 
 // spent is I7: what the model server would bill was booked.
-func (r *rig) spent(b book) (broken []string) {
+func (r *harness) spent(b records) (broken []string) {
 	u := r.world.model.Billed()
 	billed := int64(u.Input + u.Output)
 	booked := b.number("SELECT coalesce(sum(used_tokens + reserved_tokens), 0) FROM spend WHERE scope = 'all'")
@@ -305,7 +305,7 @@ func (r *rig) spent(b book) (broken []string) {
 }
 
 // leftovers is I10 and I11: no process and no half-written file is left.
-func (r *rig) leftovers(b book) (broken []string) {
+func (r *harness) leftovers(b records) (broken []string) {
 	for pid := range children(r.home) {
 		broken = append(broken, fmt.Sprintf("I10 process %d outlives hob", pid))
 	}

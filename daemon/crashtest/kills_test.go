@@ -19,7 +19,7 @@ func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	bin := binary(t, release)
 	begin := time.Now()
-	var sum tally
+	var sum counts
 	for n := 0; sum.kills < *kills && !t.Failed(); n++ {
 		one, broken := segment(t, bin, *seed+uint64(n), min(perHome, *kills-sum.kills))
 		for _, b := range broken {
@@ -30,7 +30,7 @@ func TestRandomKills(t *testing.T) {
 	t.Logf("%d kills, %d inputs, %d turns: %d lost, %d doubled, %d dead letters, %d held as unknown, %d repeated model calls, %d marked repeats; %d calls, %d papers, %d letters; %s",
 		sum.kills, sum.inputs, sum.turns, sum.lost, sum.doubled, sum.dead, sum.held, sum.repeated, sum.marked, sum.calls, sum.papers, sum.letters, time.Since(begin).Round(time.Second))
 	t.Log("chat servers by class:\n" + table(sum.classes))
-	var all score
+	var all serverCounts
 	for _, s := range sum.classes {
 		all.add(s)
 	}
@@ -49,26 +49,26 @@ func TestRandomKills(t *testing.T) {
 }
 
 // segment is the life of one home with n kills.
-func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
+func segment(t *testing.T, bin string, seed uint64, n int) (counts, []string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	guard := "open"
 	if seed%3 == 0 {
 		guard = "ask"
 	}
-	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true, chats: everywhere})
+	r := newHarness(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true, chats: allServers})
 	r.chats.growing = *kills >= thorough && seed%2 == 1
-	r.meet()
+	r.connectServers()
 	for k := range n {
 		r.someInput(rng, k)
-		r.stir(rng, k)
-		r.gossip(rng, k)
-		r.rethink(rng, k)
+		r.planTriggers(rng, k)
+		r.planChatEvents(rng, k)
+		r.planEdits(rng, k)
 		if r.chats.growing && k == n/4 {
 			r.watchGrow(rng, k)
 			continue
 		}
 		if k == n/2 {
-			r.rest()
+			r.settleTriggers()
 			continue
 		}
 		r.cycle(rng)
@@ -92,7 +92,7 @@ var mix = []string{
 }
 
 // someInput puts up to three inputs in the line, of which hob may be told at once, or after the kill.
-func (r *rig) someInput(rng *rand.Rand, k int) {
+func (r *harness) someInput(rng *rand.Rand, k int) {
 	for i := range rng.IntN(4) {
 		id := fmt.Sprintf("%d", 10*k+i)
 		kind := mix[rng.IntN(len(mix))]
@@ -128,7 +128,7 @@ func (r *rig) someInput(rng *rand.Rand, k int) {
 }
 
 // repost offers an acknowledged message once more, as a client does that has not heard the answer.
-func (r *rig) repost(rng *rand.Rand) {
+func (r *harness) repost(rng *rand.Rand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.posts) > 0 {
@@ -137,7 +137,7 @@ func (r *rig) repost(rng *rand.Rand) {
 }
 
 // cycle is one life of the daemon, from its start to its kill.
-func (r *rig) cycle(rng *rand.Rand) {
+func (r *harness) cycle(rng *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.start()
@@ -159,7 +159,7 @@ func (r *rig) cycle(rng *rand.Rand) {
 }
 
 // await lets the daemon live for a random time, measured from its start, from its ready line, or from a model request.
-func (r *rig) await(rng *rand.Rand) {
+func (r *harness) await(rng *rand.Rand) {
 	way := rng.IntN(5)
 	if way == 0 {
 		happens(r.proc.gone, time.Duration(rng.IntN(80_000))*time.Microsecond)

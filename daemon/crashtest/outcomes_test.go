@@ -13,7 +13,7 @@ import (
 )
 
 // kin are the promises about sub-agents that hold at every instant: whoever waits for one learns of its end in the commit that ends it.
-func kin(b book) (broken []string) {
+func checkSubagents(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"I3 a sub-agent has ended, and who waits for it does not know", `SELECT c.agent, w.turn FROM children c JOIN turns t ON t.id = c.turn JOIN waits w ON w.kind = 'child' AND w.subject = c.agent AND w.met = 0
 			JOIN turns p ON p.id = w.turn AND p.ended = 0 WHERE t.ended > 0 AND NOT EXISTS (SELECT 1 FROM children n JOIN turns nt ON nt.id = n.turn WHERE n.agent = c.agent AND nt.ended = 0)`},
@@ -34,7 +34,7 @@ func kin(b book) (broken []string) {
 }
 
 // work is what has become of sub-agents, tasks, todos, plans and marks when nothing is open any more.
-func (r *rig) work(b book) (broken []string) {
+func (r *harness) checkTasks(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"a task has not been done", "SELECT id, state, attempt, result FROM tasks WHERE state <> 'done' OR attempt <> 1"},
 		{"a task's result is not what its turn said", "SELECT k.id, k.result, t.text FROM tasks k LEFT JOIN turns t ON t.id = k.turn WHERE t.text IS NOT k.result"},
@@ -53,11 +53,11 @@ func (r *rig) work(b book) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
-	return append(append(broken, r.patched(b)...), r.journals()...)
+	return append(append(broken, r.checkPatches(b)...), r.checkJournals()...)
 }
 
 // patched holds the files of each patch against its versions: all are of one, and of no older one than the calls that say that they worked.
-func (r *rig) patched(b book) (broken []string) {
+func (r *harness) checkPatches(b records) (broken []string) {
 	least := map[string]int{}
 	for _, row := range b.rows(`SELECT c.args FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' AND x.is_error = 0 WHERE c.kind = 'call' AND c.tool IN ('apply_patch', 'edit') ORDER BY c.seq`) {
 		least[tokens.FindString(row[0])]++
@@ -115,7 +115,7 @@ func filesOf(folder string) (map[string]string, error) {
 }
 
 // journals is I11 for edits: once hob has recovered, only receipts are left.
-func (r *rig) journals() (broken []string) {
+func (r *harness) checkJournals() (broken []string) {
 	entries, err := os.ReadDir(filepath.Join(r.home, "state", "edits"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []string{err.Error()}

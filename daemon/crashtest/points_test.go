@@ -63,12 +63,12 @@ func TestNamedPoints(t *testing.T) {
 		for _, n := range passings {
 			t.Run(fmt.Sprintf("%s:%d", name, n), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, options{bin: bin, seed: *seed, guard: guardFor(name), senses: true})
+				r := newHarness(t, options{bin: bin, seed: *seed, guard: guardFor(name), senses: true})
 				if name != "checkpoint" { // which waits for a pause in the writing
 					r.jobs = []string{"tick-1", "words", "gated"}
 				}
 				r.everything()
-				r.allSenses(name)
+				r.allTriggers(name)
 				r.endAt(afterCrash, name)
 				r.dieAt(fmt.Sprintf("%s:%d", name, n))
 				r.recovers()
@@ -83,7 +83,7 @@ func TestNamedPoints(t *testing.T) {
 }
 
 // endAt brings about the unclean end that a point needs, if it needs one.
-func (r *rig) endAt(ends map[string]string, name string) {
+func (r *harness) endAt(ends map[string]string, name string) {
 	switch at, needed := ends[name]; {
 	case needed && at != "":
 		r.dieAt(at)
@@ -167,7 +167,7 @@ func calls(n ast.Node) (kind, name string) {
 }
 
 // everything puts one input of each kind in the line, most of them in a session of its own, so that none joins another.
-func (r *rig) everything() {
+func (r *harness) everything() {
 	r.write("please do plain-100")
 	r.write("/status")
 	r.write("please do long-101")
@@ -183,9 +183,9 @@ func (r *rig) everything() {
 }
 
 // allSenses puts calls, a letter and papers in the line. What takes a second to be seen is left out where nothing can come of it.
-func (r *rig) allSenses(point string) {
-	r.ring("call-1", "plain-400")
-	r.ring("call-2", "plain-401")
+func (r *harness) allTriggers(point string) {
+	r.queueWebhook("call-1", "plain-400")
+	r.queueWebhook("call-2", "plain-401")
 	group, _, _ := strings.Cut(point, ".")
 	if !slices.Contains([]string{"watch", "fire", "gate", "finish", "recovery", "drain"}, group) {
 		return
@@ -199,7 +199,7 @@ func (r *rig) allSenses(point string) {
 
 // dieAt runs hob until it dies at a point, "name:n" for its nth passing. When everything is done and it lives, it is told to
 // stop, because some points are on the way out.
-func (r *rig) dieAt(point string) {
+func (r *harness) dieAt(point string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), reachTime)
 	defer cancel()
@@ -224,13 +224,13 @@ func (r *rig) dieAt(point string) {
 		r.t.Fatalf("hob did not die at %s: %v\n%s", point, r.proc.err, r.proc.said)
 	}
 	r.died()
-	for _, b := range r.always(r.books()) {
+	for _, b := range r.always(r.readRecords()) {
 		r.t.Errorf("right after the kill at %s: %s", point, b)
 	}
 }
 
 // recovers starts hob again, lets it finish, stops it, and checks.
-func (r *rig) recovers(env ...string) {
+func (r *harness) recovers(env ...string) {
 	r.t.Helper()
 	r.up(env...)
 	if err := r.settle(); err != nil {

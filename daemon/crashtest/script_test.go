@@ -69,7 +69,7 @@ func wanted(r llmtest.Request) want {
 }
 
 // reply is what the model answers. n is another number each time, so that no two answers are the same.
-func (w *world) reply(q want, n int) llm.Answer {
+func (w *outside) reply(q want, n int) llm.Answer {
 	kind, id, _ := strings.Cut(q.token, "-")
 	if !q.thread || q.over {
 		return llm.Answer{Text: fmt.Sprintf("answer %d to %s", n, q.token)}
@@ -128,7 +128,7 @@ func single(kind, token string, n int) (llm.Call, bool) {
 
 // several are the calls of kinds that make more than one: what comes next depends on how many results there are, and on the last.
 // nil: it is done.
-func (w *world) several(kind, id string, q want, n int) []llm.Call {
+func (w *outside) several(kind, id string, q want, n int) []llm.Call {
 	token := q.token
 	switch step := fmt.Sprintf("%s %d", kind, q.results); step {
 	case "two 0":

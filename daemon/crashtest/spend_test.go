@@ -31,7 +31,7 @@ const (
 // seconds it lasts, more on a machine that takes longer to reach the cap.
 func TestSpendingUnderKills(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{bin: binary(t, release), seed: *seed})
+	r := newHarness(t, options{bin: binary(t, release), seed: *seed})
 	r.price(t)
 	rng := rand.New(rand.NewPCG(*seed, 3))
 	end, limit := time.Now().Add(time.Duration(number("HOB_SPEND", 20))*time.Second), time.Now().Add(settleTime)
@@ -47,12 +47,12 @@ func TestSpendingUnderKills(t *testing.T) {
 	if err := r.settle(); err != nil {
 		t.Fatalf("after %d kills: %v", r.crashes, err)
 	}
-	s := r.purse()
+	s := r.budgetRow()
 	if s.ReservedMicros != 0 {
 		t.Errorf("%d are still reserved when nothing runs", s.ReservedMicros)
 	}
 	r.stop()
-	b := r.books()
+	b := r.readRecords()
 	orphans, refused := b.number("SELECT count(*) FROM steps WHERE kind = 'model' AND state = 'unknown'"), b.number("SELECT count(*) FROM turns WHERE text LIKE '%budget%' OR why LIKE '%budget%'")
 	t.Logf("%d kills, %d requests, %d broken off: %d billed, %d booked of %d; %d requests were orphaned, %d turns refused, %d sub-agents, %d texts for tools",
 		r.crashes, len(r.world.model.Requests()), r.world.broken, r.billed(), s.UsedMicros, dayCap, orphans, refused, b.number("SELECT count(*) FROM turns WHERE parent IS NOT NULL"), r.world.texts)
@@ -65,7 +65,7 @@ func TestSpendingUnderKills(t *testing.T) {
 }
 
 // price gives the model its price, the day its cap, and the owner a zone in which it is noon: the cap must not begin anew in between.
-func (r *rig) price(t *testing.T) {
+func (r *harness) price(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.home, "config.toml")
 	doc, err := os.ReadFile(path)
@@ -88,7 +88,7 @@ func (r *rig) price(t *testing.T) {
 }
 
 // costly is the model as always, but that every eighth answer breaks off; it is billed all the same.
-func (w *world) costly(q llmtest.Request) llmtest.Turn {
+func (w *outside) costly(q llmtest.Request) llmtest.Turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers++
@@ -108,7 +108,7 @@ func (w *world) costly(q llmtest.Request) llmtest.Turn {
 }
 
 // live is one life of the daemon, of about a second, with a look into the purse now and then. It returns what was booked at the last.
-func (r *rig) live(rng *rand.Rand) (booked int64) {
+func (r *harness) live(rng *rand.Rand) (booked int64) {
 	r.up()
 	gone, ctx := r.proc.gone, context.Background()
 	own, stop := context.WithCancel(ctx)
@@ -118,7 +118,7 @@ func (r *rig) live(rng *rand.Rand) (booked int64) {
 		r.feed(own, gone)
 	}()
 	for range 3 {
-		s := r.purse()
+		s := r.budgetRow()
 		booked = s.UsedMicros + s.ReservedMicros
 		happens(gone, time.Duration(100+rng.IntN(400))*time.Millisecond)
 	}
@@ -132,12 +132,12 @@ func (r *rig) live(rng *rand.Rand) (booked int64) {
 }
 
 // billed is what the model's server asks for, in millionths.
-func (r *rig) billed() int64 {
+func (r *harness) billed() int64 {
 	return llm.Price{Input: inputPrice, Output: outputPrice}.Of(r.world.model.Billed()).Cost
 }
 
 // purse is the budget as hob shows it. What was billed before is booked, and what is booked is within the cap.
-func (r *rig) purse() (s struct {
+func (r *harness) budgetRow() (s struct {
 	UsedMicros     int64 `json:"used_micros"`
 	ReservedMicros int64 `json:"reserved_micros"`
 },

@@ -19,13 +19,13 @@ import (
 )
 
 // book is a copy of a dead daemon's database.
-type book struct {
+type records struct {
 	*sql.DB
 	t *testing.T
 }
 
 // books copies the database of a daemon that does not run, with what stands in its log, and opens the copy.
-func (r *rig) books() book {
+func (r *harness) readRecords() records {
 	r.t.Helper()
 	if r.proc != nil {
 		r.t.Fatal("the database of a running hob is not to be touched")
@@ -45,7 +45,7 @@ func (r *rig) books() book {
 			r.t.Error(err)
 		}
 	})
-	return book{db, r.t}
+	return records{db, r.t}
 }
 
 func copyFile(from, to string) error {
@@ -63,7 +63,7 @@ func copyFile(from, to string) error {
 }
 
 // rows runs a query and returns each row as strings.
-func (b book) rows(query string, args ...any) [][]string {
+func (b records) rows(query string, args ...any) [][]string {
 	b.t.Helper()
 	rs, err := b.QueryContext(context.Background(), query, args...)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b book) rows(query string, args ...any) [][]string {
 }
 
 // none is a rule: the query finds what breaks it.
-func (b book) none(rule, query string, args ...any) (broken []string) {
+func (b records) none(rule, query string, args ...any) (broken []string) {
 	b.t.Helper()
 	for i, row := range b.rows(query, args...) {
 		if i == 3 {
@@ -108,7 +108,7 @@ func (b book) none(rule, query string, args ...any) (broken []string) {
 	return broken
 }
 
-func (b book) number(query string, args ...any) (n int64) {
+func (b records) number(query string, args ...any) (n int64) {
 	b.t.Helper()
 	for _, row := range b.rows(query, args...) {
 		if _, err := fmt.Sscan(row[0], &n); err != nil && row[0] != "" {
@@ -126,12 +126,12 @@ func cut(s string) string {
 }
 
 // fresh tells whether there are no tables yet: hob died before its first commit.
-func (b book) fresh() bool {
+func (b records) fresh() bool {
 	return b.number("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox'") == 0
 }
 
 // always are the rules that hold at every instant, also right after a kill.
-func (r *rig) always(b book) (broken []string) {
+func (r *harness) always(b records) (broken []string) {
 	if b.fresh() {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (r *rig) always(b book) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
-	return slices.Concat(broken, kin(b), gated(b), b.drafts(), r.cursor(b))
+	return slices.Concat(broken, checkSubagents(b), checkGates(b), b.drafts(), r.cursor(b))
 }
 
 const causeless = `SELECT o.id, o.key, o.cause_kind, o.cause_id FROM outbox o WHERE NOT CASE o.cause_kind
@@ -170,7 +170,7 @@ const causeless = `SELECT o.id, o.key, o.cause_kind, o.cause_id FROM outbox o WH
 
 // cursor is the promise of an inbound edge: what lies behind the cursor is in the inbox. On this chat server, every
 // message has a second of its own and comes in order.
-func (r *rig) cursor(b book) (broken []string) {
+func (r *harness) cursor(b records) (broken []string) {
 	at := b.number("SELECT CAST(value AS INTEGER) FROM cursors WHERE source = 'ntfy'")
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 )
 
 // world is everything outside: the model's server, the chat server, and what they have seen. It lives on when hob dies.
-type world struct {
+type outside struct {
 	model *llmtest.Server
 	ntfy  *channelstest.Ntfy
 	asked chan struct{} // a model request has come
@@ -42,13 +42,13 @@ type world struct {
 	posts    []string                     // addresses that files are sent to
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newOutside(t *testing.T, seed uint64) *outside {
 	t.Helper()
 	ntfy, err := channelstest.NewNtfy("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &outside{
 		model: llmtest.NewServer(), ntfy: ntfy, asked: make(chan struct{}, 1), rng: rand.New(rand.NewPCG(seed, 2)),
 		newest: map[string][]llmtest.Message{}, again: map[string]int{}, clock: time.Now().Unix(),
 	}
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // config is config.toml for this world, with the owner's addresses beside his topic.
-func (w *world) config(o options, more []string) string {
+func (w *outside) config(o options, more []string) string {
 	sandbox := "auto"
 	if o.bare {
 		sandbox = "off"
@@ -110,7 +110,7 @@ func quoted(list []string) string {
 }
 
 // publish is the owner writing in his chat app. It returns the message's id and its time.
-func (w *world) publish(text string) (id string, at int64) {
+func (w *outside) publish(text string) (id string, at int64) {
 	w.mu.Lock()
 	w.clock++
 	at = w.clock
@@ -119,7 +119,7 @@ func (w *world) publish(text string) (id string, at int64) {
 }
 
 // script is the model: what it does depends on the last thing that a person said, and on how many results came since.
-func (w *world) script(r llmtest.Request) llmtest.Turn {
+func (w *outside) script(r llmtest.Request) llmtest.Turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
@@ -154,7 +154,7 @@ func after(d time.Duration) <-chan struct{} {
 }
 
 // judge holds a request against I12: it is valid, and it goes on where the session's last one ended.
-func (w *world) judge(r llmtest.Request, q want) {
+func (w *outside) judge(r llmtest.Request, q want) {
 	list := r.Messages
 	if why := invalid(list); why != "" {
 		w.wrong = append(w.wrong, "I12 invalid request: "+why)

@@ -12,7 +12,7 @@ import (
 // TestAfterthoughtsUnderKills: while hob is down the owner presses two buttons below one question, changes a message twice, deletes one, says two things in one
 // breath, and a friend sends files. Wherever hob is killed while it takes all this in, each file is there once, what was changed is read in its last words, what was deleted is not read,
 // the first button is the answer, and what was said in one breath is one turn.
-func TestAfterthoughtsUnderKills(t *testing.T) {
+func TestEditsUnderKills(t *testing.T) {
 	t.Parallel()
 	bin := binary(t, tested)
 	points := []string{"artifact.written:2", "inbound.received:2", "inbound.committed", "inbound.committed:2", "question.answered", "turn.claimed"}
@@ -22,9 +22,9 @@ func TestAfterthoughtsUnderKills(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, options{bin: bin, chats: []string{"telegram", "matrix"}})
-			r.meet()
-			r.thinkAgain()
+			r := newHarness(t, options{bin: bin, chats: []string{"telegram", "matrix"}})
+			r.connectServers()
+			r.editMessages()
 			r.dieAt(point)
 			r.up()
 			if err := r.settle(); err != nil {
@@ -35,12 +35,12 @@ func TestAfterthoughtsUnderKills(t *testing.T) {
 			for _, b := range broken {
 				t.Error(b)
 			}
-			for class, want := range map[channels.Repeats]score{
+			for class, want := range map[channels.Repeats]serverCounts{
 				channels.Marked: {filesIn: 1, edits: 2, inPlace: 2, taps: 2, tapsKept: 1, breaths: 1, breathsKept: 1},
 				channels.ByKey:  {filesIn: 1, edits: 2, inPlace: 2, deleted: 1, inTime: 1, breaths: 1, breathsKept: 1},
 			} {
 				s := sum.classes[class]
-				if got := (score{
+				if got := (serverCounts{
 					filesIn: s.filesIn, edits: s.edits, inPlace: s.inPlace, deleted: s.deleted, inTime: s.inTime, taps: s.taps, tapsKept: s.tapsKept, breaths: s.breaths, breathsKept: s.breathsKept,
 				}); got != want {
 					t.Errorf("%s: it came to %+v, want %+v", class, got, want)
@@ -51,7 +51,7 @@ func TestAfterthoughtsUnderKills(t *testing.T) {
 }
 
 // thinkAgain is what is done on the chat servers while hob is down, after it has asked a question.
-func (r *rig) thinkAgain() {
+func (r *harness) editMessages() {
 	r.t.Helper()
 	asks := r.chats.venues[0]
 	r.speak(asks, owner, "please do ask-1000")
@@ -61,7 +61,7 @@ func (r *rig) thinkAgain() {
 	}
 	r.kill()
 	for _, b := range asks.buttons() {
-		r.tap(asks, codeOf(b), b)
+		r.pressButton(asks, codeOf(b), b)
 	}
 	for i, v := range r.chats.venues {
 		text := func(n int) string { return fmt.Sprintf("please do plain-%d", 10*(i+1)+n) }
@@ -75,7 +75,7 @@ func (r *rig) thinkAgain() {
 			r.remove(gone)
 			gone.unread = true
 		}
-		r.bring(v, text(4), "sheet-"+v.name+".txt", 50_000)
-		r.breathe(v, text(5), text(6))
+		r.sendFile(v, text(4), "sheet-"+v.name+".txt", 50_000)
+		r.sayPair(v, text(5), text(6))
 	}
 }

@@ -29,22 +29,22 @@ var (
 )
 
 // senses are what hob notices by itself: somebody calls its webhook, a folder is watched, a gate looks at a file.
-type senses struct {
+type triggerSources struct {
 	caller *http.Client
 	calls  []*delivery
-	papers papers
-	mail   mail
+	papers watchedFolder
+	mail   gateFile
 }
 
-func newSenses(dir string) *senses {
-	return &senses{
+func newTriggerSources(dir string) *triggerSources {
+	return &triggerSources{
 		caller: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-		papers: papers{dir: filepath.Join(dir, "papers"), puts: map[page]int{}, told: map[int64]string{}},
+		papers: watchedFolder{dir: filepath.Join(dir, "papers"), puts: map[fileVersion]int{}, told: map[int64]string{}},
 	}
 }
 
 // config is what the config says of them.
-func (s *senses) config() string {
+func (s *triggerSources) config() string {
 	return fmt.Sprintf(`
 [watches.papers]
 paths = [%q]
@@ -66,14 +66,14 @@ type delivery struct {
 }
 
 // ring puts a call of the webhook in the line.
-func (r *rig) ring(id, do string) {
+func (r *harness) queueWebhook(id, do string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.senses.calls = append(r.senses.calls, &delivery{id: id, do: do})
 }
 
 // ringing are the calls that hob has not taken yet, or that are made once more.
-func (r *rig) ringing() (list []*delivery) {
+func (r *harness) pendingWebhooks() (list []*delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range r.senses.calls {
@@ -85,11 +85,11 @@ func (r *rig) ringing() (list []*delivery) {
 }
 
 // reachable finds the address that the ready line names.
-var reachable = regexp.MustCompile(`http://[0-9.:]+`)
+var addressForm = regexp.MustCompile(`http://[0-9.:]+`)
 
 // deliver makes the calls that wait. false: hob is not there, or not yet.
-func (r *rig) deliver(ctx context.Context) bool {
-	list := r.ringing()
+func (r *harness) deliver(ctx context.Context) bool {
+	list := r.pendingWebhooks()
 	if len(list) == 0 {
 		return true
 	}
@@ -99,7 +99,7 @@ func (r *rig) deliver(ctx context.Context) bool {
 		return false
 	}
 	for _, d := range list {
-		if !r.call(ctx, reachable.FindString(r.proc.line)+"/hooks/door", d) {
+		if !r.call(ctx, addressForm.FindString(r.proc.line)+"/hooks/door", d) {
 			return false
 		}
 	}
@@ -107,7 +107,7 @@ func (r *rig) deliver(ctx context.Context) bool {
 }
 
 // call makes one call. false: hob is not there, or takes none now.
-func (r *rig) call(ctx context.Context, url string, d *delivery) bool {
+func (r *harness) call(ctx context.Context, url string, d *delivery) bool {
 	body := fmt.Appendf(nil, `{"do":%q}`, d.do)
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	sum := hmac.New(sha256.New, hookKey)
@@ -129,11 +129,11 @@ func (r *rig) call(ctx context.Context, url string, d *delivery) bool {
 	if res.Body.Close() != nil || err != nil && res.StatusCode >= http.StatusMultipleChoices {
 		return false
 	}
-	return r.called(d, res.StatusCode, said)
+	return r.noteWebhookReply(d, res.StatusCode, said)
 }
 
 // called notes what hob has said to a call: its head alone is the acknowledgement. The same id must get the same number.
-func (r *rig) called(d *delivery, status int, said []byte) bool {
+func (r *harness) noteWebhookReply(d *delivery, status int, said []byte) bool {
 	var receipt struct{ Inbox int64 }
 	unread := json.Unmarshal(said, &receipt) != nil
 	r.mu.Lock()
@@ -156,7 +156,7 @@ func (r *rig) called(d *delivery, status int, said []byte) bool {
 }
 
 // calledOnce is the promise to callers: each call that was acknowledged has one row, one fire and one turn, and nobody else has called.
-func (r *rig) calledOnce(b book, sum *tally) (broken []string) {
+func (r *harness) checkWebhooks(b records, sum *counts) (broken []string) {
 	known := map[string]bool{}
 	for _, d := range r.senses.calls {
 		known[d.id] = true
@@ -184,7 +184,7 @@ func (r *rig) calledOnce(b book, sum *tally) (broken []string) {
 }
 
 // mail is a file that a job looks at before it runs.
-type mail struct {
+type gateFile struct {
 	n     int
 	at    time.Time // when it last changed
 	seen  bool      // a slot that came due since has found nothing new: what changed is dealt with
@@ -192,7 +192,7 @@ type mail struct {
 }
 
 // post changes the file, all at once.
-func (r *rig) post() {
+func (r *harness) changeGateFile() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, dir := &r.senses.mail, filepath.Join(r.home, "workspace", "mail")
@@ -215,7 +215,7 @@ func (r *rig) post() {
 }
 
 // unopened waits until the job has looked at the file as it is now and found nothing new.
-func (r *rig) unopened(ctx context.Context, c *client.Client) string {
+func (r *harness) unseenGateFile(ctx context.Context, c *client.Client) string {
 	r.mu.Lock()
 	at, seen := r.senses.mail.at, r.senses.mail.seen
 	r.mu.Unlock()
@@ -240,7 +240,7 @@ func (r *rig) unopened(ctx context.Context, c *client.Client) string {
 }
 
 // dealtWith is the promise of a gate: the job behind the gate ran for every change that it was given the time to see.
-func (r *rig) dealtWith(b book, sum *tally) (broken []string) {
+func (r *harness) checkGatedJob(b records, sum *counts) (broken []string) {
 	sum.letters = r.senses.mail.dealt
 	if n := b.number("SELECT count(DISTINCT f.seen) FROM fires f JOIN triggers t ON t.id = f.trigger WHERE t.name = 'mail' AND f.outcome = 'ran' AND f.seen <> ''"); n < int64(r.senses.mail.dealt) {
 		broken = append(broken, fmt.Sprintf("the file of a gate changed %d times, and its job ran for %d states of it", r.senses.mail.dealt, n))
@@ -249,7 +249,7 @@ func (r *rig) dealtWith(b book, sum *tally) (broken []string) {
 }
 
 // gated are the promises of gates that hold at every instant.
-func gated(b book) (broken []string) {
+func checkGates(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"a gate's change counts as dealt with, and no run that saw it ended well", "SELECT t.name, t.seen FROM triggers t WHERE t.seen <> '' AND NOT EXISTS (SELECT 1 FROM fires f WHERE f.trigger = t.id AND f.outcome = 'ran' AND f.seen = t.seen)"},
 		{"a job ran although its gate saw no change", "SELECT name, id FROM (SELECT t.name, f.id, f.seen, lag(f.seen) OVER (PARTITION BY f.trigger ORDER BY f.id) AS before FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.outcome = 'ran' AND f.seen <> '') WHERE seen = before"},
@@ -260,17 +260,17 @@ func gated(b book) (broken []string) {
 }
 
 // stir plans what the world does beside the owner: calls, letters, papers.
-func (r *rig) stir(rng *rand.Rand, k int) {
+func (r *harness) planTriggers(rng *rand.Rand, k int) {
 	if rng.IntN(3) == 0 {
-		r.ring(fmt.Sprintf("call-%d", k), fmt.Sprintf("plain-%d", 70_000+k))
+		r.queueWebhook(fmt.Sprintf("call-%d", k), fmt.Sprintf("plain-%d", 70_000+k))
 	}
 	if rng.IntN(8) == 0 {
-		r.post()
+		r.changeGateFile()
 	}
 	if rng.IntN(6) == 0 {
-		r.shuffle(rng)
+		r.planFileChanges(rng)
 		if rng.IntN(2) == 0 {
-			r.move() // while hob is down
+			r.applyFileChanges() // while hob is down
 		}
 	}
 	r.mu.Lock()
@@ -281,29 +281,29 @@ func (r *rig) stir(rng *rand.Rand, k int) {
 }
 
 // sense does what is in the line, and says whether hob is still there.
-func (r *rig) sense(ctx context.Context, c *client.Client) bool {
+func (r *harness) deliverTriggers(ctx context.Context, c *client.Client) bool {
 	if r.senses == nil {
 		return true
 	}
-	return r.deliver(ctx) && r.rummage(ctx, c)
+	return r.deliver(ctx) && r.changeFilesWhileRunning(ctx, c)
 }
 
 // unsensed names the first thing that hob has not noticed yet; "" is nothing.
-func (r *rig) unsensed(ctx context.Context, c *client.Client) string {
+func (r *harness) pendingTrigger(ctx context.Context, c *client.Client) string {
 	if r.senses == nil {
 		return ""
 	}
-	if n := len(r.ringing()); n > 0 {
+	if n := len(r.pendingWebhooks()); n > 0 {
 		return fmt.Sprintf("%d calls of the webhook are not taken", n)
 	}
-	if why := r.unopened(ctx, c); why != "" {
+	if why := r.unseenGateFile(ctx, c); why != "" {
 		return why
 	}
-	return r.untold(ctx, c)
+	return r.unreportedChange(ctx, c)
 }
 
 // rest lets hob notice all that there is, in the middle of its lives. How the rest of its work stands does not matter.
-func (r *rig) rest() {
+func (r *harness) settleTriggers() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
@@ -316,7 +316,7 @@ func (r *rig) rest() {
 			return false
 		}
 		r.offer(ctx, c)
-		why = r.unsensed(ctx, c)
+		why = r.pendingTrigger(ctx, c)
 		return why == ""
 	}) {
 		r.t.Fatalf("not noticed: %s\n%s", why, r.proc.said)
@@ -325,9 +325,9 @@ func (r *rig) rest() {
 }
 
 // sensed is what has become of all that hob was to notice.
-func (r *rig) sensed(b book, sum *tally) []string {
+func (r *harness) checkTriggers(b records, sum *counts) []string {
 	if r.senses == nil {
 		return nil
 	}
-	return append(append(r.calledOnce(b, sum), r.dealtWith(b, sum)...), r.papersTold(b, sum)...)
+	return append(append(r.checkWebhooks(b, sum), r.checkGatedJob(b, sum)...), r.checkWatch(b, sum)...)
 }

@@ -21,33 +21,33 @@ const (
 )
 
 // venue is a chat server with the owner on it, somebody whom he knows, a stranger, and a group that hob listens to. It lives on when hob dies.
-type venue struct {
+type chatServer struct {
 	name    string           // of the section, and of its kind
 	class   channels.Repeats // what is promised of what is sent there
 	config  string           // the section
 	owner   string           // the owner's id
 	places  []string         // where hob may write to: the ids of the owner and of who is known, and the group's
-	says    func(who part, text string) (extID string)
+	says    func(who speaker, text string) (extID string)
 	again   func(extID string)                 // the platform delivers a message a second time
 	cut     func(after bool) (due func() bool) // the connection of the next send ends before or after the platform has taken it; due: it has not come yet
 	hears   func(ctx context.Context)          // until hob listens
-	arrived func() []arrival                   // what hob has sent, in order
-	afterthoughts
+	arrived func() []received                  // what hob has sent, in order
+	messageActions
 }
 
 // part is who says something, and where.
-type part string
+type speaker string
 
 const (
-	owner    part = "owner"    // in his private chat
-	known    part = "known"    // in a private chat
-	stranger part = "stranger" // in a private chat
-	called   part = "called"   // the owner in the group, and he means hob
-	aside    part = "aside"    // the owner in the group, and he does not
+	owner    speaker = "owner"    // in his private chat
+	known    speaker = "known"    // in a private chat
+	stranger speaker = "stranger" // in a private chat
+	called   speaker = "called"   // the owner in the group, and he means hob
+	aside    speaker = "aside"    // the owner in the group, and he does not
 )
 
 // arrival is a message of hob's as it can be read now.
-type arrival struct {
+type received struct {
 	id   string // as the adapter names it
 	to   string // the id of the place
 	text string
@@ -56,20 +56,20 @@ type arrival struct {
 }
 
 // everywhere is a chat server of each class: nothing, a key, a look back.
-var everywhere = []string{"telegram", "matrix", "slack"}
+var allServers = []string{"telegram", "matrix", "slack"}
 
 // venues are the chat servers of these names.
-func venues(t *testing.T, names []string) (list []*venue) {
+func chatServers(t *testing.T, names []string) (list []*chatServer) {
 	t.Helper()
 	for _, name := range names {
-		open := map[string]func(*testing.T) *venue{"telegram": telegramVenue, "matrix": matrixVenue, "slack": slackVenue}[name]
+		open := map[string]func(*testing.T) *chatServer{"telegram": telegramServer, "matrix": matrixServer, "slack": slackServer}[name]
 		list = append(list, open(t))
 	}
 	return list
 }
 
 // cutting is how a fake names a cut.
-func cutting(after bool) string {
+func faultName(after bool) string {
 	if after {
 		return "after"
 	}
@@ -77,12 +77,12 @@ func cutting(after bool) string {
 }
 
 // uncalled tells, later on, whether a method has not been called since now.
-func uncalled(calls func(method string) int, method string) func() bool {
+func notCalledSince(calls func(method string) int, method string) func() bool {
 	before := calls(method)
 	return func() bool { return calls(method) == before }
 }
 
-func telegramVenue(t *testing.T) *venue {
+func telegramServer(t *testing.T) *chatServer {
 	t.Helper()
 	const sam, kim, eve, home = 42, 99, 66, -1001
 	f, err := channelstest.NewTelegram("", telegramToken)
@@ -91,12 +91,12 @@ func telegramVenue(t *testing.T) *venue {
 	}
 	t.Cleanup(f.Close)
 	f.Knows(sam) // he has begun a chat before
-	person := map[part]int64{owner: sam, known: kim, stranger: eve}
+	person := map[speaker]int64{owner: sam, known: kim, stranger: eve}
 	said := map[string]int64{}
-	return &venue{
+	return &chatServer{
 		name: "telegram", class: channels.Marked, owner: "42", places: []string{"42", "99", "-1001"},
 		config: fmt.Sprintf("[channels.telegram]\ntoken = \"env:RIG_TELEGRAM\"\napi_base = %q\nknown = [\"99\"]\ngroups = [\"-1001\"]\n", f.URL()),
-		says: func(who part, text string) string {
+		says: func(who speaker, text string) string {
 			id, chat := int64(0), person[who]
 			switch who {
 			case called:
@@ -115,14 +115,14 @@ func telegramVenue(t *testing.T) *venue {
 		},
 		again: func(ext string) { f.Again(said[ext]) },
 		cut: func(after bool) func() bool {
-			f.Fail("sendMessage", channelstest.TelegramFault{Cut: cutting(after)})
-			return uncalled(f.Calls, "sendMessage")
+			f.Fail("sendMessage", channelstest.TelegramFault{Cut: faultName(after)})
+			return notCalledSince(f.Calls, "sendMessage")
 		},
-		hears:         f.Listening,
-		afterthoughts: telegramAfterthoughts(f, sam, kim, said),
-		arrived: func() (list []arrival) {
+		hears:          f.Listening,
+		messageActions: telegramActions(f, sam, kim, said),
+		arrived: func() (list []received) {
 			for _, s := range f.Sent() {
-				a := arrival{id: fmt.Sprintf("7001/%d/%d", s.Chat, s.ID), to: fmt.Sprint(s.Chat), text: s.Text, grew: len(s.Was) > 0}
+				a := received{id: fmt.Sprintf("7001/%d/%d", s.Chat, s.ID), to: fmt.Sprint(s.Chat), text: s.Text, grew: len(s.Was) > 0}
 				if s.File != nil {
 					a.text, a.file = s.File.Caption, s.File.Name
 				}
@@ -133,25 +133,25 @@ func telegramVenue(t *testing.T) *venue {
 	}
 }
 
-func matrixVenue(t *testing.T) *venue {
+func matrixServer(t *testing.T) *chatServer {
 	t.Helper()
 	const me, sam, home = "@hob:hob.test", "@sam:hob.test", "!home:hob.test"
-	rooms := map[part]string{owner: "!sam:hob.test", known: "!kim:hob.test", stranger: "!eve:hob.test", called: home, aside: home}
-	person := map[part]string{owner: sam, known: "@kim:hob.test", stranger: "@eve:hob.test", called: sam, aside: sam}
+	rooms := map[speaker]string{owner: "!sam:hob.test", known: "!kim:hob.test", stranger: "!eve:hob.test", called: home, aside: home}
+	person := map[speaker]string{owner: sam, known: "@kim:hob.test", stranger: "@eve:hob.test", called: sam, aside: sam}
 	f, err := channelstest.NewMatrix("", me, matrixToken)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
-	for _, who := range []part{owner, known, stranger} {
+	for _, who := range []speaker{owner, known, stranger} {
 		f.Room(rooms[who], "", person[who])
 	}
 	f.Room(home, "Home", sam, "@eve:hob.test")
 	chat := map[string]string{home: home, rooms[owner]: sam, rooms[known]: person[known], rooms[stranger]: person[stranger]}
-	return &venue{
+	return &chatServer{
 		name: "matrix", class: channels.ByKey, owner: sam, places: []string{sam, person[known], home},
 		config: fmt.Sprintf("[channels.matrix]\ntoken = \"env:RIG_MATRIX\"\nhomeserver = %q\nknown = [%q]\ngroups = [%q]\n", f.URL(), person[known], home),
-		says: func(who part, text string) string {
+		says: func(who speaker, text string) string {
 			content := map[string]any{"msgtype": "m.text", "body": text, "m.mentions": map[string]any{}}
 			if who == called {
 				content["m.mentions"] = map[string]any{"user_ids": []any{me}}
@@ -160,12 +160,12 @@ func matrixVenue(t *testing.T) *venue {
 		},
 		again: func(ext string) { _, event, _ := strings.Cut(ext, "/"); f.Again(event) },
 		cut: func(after bool) func() bool {
-			f.Fail("send", channelstest.MatrixFault{Cut: cutting(after)})
-			return uncalled(f.Calls, "send")
+			f.Fail("send", channelstest.MatrixFault{Cut: faultName(after)})
+			return notCalledSince(f.Calls, "send")
 		},
-		hears:         f.Listening,
-		afterthoughts: matrixAfterthoughts(f, rooms, person),
-		arrived: func() (list []arrival) {
+		hears:          f.Listening,
+		messageActions: matrixActions(f, rooms, person),
+		arrived: func() (list []received) {
 			at := map[string]int{}
 			for _, s := range f.Sent() {
 				if to, ok := s.Content["m.relates_to"].(map[string]any); ok && to["rel_type"] == "m.replace" {
@@ -177,14 +177,14 @@ func matrixVenue(t *testing.T) *venue {
 				}
 				at[s.ID] = len(list)
 				file, _ := s.Content["filename"].(string)
-				list = append(list, arrival{id: s.Room + "/" + s.ID, to: chat[s.Room], text: strings.TrimPrefix(s.Body(), file), file: file})
+				list = append(list, received{id: s.Room + "/" + s.ID, to: chat[s.Room], text: strings.TrimPrefix(s.Body(), file), file: file})
 			}
 			return list
 		},
 	}
 }
 
-func slackVenue(t *testing.T) *venue {
+func slackServer(t *testing.T) *chatServer {
 	t.Helper()
 	const sam, kim, eve, home = "U042", "U099", "U066", "C001"
 	f, err := channelstest.NewSlack("", slackApp, slackBot)
@@ -196,12 +196,12 @@ func slackVenue(t *testing.T) *venue {
 	f.Person(kim, "Kim")
 	f.Person(eve, "Eve")
 	f.Group(home, "Home")
-	chats := map[part]string{owner: "D" + sam, known: "D" + kim, stranger: "D" + eve, called: home, aside: home}
-	person := map[part]string{owner: sam, known: kim, stranger: eve, called: sam, aside: sam}
-	return &venue{
+	chats := map[speaker]string{owner: "D" + sam, known: "D" + kim, stranger: "D" + eve, called: home, aside: home}
+	person := map[speaker]string{owner: sam, known: kim, stranger: eve, called: sam, aside: sam}
+	return &chatServer{
 		name: "slack", class: channels.ByLook, owner: sam, places: []string{sam, kim, home},
 		config: fmt.Sprintf("[channels.slack]\napp_token = \"env:RIG_SLACK_APP\"\nbot_token = \"env:RIG_SLACK_BOT\"\napi_base = %q\nknown = [%q]\ngroups = [%q]\n", f.URL()+"/api", kim, home),
-		says: func(who part, text string) string {
+		says: func(who speaker, text string) string {
 			if who == called {
 				text = "<@" + channelstest.SlackUser + "> " + text
 			}
@@ -209,13 +209,13 @@ func slackVenue(t *testing.T) *venue {
 		},
 		again: func(ext string) { chat, ts, _ := strings.Cut(ext, ":"); f.Again(chat, ts) },
 		cut: func(after bool) func() bool {
-			f.Fail("chat.postMessage", channelstest.SlackFault{Cut: cutting(after)})
-			return uncalled(f.Calls, "chat.postMessage")
+			f.Fail("chat.postMessage", channelstest.SlackFault{Cut: faultName(after)})
+			return notCalledSince(f.Calls, "chat.postMessage")
 		},
 		hears: f.Listening,
-		arrived: func() (list []arrival) {
+		arrived: func() (list []received) {
 			for _, s := range f.Sent() {
-				a := arrival{id: s.Chat + ":" + s.TS, to: strings.TrimPrefix(s.Chat, "D"), text: s.Text, file: s.File, grew: len(s.Was) > 0}
+				a := received{id: s.Chat + ":" + s.TS, to: strings.TrimPrefix(s.Chat, "D"), text: s.Text, file: s.File, grew: len(s.Was) > 0}
 				if s.File != "" {
 					a.id = s.Chat + ":" + s.FileID
 				}

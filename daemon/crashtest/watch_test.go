@@ -22,37 +22,37 @@ import (
 )
 
 // A watch that has fired thirty times within ten minutes is held, and would not settle: so often papers are moved at most in one home.
-const mostShuffles = 12
+const maxFileChanges = 12
 
 // papers is the watched folder, and what was ever put there.
-type papers struct {
+type watchedFolder struct {
 	dir      string
 	looked   bool // the first look is done: from then on every change is told
 	todo     []change
-	puts     map[page]int     // how often a content was put under a name
-	told     map[int64]string // by turn, what its run was told
-	rested   []page           // what rested there while hob looked
+	puts     map[fileVersion]int // how often a content was put under a name
+	told     map[int64]string    // by turn, what its run was told
+	rested   []fileVersion       // what rested there while hob looked
 	sheets   int
 	shuffles int
 }
 
 // page is a content under a path.
-type page struct{ path, content string }
+type fileVersion struct{ path, content string }
 
 // change is one thing that is done to a file: "write" in place, put a new one "over" it, "remove", "rename" to the name in content.
 type change struct{ how, name, content string }
 
 // plan puts one change in the line.
-func (p *papers) plan(how, name, content string) {
+func (p *watchedFolder) plan(how, name, content string) {
 	p.todo = append(p.todo, change{how, name, content})
 }
 
 // shuffle plans some changes. No content is new twice, but an old one may come back.
-func (r *rig) shuffle(rng *rand.Rand) {
+func (r *harness) planFileChanges(rng *rand.Rand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.senses.papers
-	if p.shuffles++; p.shuffles > mostShuffles {
+	if p.shuffles++; p.shuffles > maxFileChanges {
 		return
 	}
 	for range 1 + rng.IntN(3) {
@@ -70,7 +70,7 @@ func (r *rig) shuffle(rng *rand.Rand) {
 }
 
 // move carries out what is planned, if the first look is done.
-func (r *rig) move() {
+func (r *harness) applyFileChanges() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.senses.papers
@@ -85,8 +85,8 @@ func (r *rig) move() {
 	p.todo = nil
 }
 
-func (p *papers) apply(c change) error {
-	path, put := filepath.Join(p.dir, c.name), page{filepath.Join(p.dir, c.name), c.content}
+func (p *watchedFolder) apply(c change) error {
+	path, put := filepath.Join(p.dir, c.name), fileVersion{filepath.Join(p.dir, c.name), c.content}
 	switch c.how {
 	case "write":
 		p.puts[put]++
@@ -96,20 +96,20 @@ func (p *papers) apply(c change) error {
 		draft := filepath.Join(filepath.Dir(p.dir), "draft")
 		return errors.Join(os.WriteFile(draft, []byte(c.content+"\n"), 0o600), os.Rename(draft, path))
 	case "remove":
-		return there(os.Remove(path))
+		return ignoreMissing(os.Remove(path))
 	default:
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			return there(err)
+			return ignoreMissing(err)
 		}
 		to := filepath.Join(p.dir, c.content)
-		p.puts[page{to, strings.TrimSpace(string(raw))}]++
+		p.puts[fileVersion{to, strings.TrimSpace(string(raw))}]++
 		return os.Rename(path, to)
 	}
 }
 
 // there drops the error that says that a file is not there.
-func there(err error) error {
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -117,7 +117,7 @@ func there(err error) error {
 }
 
 // rummage moves papers while hob looks, once its first look is done. false: hob is not there any more.
-func (r *rig) rummage(ctx context.Context, c *client.Client) bool {
+func (r *harness) changeFilesWhileRunning(ctx context.Context, c *client.Client) bool {
 	r.mu.Lock()
 	looked := r.senses.papers.looked
 	r.mu.Unlock()
@@ -133,12 +133,12 @@ func (r *rig) rummage(ctx context.Context, c *client.Client) bool {
 		r.senses.papers.looked = true
 		r.mu.Unlock()
 	}
-	r.move()
+	r.applyFileChanges()
 	return true
 }
 
 // now is what lies in the folder.
-func (p *papers) now() (map[string]string, error) {
+func (p *watchedFolder) now() (map[string]string, error) {
 	now := map[string]string{}
 	entries, err := os.ReadDir(p.dir)
 	for _, e := range entries {
@@ -158,15 +158,15 @@ var (
 )
 
 // replay does with an empty folder what a watch has told, in this order, and counts how often it told of each page.
-func replay(texts []string) (now map[string]string, told map[page]int) {
-	now, told = map[string]string{}, map[page]int{}
+func replay(texts []string) (now map[string]string, told map[fileVersion]int) {
+	now, told = map[string]string{}, map[fileVersion]int{}
 	for _, text := range texts {
 		lines := happened.FindAllStringSubmatch(text, -1)
 		for _, m := range lines { // of a row's lines the renames come first: something new may stand under an old name
 			if how, path, from := m[1], m[2], m[3]; how == "renamed" {
 				now[path] = now[from]
 				delete(now, from)
-				told[page{path, now[path]}]++
+				told[fileVersion{path, now[path]}]++
 			}
 		}
 		for _, m := range lines {
@@ -179,14 +179,14 @@ func replay(texts []string) (now map[string]string, told map[page]int) {
 		}
 		for _, m := range contents.FindAllStringSubmatch(text, -1) {
 			now[m[1]] = m[2]
-			told[page{m[1], m[2]}]++
+			told[fileVersion{m[1], m[2]}]++
 		}
 	}
 	return now, told
 }
 
 // untold says what of the folder has not been told yet; "" is nothing.
-func (r *rig) untold(ctx context.Context, c *client.Client) string {
+func (r *harness) unreportedChange(ctx context.Context, c *client.Client) string {
 	r.mu.Lock()
 	looked, todo := r.senses.papers.looked, len(r.senses.papers.todo)
 	r.mu.Unlock()
@@ -200,7 +200,7 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 	if err != nil {
 		return err.Error()
 	}
-	texts, err := r.tellings(ctx, c)
+	texts, err := r.watchReports(ctx, c)
 	if err != nil {
 		return err.Error()
 	}
@@ -210,13 +210,13 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for path, content := range lies {
-		r.senses.papers.rested = append(r.senses.papers.rested, page{path, content})
+		r.senses.papers.rested = append(r.senses.papers.rested, fileVersion{path, content})
 	}
 	return ""
 }
 
 // tellings are what the runs of the watch were told, the oldest first.
-func (r *rig) tellings(ctx context.Context, c *client.Client) (texts []string, err error) {
+func (r *harness) watchReports(ctx context.Context, c *client.Client) (texts []string, err error) {
 	var fires []struct{ Turn int64 }
 	if err := c.List(ctx, "fires", client.Filter{Name: "watch:papers", State: "ran", Limit: 1000}, &fires); err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (r *rig) tellings(ctx context.Context, c *client.Client) (texts []string, e
 }
 
 // papersTold is the promise of a watch: what rested was told, nothing was told more often than it was put there, and the snapshot is what lies there.
-func (r *rig) papersTold(b book, sum *tally) (broken []string) {
+func (r *harness) checkWatch(b records, sum *counts) (broken []string) {
 	p := &r.senses.papers
 	if !p.looked {
 		return nil

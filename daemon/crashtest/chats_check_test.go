@@ -13,7 +13,7 @@ import (
 )
 
 // score is what came of one chat server.
-type score struct {
+type serverCounts struct {
 	in, lostIn           int // messages that hob was to take up
 	out, lost            int // parts that were sent
 	doubled              int // parts that arrived again without saying so, or where they never may
@@ -29,7 +29,7 @@ type score struct {
 	filesIn              int
 }
 
-func (a *score) add(b score) {
+func (a *serverCounts) add(b serverCounts) {
 	a.in += b.in
 	a.lostIn += b.lostIn
 	a.out += b.out
@@ -60,7 +60,7 @@ func classes() []channels.Repeats {
 }
 
 // table shows what came of each class.
-func table(by map[channels.Repeats]score) string {
+func table(by map[channels.Repeats]serverCounts) string {
 	const more = "%9s %16s %16s %16s"
 	pair := func(some, all int) string { return fmt.Sprintf("%d of %d", some, all) }
 	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %7s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "marked", "asked", "dropped", "cuts", "grew", "files", "in one breath") + fmt.Sprintf(more, "files in", "edited unread", "deleted unread", "pressed first")
@@ -73,15 +73,15 @@ func table(by map[channels.Repeats]score) string {
 }
 
 // chatted holds what was said and what arrived on the chat servers against the promises of their classes.
-func (r *rig) chatted(b book, sum *tally) (broken []string) {
+func (r *harness) checkChats(b records, sum *counts) (broken []string) {
 	if r.chats == nil {
 		return nil
 	}
-	sum.classes = map[channels.Repeats]score{}
+	sum.classes = map[channels.Repeats]serverCounts{}
 	for _, v := range r.chats.venues {
-		s := score{cuts: r.chats.cuts[v]}
-		broken = append(broken, r.listened(b, v, &s)...)
-		broken = append(broken, bagOf(b, v).judge(r.crashes, &s)...)
+		s := serverCounts{cuts: r.chats.cuts[v]}
+		broken = append(broken, r.checkReceived(b, v, &s)...)
+		broken = append(broken, sentTo(b, v).judge(r.crashes, &s)...)
 		total := sum.classes[v.class]
 		total.add(s)
 		sum.classes[v.class] = total
@@ -93,10 +93,10 @@ func (r *rig) chatted(b book, sum *tally) (broken []string) {
 }
 
 // listened is I1 for a chat server: what hob was to take up is in the inbox once, as it was said, and nothing else is.
-func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
-	expected, pairs := map[string]bool{}, map[int][]heard{}
+func (r *harness) checkReceived(b records, v *chatServer, s *serverCounts) (broken []string) {
+	expected, pairs := map[string]bool{}, map[int][]inboxRow{}
 	for _, u := range r.chats.said {
-		if u.at != v || !u.heeded() {
+		if u.at != v || !u.expected() {
 			continue
 		}
 		s.in++
@@ -105,7 +105,7 @@ func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 			expected[e.id] = true
 		}
 		if u.gone {
-			broken = append(broken, u.withdrawn(b, s)...)
+			broken = append(broken, u.checkDeleted(b, s)...)
 			continue
 		}
 		h, n := b.rowOf(u)
@@ -117,8 +117,8 @@ func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 		if (u.who == owner) != (h.trust == "owner") {
 			broken = append(broken, fmt.Sprintf("I1 message %s of %s (%s) came in as that of %s", u.id, v.name, u.text, h.trust))
 		}
-		broken = append(broken, u.worded(b, h, s)...)
-		broken = append(broken, r.enclosed(b, u, h, s)...)
+		broken = append(broken, u.checkText(b, h, s)...)
+		broken = append(broken, r.checkAttachment(b, u, h, s)...)
 		if u.breath > 0 {
 			pairs[u.breath] = append(pairs[u.breath], h)
 		}
@@ -131,16 +131,16 @@ func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 			broken = append(broken, fmt.Sprintf("I1 nobody who is heard has said %s of %s", row[0], v.name))
 		}
 	}
-	return slices.Concat(broken, breathed(v, pairs, s), r.tapped(b, v, s))
+	return slices.Concat(broken, checkPairs(v, pairs, s), r.checkButtons(b, v, s))
 }
 
 // breathed is the promise to somebody who says two things while hob is down: they come in one commit, wait together, and are claimed together, so that
 // one turn reads them. Only what answers a question is no turn's.
-func breathed(v *venue, pairs map[int][]heard, s *score) (broken []string) {
+func checkPairs(v *chatServer, pairs map[int][]inboxRow, s *serverCounts) (broken []string) {
 	for _, pair := range pairs {
 		s.breaths++
 		switch {
-		case len(pair) == 1 || slices.ContainsFunc(pair, heard.answers): // one was deleted, or is the answer to a question
+		case len(pair) == 1 || slices.ContainsFunc(pair, inboxRow.answers): // one was deleted, or is the answer to a question
 		case pair[0].turn == pair[1].turn:
 			s.breathsKept++
 		default:
@@ -151,10 +151,10 @@ func breathed(v *venue, pairs map[int][]heard, s *score) (broken []string) {
 }
 
 // postbag is what hob has sent to one chat server, by its own books and by the server's.
-type postbag struct {
-	v      *venue
+type sentMessages struct {
+	v      *chatServer
 	parts  []sentPart
-	came   []arrival
+	came   []received
 	byID   map[string][]int // parts by the id of the message that shows them; the newest shows what it says
 	places map[string]int   // of what arrived
 }
@@ -168,8 +168,8 @@ type sentPart struct {
 	asked                    int64 // how often the owner was asked whether to send the row again
 }
 
-func bagOf(b book, v *venue) postbag {
-	p := postbag{v: v, came: v.arrived(), byID: map[string][]int{}, places: map[string]int{}}
+func sentTo(b records, v *chatServer) sentMessages {
+	p := sentMessages{v: v, came: v.arrived(), byID: map[string][]int{}, places: map[string]int{}}
 	rows := b.rows(`SELECT o.id, d.part, o.address, d.body, coalesce(json_extract(d.file, '$.name'), ''), d.remote_id, o.key, d.state, o.state, o.reason,
 		(SELECT count(*) FROM questions q WHERE q.subject = 'outbox' AND q.ref = o.id)
 		FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.address LIKE ? || ':%' ORDER BY o.id, d.part`, v.name)
@@ -195,7 +195,7 @@ func whole(s string) (n int64) {
 }
 
 // judge is I5: what counts as sent has arrived as it was said, in order, and not more often than its class allows.
-func (p postbag) judge(crashes int, s *score) (broken []string) {
+func (p sentMessages) judge(crashes int, s *serverCounts) (broken []string) {
 	for i, d := range p.parts {
 		broken = append(broken, p.ended(i, d, s)...)
 	}
@@ -226,13 +226,13 @@ func (p postbag) judge(crashes int, s *score) (broken []string) {
 }
 
 // ended is what a part has come to.
-func (p postbag) ended(i int, d sentPart, s *score) (broken []string) {
+func (p sentMessages) ended(i int, d sentPart, s *serverCounts) (broken []string) {
 	says := func(format string, args ...any) {
 		broken = append(broken, "I5 "+p.v.name+": "+fmt.Sprintf(format, args...))
 	}
 	if d.asked > 0 {
 		s.asked++
-		if p.sure(d.file) {
+		if p.exactlyOnce(d.file) {
 			says("the owner was asked about %s, although it can be known whether it arrived: %s", d.key, cut(d.body))
 		}
 	}
@@ -257,24 +257,24 @@ func (p postbag) ended(i int, d sentPart, s *score) (broken []string) {
 	if ids := p.byID[d.remote]; ids[len(ids)-1] == i && !p.shows(a, d) {
 		says("%s arrived as something else: %s, want %s", d.key, cut(a.text), cut(d.body))
 	}
-	if strings.HasSuffix(a.text, mark) && p.sure(d.file) {
+	if strings.HasSuffix(a.text, mark) && p.exactlyOnce(d.file) {
 		says("%s is marked, although it cannot be a repeat: %s", d.key, cut(a.text))
 	}
 	return broken
 }
 
 // sure tells whether a platform never needs to repeat itself. Slack's files have nothing that they are known by.
-func (p postbag) sure(file string) bool {
+func (p sentMessages) exactlyOnce(file string) bool {
 	return p.v.class == channels.ByKey || p.v.class == channels.ByLook && file == ""
 }
 
 // shows tells whether a message says what a part was to say, with the marks behind it.
-func (p postbag) shows(a arrival, d sentPart) bool {
-	return a.to == d.to && a.file == d.file && strings.HasPrefix(letters(a.text), letters(markup.Plain().Render(d.body).Text))
+func (p sentMessages) shows(a received, d sentPart) bool {
+	return a.to == d.to && a.file == d.file && strings.HasPrefix(plainLetters(a.text), plainLetters(markup.Plain().Render(d.body).Text))
 }
 
 // letters are what of a text is the same on each platform.
-func letters(s string) string {
+func plainLetters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r
@@ -285,8 +285,8 @@ func letters(s string) string {
 
 // unclaimed is a message that hob does not know to have sent: allowed where nothing can be known, if what came in its place says that it may be a
 // repeat, or the owner was asked.
-func (p postbag) unclaimed(i int, a arrival, s *score) (broken []string) {
-	if p.sure(a.file) {
+func (p sentMessages) unclaimed(i int, a received, s *serverCounts) (broken []string) {
+	if p.exactlyOnce(a.file) {
 		s.doubled++
 		return []string{fmt.Sprintf("I5 %s: arrived twice: %s", p.v.name, cut(a.text+a.file))}
 	}
@@ -312,7 +312,7 @@ func unfinished(text string, d sentPart) bool {
 
 // inOrder holds the first arrivals at each place against the order of the outbox. What the owner was asked about held up nobody, and the further parts
 // of an answer that grew come when it is whole.
-func (p postbag) inOrder() (broken []string) {
+func (p sentMessages) inOrder() (broken []string) {
 	last := map[string]sentPart{}
 	for _, a := range p.came {
 		ids := p.byID[a.id]
@@ -332,7 +332,7 @@ func (p postbag) inOrder() (broken []string) {
 }
 
 // grown tells whether the first part of a row was shown before it was whole.
-func (p postbag) grown(row int64) bool {
+func (p sentMessages) grown(row int64) bool {
 	return slices.ContainsFunc(p.parts, func(d sentPart) bool {
 		at, there := p.places[d.remote]
 		return d.row == row && d.part == 0 && there && p.came[at].grew

@@ -27,11 +27,11 @@ const (
 )
 
 // rig is one home, the world around it, and the daemon that is killed again and again.
-type rig struct {
+type harness struct {
 	t     *testing.T
 	bin   string
 	home  string
-	world *world
+	world *outside
 	proc  *process
 
 	crashes int
@@ -44,8 +44,8 @@ type rig struct {
 	jobs   []string        // that shall be there
 	made   map[string]bool // jobs that are there
 	backup int             // backups that shall be made
-	senses *senses         // nil: nothing but messages comes in
-	chats  *chats          // nil: the owner writes by ntfy and over the API alone
+	senses *triggerSources // nil: nothing but messages comes in
+	chats  *chatState      // nil: the owner writes by ntfy and over the API alone
 }
 
 // post is one message over the local API. It is offered with the same id until hob says that it has it.
@@ -76,7 +76,7 @@ type options struct {
 
 const never = 1_000_000
 
-func newRig(t *testing.T, o options) *rig {
+func newHarness(t *testing.T, o options) *harness {
 	t.Helper()
 	if o.guard == "" {
 		o.guard = "open"
@@ -87,19 +87,19 @@ func newRig(t *testing.T, o options) *rig {
 	if o.safeAfter == 0 {
 		o.safeAfter = never
 	}
-	r := &rig{t: t, bin: o.bin, home: filepath.Join(t.TempDir(), "home"), world: newWorld(t, o.seed), pushes: map[string]push{}, jobs: o.jobs, made: map[string]bool{}}
+	r := &harness{t: t, bin: o.bin, home: filepath.Join(t.TempDir(), "home"), world: newOutside(t, o.seed), pushes: map[string]push{}, jobs: o.jobs, made: map[string]bool{}}
 	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside"), filepath.Join(filepath.Dir(r.home), "papers")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(o.chats) > 0 {
-		r.chats = &chats{venues: venues(t, o.chats), replies: map[*venue]int{}, cuts: map[*venue]int{}, due: map[*venue]func() bool{}, looks: map[string]int{}}
+		r.chats = &chatState{venues: chatServers(t, o.chats), replies: map[*chatServer]int{}, cuts: map[*chatServer]int{}, due: map[*chatServer]func() bool{}, looks: map[string]int{}}
 	}
 	r.world.posts = r.addresses()
 	text := r.world.config(o, r.addresses()) + r.sections()
 	if o.senses {
-		r.senses = newSenses(filepath.Dir(r.home))
+		r.senses = newTriggerSources(filepath.Dir(r.home))
 		text += r.senses.config()
 	}
 	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(text), 0o600); err != nil {
@@ -120,7 +120,7 @@ func newRig(t *testing.T, o options) *rig {
 }
 
 // start starts the daemon and returns at once.
-func (r *rig) start(env ...string) {
+func (r *harness) start(env ...string) {
 	r.t.Helper()
 	p, err := launch(r.bin, r.home, env...)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *rig) start(env ...string) {
 }
 
 // up starts the daemon and waits for its ready line.
-func (r *rig) up(env ...string) {
+func (r *harness) up(env ...string) {
 	r.t.Helper()
 	r.start(env...)
 	select {
@@ -144,21 +144,21 @@ func (r *rig) up(env ...string) {
 }
 
 // kill ends the daemon as a power cut would, as far as a process can tell.
-func (r *rig) kill() {
+func (r *harness) kill() {
 	r.proc.signal(syscall.SIGKILL)
 	<-r.proc.gone
 	r.died()
 }
 
 // died notes an unclean end.
-func (r *rig) died() {
+func (r *harness) died() {
 	r.crashes++
 	r.orphans = children(r.home)
 	r.proc = nil
 }
 
 // checkOrphans is I10: once hob is ready, nothing lives that an earlier run started.
-func (r *rig) checkOrphans() {
+func (r *harness) checkOrphans() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	alive := children(r.home) // which one that is being taken apart by the system is not
@@ -171,7 +171,7 @@ func (r *rig) checkOrphans() {
 }
 
 // stop ends the daemon as a service manager does.
-func (r *rig) stop() {
+func (r *harness) stop() {
 	r.t.Helper()
 	r.proc.signal(syscall.SIGTERM)
 	if !r.proc.ended(stopTime) {
@@ -184,7 +184,7 @@ func (r *rig) stop() {
 }
 
 // say puts a message for the local API in the line; the feeder brings it there.
-func (r *rig) say(id, session, text string) *post {
+func (r *harness) say(id, session, text string) *post {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &post{Message: client.Message{ID: id, Session: session, Text: text}}
@@ -193,7 +193,7 @@ func (r *rig) say(id, session, text string) *post {
 }
 
 // write is the owner writing in his chat app, whether or not hob listens.
-func (r *rig) write(text string) string {
+func (r *harness) write(text string) string {
 	id, at := r.world.publish(text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +202,7 @@ func (r *rig) write(text string) string {
 }
 
 // pending are the messages that hob has not taken yet, or that are offered once more.
-func (r *rig) pending() []*post {
+func (r *harness) pending() []*post {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*post
@@ -215,12 +215,12 @@ func (r *rig) pending() []*post {
 }
 
 // dial finds the daemon; an error that it is not there, or not yet.
-func (r *rig) dial(ctx context.Context) (*client.Client, error) {
+func (r *harness) dial(ctx context.Context) (*client.Client, error) {
 	return client.Find(ctx, r.home, false)
 }
 
 // feed brings hob all that waits for it, again and again, until ctx ends or hob has gone.
-func (r *rig) feed(ctx context.Context, gone <-chan struct{}) {
+func (r *harness) feed(ctx context.Context, gone <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -238,7 +238,7 @@ func (r *rig) feed(ctx context.Context, gone <-chan struct{}) {
 }
 
 // offer posts what is pending, makes the jobs, answers the questions. It ends at the first sign that hob is not there.
-func (r *rig) offer(ctx context.Context, c *client.Client) {
+func (r *harness) offer(ctx context.Context, c *client.Client) {
 	for _, p := range r.pending() {
 		receipt, err := c.Post(ctx, p.Message)
 		if err != nil {
@@ -246,13 +246,13 @@ func (r *rig) offer(ctx context.Context, c *client.Client) {
 		}
 		r.took(p, receipt)
 	}
-	if r.plan(ctx, c) && r.save(ctx, c) && r.sense(ctx, c) {
+	if r.plan(ctx, c) && r.save(ctx, c) && r.deliverTriggers(ctx, c) {
 		r.answer(ctx, c)
 	}
 }
 
 // took notes that a message was acknowledged. The same id must get the same numbers.
-func (r *rig) took(p *post, receipt event.Receipt) {
+func (r *harness) took(p *post, receipt event.Receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.acked && (p.receipt.Inbox != receipt.Inbox || p.receipt.Event != receipt.Event) {
@@ -263,7 +263,7 @@ func (r *rig) took(p *post, receipt event.Receipt) {
 
 // plan makes the jobs that are not there yet: one that lets the model speak, one that is a plain reminder,
 // two behind gates, one that catches up on all that it missed.
-func (r *rig) plan(ctx context.Context, c *client.Client) bool {
+func (r *harness) plan(ctx context.Context, c *client.Client) bool {
 	for _, name := range r.jobs {
 		if r.made[name] {
 			continue
@@ -289,7 +289,7 @@ func (r *rig) plan(ctx context.Context, c *client.Client) bool {
 	return true
 }
 
-func (r *rig) cron(ctx context.Context, c *client.Client, in map[string]any) (client.Outcome, error) {
+func (r *harness) cron(ctx context.Context, c *client.Client, in map[string]any) (client.Outcome, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return client.Outcome{}, err
@@ -298,7 +298,7 @@ func (r *rig) cron(ctx context.Context, c *client.Client, in map[string]any) (cl
 }
 
 // save asks for the backups that shall be made.
-func (r *rig) save(ctx context.Context, c *client.Client) bool {
+func (r *harness) save(ctx context.Context, c *client.Client) bool {
 	r.mu.Lock()
 	n := r.backup
 	r.backup = 0
@@ -317,13 +317,13 @@ type question struct {
 }
 
 // answer is the owner: he says yes to everything, once to each question, in a message with an id of its own.
-func (r *rig) answer(ctx context.Context, c *client.Client) {
+func (r *harness) answer(ctx context.Context, c *client.Client) {
 	var open []question
 	if err := c.List(ctx, "questions", client.Filter{State: "open", Limit: 200}, &open); err != nil {
 		return
 	}
 	for _, q := range open {
-		if r.taps(q) {
+		if r.pressButtons(q) {
 			continue
 		}
 		text := "/approve " + q.Code
@@ -340,7 +340,7 @@ func (r *rig) answer(ctx context.Context, c *client.Client) {
 }
 
 // once says something over the API unless it was said already.
-func (r *rig) once(id, text string) {
+func (r *harness) once(id, text string) {
 	r.mu.Lock()
 	for _, p := range r.posts {
 		if p.ID == id {
@@ -355,9 +355,9 @@ func (r *rig) once(id, text string) {
 var errUnsettled = errors.New("not settled")
 
 // settle lets the running daemon finish everything: nothing waits, runs, or is on its way.
-func (r *rig) settle() error { return r.settleWithin(settleTime) }
+func (r *harness) settle() error { return r.settleWithin(settleTime) }
 
-func (r *rig) settleWithin(limit time.Duration) error {
+func (r *harness) settleWithin(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+startTime)
 	defer cancel()
 	done := make(chan struct{})
@@ -393,7 +393,7 @@ func ended(p *process) bool {
 }
 
 // unsettled names the first thing that is still open; "" is nothing.
-func (r *rig) unsettled(ctx context.Context) string {
+func (r *harness) unsettled(ctx context.Context) string {
 	if n := len(r.pending()); n > 0 {
 		return fmt.Sprintf("%d messages are not taken", n)
 	}
@@ -401,7 +401,7 @@ func (r *rig) unsettled(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	if why := r.unsensed(ctx, c); why != "" {
+	if why := r.pendingTrigger(ctx, c); why != "" {
 		return why
 	}
 	for _, name := range r.jobs {
@@ -410,7 +410,7 @@ func (r *rig) unsettled(ctx context.Context) string {
 			return fmt.Sprintf("job %s is not paused: %v %s", name, err, o.Message)
 		}
 	}
-	if why := r.deaf(ctx, c); why != "" {
+	if why := r.unreadMessages(ctx, c); why != "" {
 		return why
 	}
 	for _, look := range []struct{ resource, state string }{
@@ -428,8 +428,8 @@ func (r *rig) unsettled(ctx context.Context) string {
 }
 
 // deaf tells of messages that a chat server holds and hob has not read yet.
-func (r *rig) deaf(ctx context.Context, c *client.Client) string {
-	if why := r.unheard(ctx, c); why != "" {
+func (r *harness) unreadMessages(ctx context.Context, c *client.Client) string {
+	if why := r.unreceivedMessage(ctx, c); why != "" {
 		return why
 	}
 	there, err := r.inboxOf(ctx, c, "ntfy")

@@ -10,8 +10,8 @@ import (
 )
 
 // afterthoughts are what can be done on a chat server beside writing, by the owner in his private chat. What is nil, its platform does not tell bots.
-type afterthoughts struct {
-	brings  func(caption string, f enclosure) (extID string) // by somebody whom he knows
+type messageActions struct {
+	brings  func(caption string, f attachment) (extID string) // by somebody whom he knows
 	edits   func(extID, text string) (editID string)
 	deletes func(extID string)
 	buttons func() []button // that hob has drawn
@@ -20,7 +20,7 @@ type afterthoughts struct {
 }
 
 // enclosure is a file that comes with a message. No two have one name.
-type enclosure struct {
+type attachment struct {
 	name    string
 	content []byte
 }
@@ -28,9 +28,9 @@ type enclosure struct {
 // button is one below a message of hob's: what it says to hob.
 type button struct{ message, data string }
 
-func telegramAfterthoughts(f *channelstest.Telegram, sam, kim int64, said map[string]int64) afterthoughts {
-	return afterthoughts{
-		brings: func(caption string, e enclosure) string {
+func telegramActions(f *channelstest.Telegram, sam, kim int64, said map[string]int64) messageActions {
+	return messageActions{
+		brings: func(caption string, e attachment) string {
 			f.File(e.name, e.content)
 			document := map[string]any{"file_id": e.name, "file_name": e.name, "mime_type": "text/plain", "file_size": len(e.content)}
 			id := f.Write(map[string]any{"from": f.Person(kim, "Kim"), "caption": caption, "document": document})
@@ -54,11 +54,11 @@ func telegramAfterthoughts(f *channelstest.Telegram, sam, kim int64, said map[st
 	}
 }
 
-func matrixAfterthoughts(f *channelstest.Matrix, rooms, person map[part]string) afterthoughts {
+func matrixActions(f *channelstest.Matrix, rooms, person map[speaker]string) messageActions {
 	room, sam := rooms[owner], person[owner]
 	event := func(ext string) string { return strings.TrimPrefix(ext, room+"/") }
-	return afterthoughts{
-		brings: func(caption string, e enclosure) string {
+	return messageActions{
+		brings: func(caption string, e attachment) string {
 			f.File(e.name, e.content)
 			return rooms[known] + "/" + f.Write(rooms[known], person[known], map[string]any{
 				"msgtype": "m.file", "body": caption, "filename": e.name, "url": "mxc://hob.test/" + e.name, "info": map[string]any{"size": len(e.content), "mimetype": "text/plain"},

@@ -11,7 +11,7 @@ import (
 )
 
 // fate is what has become of something that the owner has said.
-type fate struct {
+type messageChanges struct {
 	edits  []edit
 	gone   bool // deleted
 	unread bool // all of that was done before hob could hear any of it
@@ -22,12 +22,12 @@ type edit struct{ id, text string }
 
 // rethink is the owner changing or deleting what he has said, at once or when hob may have read it, and asking for a question with buttons; and a friend of his
 // sending a file.
-func (r *rig) rethink(rng *rand.Rand, k int) {
+func (r *harness) planEdits(rng *rand.Rand, k int) {
 	if r.chats == nil || !r.chats.met {
 		return
 	}
 	if rng.IntN(4) == 0 {
-		r.beAsked(k)
+		r.requestQuestion(k)
 		return
 	}
 	v := r.chats.venues[rng.IntN(len(r.chats.venues))]
@@ -38,7 +38,7 @@ func (r *rig) rethink(rng *rand.Rand, k int) {
 	switch rng.IntN(5) {
 	case 0:
 		if r.chats.replies[v]++; r.chats.replies[v] <= mostReplies {
-			r.bring(v, text(0), fmt.Sprintf("sheet-%d.txt", k), 1+rng.IntN(60_000))
+			r.sendFile(v, text(0), fmt.Sprintf("sheet-%d.txt", k), 1+rng.IntN(60_000))
 		}
 	case 1:
 		u := r.speak(v, owner, text(0))
@@ -47,7 +47,7 @@ func (r *rig) rethink(rng *rand.Rand, k int) {
 		}
 		u.unread = true
 	case 2:
-		if u := r.lately(v, rng); u != nil {
+		if u := r.recentMessage(v, rng); u != nil {
 			r.edit(u, text(0))
 		}
 	case 3:
@@ -60,14 +60,14 @@ func (r *rig) rethink(rng *rand.Rand, k int) {
 			u.unread = true
 		}
 	case 4:
-		if u := r.lately(v, rng); u != nil && v.deletes != nil {
+		if u := r.recentMessage(v, rng); u != nil && v.deletes != nil {
 			r.remove(u)
 		}
 	}
 }
 
 // beAsked is the owner asking for a question where there are buttons.
-func (r *rig) beAsked(k int) {
+func (r *harness) requestQuestion(k int) {
 	for _, v := range r.chats.venues {
 		if v.buttons != nil {
 			r.speak(v, owner, fmt.Sprintf("please do ask-%d", 80_000+10*k))
@@ -76,8 +76,8 @@ func (r *rig) beAsked(k int) {
 }
 
 // lately is one of the two newest things that the owner has said in his private chat and can still change; nil: there is none. A command stays what it is.
-func (r *rig) lately(v *venue, rng *rand.Rand) *utterance {
-	var list []*utterance
+func (r *harness) recentMessage(v *chatServer, rng *rand.Rand) *chatMessage {
+	var list []*chatMessage
 	for _, u := range slices.Backward(r.chats.said) {
 		if u.at == v && u.who == owner && u.file == nil && !u.gone && !strings.HasPrefix(u.text, "/") && len(list) < 2 {
 			list = append(list, u)
@@ -90,16 +90,16 @@ func (r *rig) lately(v *venue, rng *rand.Rand) *utterance {
 }
 
 // bring is somebody whom the owner knows sending a file with words to it. Files of the owner's own would taint his conversation, in which tools are to work.
-func (r *rig) bring(v *venue, caption, name string, size int) {
-	e := enclosure{name, bytes.Repeat([]byte(name+" "), size/len(name)+1)}
-	u := &utterance{at: v, who: known, text: caption, id: v.brings(caption, e), file: &e}
+func (r *harness) sendFile(v *chatServer, caption, name string, size int) {
+	e := attachment{name, bytes.Repeat([]byte(name+" "), size/len(name)+1)}
+	u := &chatMessage{at: v, who: known, text: caption, id: v.brings(caption, e), file: &e}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chats.said = append(r.chats.said, u)
 }
 
 // edit is the owner changing a message.
-func (r *rig) edit(u *utterance, text string) {
+func (r *harness) edit(u *chatMessage, text string) {
 	id := u.at.edits(u.id, text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *rig) edit(u *utterance, text string) {
 }
 
 // remove is the owner deleting a message.
-func (r *rig) remove(u *utterance) {
+func (r *harness) remove(u *chatMessage) {
 	u.at.deletes(u.id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +116,8 @@ func (r *rig) remove(u *utterance) {
 }
 
 // tap is a button that the owner has pressed below a question.
-type tap struct {
-	at             *venue
+type buttonPress struct {
+	at             *chatServer
 	code, data, id string
 }
 
@@ -125,11 +125,11 @@ type tap struct {
 const mostLooks = 100
 
 // taps presses a button below a question, and of some questions another one right behind it. false: there are none, or it is to be answered otherwise.
-func (r *rig) taps(q question) bool {
+func (r *harness) pressButtons(q question) bool {
 	if r.chats == nil {
 		return false
 	}
-	if slices.ContainsFunc(r.chats.taps, func(t tap) bool { return t.code == q.Code }) {
+	if slices.ContainsFunc(r.chats.taps, func(t buttonPress) bool { return t.code == q.Code }) {
 		return true
 	}
 	if q.Code[1]%3 == 0 {
@@ -144,9 +144,9 @@ func (r *rig) taps(q question) bool {
 			r.chats.looks[q.Code]++
 			return r.chats.looks[q.Code] < mostLooks
 		}
-		r.tap(v, q.Code, below[0])
+		r.pressButton(v, q.Code, below[0])
 		if last := below[len(below)-1]; q.Code[2]%2 == 0 {
-			r.tap(v, q.Code, last)
+			r.pressButton(v, q.Code, last)
 		}
 		return true
 	}
@@ -160,6 +160,6 @@ func codeOf(b button) string {
 	return code
 }
 
-func (r *rig) tap(v *venue, code string, b button) {
-	r.chats.taps = append(r.chats.taps, tap{v, code, b.data, v.press(b.message, b.data)})
+func (r *harness) pressButton(v *chatServer, code string, b button) {
+	r.chats.taps = append(r.chats.taps, buttonPress{v, code, b.data, v.press(b.message, b.data)})
 }

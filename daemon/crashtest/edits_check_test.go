@@ -19,28 +19,28 @@ import (
 )
 
 // heard is the row of something that was said.
-type heard struct{ seq, turn, trust, state, reason string }
+type inboxRow struct{ seq, turn, trust, state, reason string }
 
 // rowOf finds the row of something that was said; more than one, or none that should be there, is broken.
-func (b book) rowOf(u *utterance) (h heard, n int) {
+func (b records) rowOf(u *chatMessage) (h inboxRow, n int) {
 	rows := b.rows("SELECT seq, coalesce(turn, 0), trust, state, reason FROM inbox WHERE source = ? AND ext_id = ?", u.at.name, u.id)
 	if len(rows) != 1 {
 		return h, len(rows)
 	}
-	return heard{rows[0][0], rows[0][1], rows[0][2], rows[0][3], rows[0][4]}, 1
+	return inboxRow{rows[0][0], rows[0][1], rows[0][2], rows[0][3], rows[0][4]}, 1
 }
 
 // answers tells whether what was said was taken for the answer to a question.
-func (h heard) answers() bool { return h.reason == "it answered a question" }
+func (h inboxRow) answers() bool { return h.reason == "it answered a question" }
 
 // words are the texts of a row, one in each line.
-func (b book) words(seq string) string {
+func (b records) words(seq string) string {
 	return b.rows("SELECT group_concat(p.value ->> 'text', char(10)) FROM inbox i, json_each(i.parts) p WHERE i.seq = ? AND p.value ->> 'kind' = 'text'", seq)[0][0]
 }
 
 // worded is the promise to somebody who changes his words: as long as nobody has read them, the new ones stand in their place; behind that they are a message of
 // their own, which says what there was before. Each change is there once, in order.
-func (u *utterance) worded(b book, h heard, s *score) (broken []string) {
+func (u *chatMessage) checkText(b records, h inboxRow, s *serverCounts) (broken []string) {
 	rows := b.rows("SELECT ext_id, text, inbox FROM edits WHERE message = ? ORDER BY id", h.seq)
 	var came []edit
 	list, says, before := []string{h.seq}, map[string]string{h.seq: u.text}, map[string]string{}
@@ -74,7 +74,7 @@ func (u *utterance) worded(b book, h heard, s *score) (broken []string) {
 }
 
 // withdrawn is the promise to somebody who deletes what he has said: if nobody has read it, nobody will.
-func (u *utterance) withdrawn(b book, s *score) (broken []string) {
+func (u *chatMessage) checkDeleted(b records, s *serverCounts) (broken []string) {
 	s.deleted++
 	h, n := b.rowOf(u)
 	says := func(what string) []string {
@@ -100,7 +100,7 @@ func (u *utterance) withdrawn(b book, s *score) (broken []string) {
 }
 
 // enclosed is the promise of files: with the message there is one copy for hob and one for its tools, as they were sent.
-func (r *rig) enclosed(b book, u *utterance, h heard, s *score) (broken []string) {
+func (r *harness) checkAttachment(b records, u *chatMessage, h inboxRow, s *serverCounts) (broken []string) {
 	if u.file == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (r *rig) enclosed(b book, u *utterance, h heard, s *score) (broken []string
 }
 
 // strays is I11 for what came with messages: a copy that no message has.
-func (r *rig) strays(b book) (broken []string) {
+func (r *harness) checkStrayFiles(b records) (broken []string) {
 	root := filepath.Join(r.home, "workspace", "attachments")
 	folders, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,7 @@ func (r *rig) strays(b book) (broken []string) {
 }
 
 // tapped is I8 for buttons: each press came in once, and the first one below a question that is open is its answer, whatever is pressed behind it.
-func (r *rig) tapped(b book, v *venue, s *score) (broken []string) {
+func (r *harness) checkButtons(b records, v *chatServer, s *serverCounts) (broken []string) {
 	first := map[string]bool{}
 	for _, t := range r.chats.taps {
 		if t.at != v {
@@ -195,7 +195,7 @@ func meaning(data, options string) string {
 }
 
 // changed wants all that people can change their minds about to have happened, before hob had read it and after.
-func (a score) changed(t *testing.T) {
+func (a serverCounts) changed(t *testing.T) {
 	t.Helper()
 	for what, n := range map[string]int{
 		"file came": a.filesIn, "edit came in time": a.inPlace, "edit came too late": a.edits - a.inPlace, "message was taken back": a.takenBack,

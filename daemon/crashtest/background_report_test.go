@@ -12,7 +12,7 @@ import (
 // message comes at the next start, once, and all slots stand in the ledger as what they came to.
 func TestLateReport(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, options{bin: binary(t, tested)})
+	r := newHarness(t, options{bin: binary(t, tested)})
 	r.up()
 	c, err := r.dial(t.Context())
 	if err != nil {
@@ -29,11 +29,11 @@ func TestLateReport(t *testing.T) {
 	if !r.dies("HOB_FAIL=fire.after") {
 		t.Fatal("hob did not die after the fires")
 	}
-	b := r.books()
+	b := r.readRecords()
 	for _, wrong := range r.always(b) {
 		t.Error(wrong)
 	}
-	if n := b.number("SELECT count(*) FROM fires WHERE told = 1"); n != 40 || r.heard("While hob was not running") != 0 {
+	if n := b.number("SELECT count(*) FROM fires WHERE told = 1"); n != 40 || r.inboxCount("While hob was not running") != 0 {
 		t.Fatalf("%d slots are to be told of: the kill did not come between the commit and the message", n)
 	}
 	for range 2 {
@@ -42,7 +42,7 @@ func TestLateReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.stop()
-		if n := r.heard("While hob was not running"); n != 1 {
+		if n := r.inboxCount("While hob was not running"); n != 1 {
 			t.Errorf("the owner was told %d times of what was missed", n)
 		}
 	}
@@ -52,7 +52,7 @@ func TestLateReport(t *testing.T) {
 			t.Errorf("the owner was told: %s", m.Message)
 		}
 	}
-	b = r.books()
+	b = r.readRecords()
 	for what, n := range map[string]int64{"outcome = 'ran' AND reason LIKE 'caught up 3 h%'": 20, "outcome = 'missed' AND reason LIKE '3 h%'": 20, "told = 2 AND state = 'done'": 40, "1": 40} {
 		if got := b.number("SELECT count(*) FROM fires WHERE " + what); got != n {
 			t.Errorf("%d slots with %s, want %d", got, what, n)
