@@ -10,14 +10,14 @@ import (
 // clockTime is a time of day.
 type clockTime struct {
 	hour, minute, second int
-	midnight             bool // that word was used, which is not certain beside a single date
-	sure                 bool // am, pm, noon or a leading zero: no "in the evening" makes it another hour
+	midnight             bool // the word midnight was used, which is ambiguous with a single date
+	sure                 bool // am, pm, noon or a leading zero: a part of the day cannot change the hour
 }
 
 func (c clockTime) seconds() int { return c.hour*3600 + c.minute*60 + c.second }
 
-// clocks reads the times of a day: "at 9", "at 5pm", "17:00", "at 9 and 17", "at noon", "at half past 7". None and no error: no time
-// stands here.
+// clocks reads the times of a day: "at 9", "at 5pm", "17:00", "at 9 and 17", "at noon", "at half past 7". It returns none and no
+// error when no time comes next.
 func (p *reader) clocks() ([]clockTime, error) {
 	mark := p.pos
 	_ = p.take(",")
@@ -51,7 +51,7 @@ func (p *reader) clocks() ([]clockTime, error) {
 	return found, nil
 }
 
-// clock reads one time of day. bare: a number alone is an hour.
+// clock reads one time of day. With bare, a number alone is an hour.
 func (p *reader) clock(bare bool) (clockTime, bool, error) {
 	switch {
 	case p.takeAny("noon", "midday"):
@@ -109,8 +109,8 @@ func (p *reader) minuteWord() []int {
 	return nil
 }
 
-// beside reads a time by its distance from a full hour: "half past 7", "quarter to 8", "20 minutes past 7", "20 past 7".
-// "5 to 9" could be two hours and "half 7" is two times, so they are not read.
+// beside reads a time by its distance from a full hour: "half past 7", "quarter to 8", "20 minutes past 7", "20 past 7". It does
+// not read "5 to 9", which may mean two hours, and "half 7", which means different times in different countries.
 func (p *reader) beside() (clockTime, bool, error) {
 	mark := p.pos
 	half := p.take("half")
@@ -136,7 +136,7 @@ func (p *reader) beside() (clockTime, bool, error) {
 	return c, true, nil
 }
 
-// pastMinutes reads how far from the full hour; counted: in words that can only be minutes.
+// pastMinutes reads the distance from the full hour in minutes. counted is true for words that can only mean minutes.
 func (p *reader) pastMinutes(half bool) (minutes int, counted, ok bool) {
 	_ = !half && p.take("a")
 	if half || p.take("quarter") {
@@ -150,7 +150,7 @@ func (p *reader) pastMinutes(half bool) (minutes int, counted, ok bool) {
 	return n, p.takeAny("minutes", "minute", "min"), true
 }
 
-// cutHalf takes am or pm off a word.
+// cutHalf removes am or pm from a word.
 func cutHalf(word string) (body, half string) {
 	for suffix, half := range map[string]string{"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"} {
 		if body, ok := strings.CutSuffix(word, suffix); ok && body != "" {
@@ -160,7 +160,7 @@ func cutHalf(word string) (body, half string) {
 	return word, ""
 }
 
-// dotted writes "7.30" as 7:30.
+// dotted rewrites "7.30" as "7:30".
 func dotted(body string) string {
 	if hour, minute, ok := strings.Cut(body, "."); ok && len(hour) <= 2 && len(minute) == 2 {
 		return hour + ":" + minute

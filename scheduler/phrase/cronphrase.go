@@ -7,8 +7,8 @@ import (
 	"hob/scheduler/spec"
 )
 
-// looksLikeCron reports whether a text means to be cron fields: a first field made of their signs, and a star among the first five, or
-// five fields in all.
+// looksLikeCron reports whether a text is meant as cron fields: the first word could be a field, and there is a star among the
+// first five words or there are five fields in all.
 func looksLikeCron(fields []token) bool {
 	if spec.Zoned(fields[0].text) {
 		return true
@@ -27,7 +27,7 @@ func looksLikeCron(fields []token) bool {
 	return false
 }
 
-// cronLength counts the fields, at most six, that could be cron's.
+// cronLength counts the words that could be cron fields, at most six.
 func cronLength(fields []token) int {
 	n := 0
 	for n < len(fields) && n < 6 && spec.IsField(strings.TrimSuffix(fields[n].text, ":")) {
@@ -39,15 +39,15 @@ func cronLength(fields []token) int {
 	return n
 }
 
-// longestCron reads six fields if they are a spec, else five, and a turn behind them. Six that would be one as five too,
-// with a text behind, are not certain.
+// longestCron reads six fields if they are a spec, otherwise five, and then "every N … from DATE". It is ambiguous and an error
+// if both five and six fields are a spec and text follows.
 func longestCron(fields []token) ([]token, spec.Spec, error) {
 	n := cronLength(fields)
 	if len(fields) > 0 && spec.Zoned(fields[0].text) {
-		n = len(fields) // all of it stands in the error
+		n = len(fields) // so that the error quotes all of it
 	}
 	if n < 5 {
-		n = min(len(fields), 5) // whatever it is, the error names it
+		n = min(len(fields), 5) // so that the error of the parser names the fault
 	}
 	if turned(fields[n:]) {
 		s, err := cronTokens(fields[:n+turnLength])
@@ -94,7 +94,7 @@ func cronTokens(fields []token) (spec.Spec, error) {
 	return spec.Parse("cron " + strings.Join(words, " "))
 }
 
-// endOfCron leaves the colon behind the last field to the rest of the text.
+// endOfCron leaves a colon after the last field to the rest of the text.
 func endOfCron(fields []token) []token {
 	last := &fields[len(fields)-1]
 	if strings.HasSuffix(last.text, ":") {

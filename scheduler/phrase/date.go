@@ -8,7 +8,7 @@ import (
 )
 
 // date reads one day: "tomorrow", "next friday", "on 2026-12-24", "24 december". A date and time in one word
-// ("2026-12-24T17:00") leaves the time to be read next.
+// ("2026-12-24T17:00") is split, and the time is read next.
 func (p *parser) date() (day, bool, error) {
 	mark := p.pos
 	_ = p.takeAny("on", "at")
@@ -39,13 +39,13 @@ func (p *parser) date() (day, bool, error) {
 	return day{}, false, nil
 }
 
-// thisPart reads the "this" of "this evening".
+// thisPart reads "this" before a part of the day: "this evening".
 func (p *parser) thisPart() bool {
 	_, part := partOf(p.word(1))
 	return part && p.take("this")
 }
 
-// weekday reads "friday", "this friday" and "next friday": the first that comes; only "next" never means today.
+// weekday reads "friday", "this friday" and "next friday". All mean the first Friday that comes; only "next" excludes today.
 func (p *parser) weekday() (day, bool) {
 	mark := p.pos
 	next := p.take("next")
@@ -67,7 +67,7 @@ func (p *parser) weekday() (day, bool) {
 	return d, true
 }
 
-// numericDate reads 2026-12-24, and 24.12.2026 and 12/24/2026 where one of the two can be no month; 05/06/2026 is not certain enough.
+// numericDate reads 2026-12-24. It reads 24.12.2026 and 12/24/2026 because one number cannot be a month; 05/06/2026 is ambiguous.
 func (p *parser) numericDate() (day, bool, error) {
 	if d, ok := splitDay(p.word(0)); ok {
 		p.pos++
@@ -83,7 +83,7 @@ func (p *parser) numericDate() (day, bool, error) {
 	return day{year: y, month: m, day: d, named: true}, true, nil
 }
 
-// unclearDate refuses a date that the calendar has not, and one of which it is not certain which part is what.
+// unclearDate refuses a date that does not exist, and a date whose day and month are ambiguous.
 func (p dayReader) unclearDate() error {
 	word := p.word(0)
 	date, _, _ := strings.Cut(word, "t")
@@ -106,7 +106,7 @@ func (p dayReader) unclearDate() error {
 	return nil
 }
 
-// splitDay reads a day, a month and a year between full stops or strokes, in the only order that there can be.
+// splitDay reads a day, a month and a year separated by full stops or slashes, in the only possible order.
 func splitDay(word string) (day, bool) {
 	sign := "/"
 	if strings.Contains(word, ".") {
@@ -128,7 +128,7 @@ func splitDay(word string) (day, bool) {
 	return day{year: year, month: time.Month(second), day: first, named: true}, true
 }
 
-// splitDate makes two words of a date and a time that are joined by a T.
+// splitDate cuts a date and a time that are joined by a T into two words.
 func (p *parser) splitDate() {
 	tok := p.toks[p.pos]
 	if len(tok.text) <= 10 {
@@ -139,7 +139,7 @@ func (p *parser) splitDate() {
 	p.toks = append(p.toks[:p.pos:p.pos], append([]token{first, second}, p.toks[p.pos+1:]...)...)
 }
 
-// isoDate reads a date, and what follows it behind a T.
+// isoDate reads a date and, after a T, a time.
 func isoDate(word string) (time.Time, string, bool) {
 	if len(word) < 10 || len(word) > 10 && (word[10] != 't' || len(word) == 11) {
 		return time.Time{}, "", false
@@ -148,7 +148,7 @@ func isoDate(word string) (time.Time, string, bool) {
 	return t, word[10:], err == nil
 }
 
-// namedDate reads "24 december 2026"; without a year it is the next such day.
+// namedDate reads "24 december 2026". Without a year it means the next such day.
 func (p *parser) namedDate() (day, bool, error) {
 	d, m, ok := p.monthDay()
 	if !ok {

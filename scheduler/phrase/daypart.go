@@ -10,11 +10,11 @@ import (
 // part is a part of the day.
 type part struct {
 	name        string
-	from, until int // its hours, both included; a night runs over midnight
-	usual       int // the hour that it stands for by itself; 0: none
+	from, until int // the hours of the part, both included; a night runs past midnight
+	usual       int // the hour that it means without a time; 0 for none
 }
 
-// partOf knows the names of parts, also in the plural.
+// partOf finds a part by its name, also in the plural.
 func partOf(word string) (part, bool) {
 	for _, p := range []part{
 		{"morning", 0, 11, usualHour},
@@ -30,7 +30,7 @@ func partOf(word string) (part, bool) {
 	return part{}, false
 }
 
-// pluralPart reports "mornings" and its like, which can only come again.
+// pluralPart reports whether a word is a plural such as "mornings", which always recurs.
 func pluralPart(word string) bool {
 	_, ok := partOf(word)
 	return ok && (strings.HasSuffix(word, "s") || word == "nightly")
@@ -53,7 +53,7 @@ func (p part) when() string {
 	return "in the " + p.name
 }
 
-// of is the time of day that is meant by c in this part: "8" in the evening is 20:00.
+// of returns the time that c means in this part of the day: "8" in the evening is 20:00.
 func (p part) of(c clockTime) (clockTime, bool) {
 	if !p.has(c.hour) && !c.sure && c.hour >= 1 && c.hour < 12 && p.has(c.hour+12) {
 		c.hour += 12
@@ -74,7 +74,7 @@ func (p *reader) part() (part, bool) {
 	return found, true
 }
 
-// daytime is what a phrase says about the time of the day.
+// daytime holds what a phrase says about the time of day.
 type daytime struct {
 	clocks []clockTime
 	part   part
@@ -86,7 +86,7 @@ func (t *daytime) afterMidnight() bool {
 	return t.parted && t.part.name == "night" && slices.ContainsFunc(t.clocks, func(c clockTime) bool { return c.hour < 12 })
 }
 
-// before reads the times in front of a day: "at 9", "at 7 in the morning".
+// before reads the times before a day: "at 9", "at 7 in the morning".
 func (p *reader) before(t *daytime) (err error) {
 	if t.clocks, err = p.clocks(); err == nil && t.clocks != nil {
 		t.part, t.parted = p.part()
@@ -94,7 +94,7 @@ func (p *reader) before(t *daytime) (err error) {
 	return err
 }
 
-// behind reads the times behind a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
+// behind reads the times after a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
 func (p *reader) behind(t *daytime) (err error) {
 	if !t.parted {
 		t.part, t.parted = p.part()
@@ -108,7 +108,7 @@ func (p *reader) behind(t *daytime) (err error) {
 	return err
 }
 
-// settle makes clocks of parts: a part by itself stands for its usual hour, and says which half of the day a clock is in.
+// settle turns parts of the day into clock times. A part without a time means its usual hour; with a time, it says am or pm.
 func (p *reader) settle(t *daytime) error {
 	if !t.parted {
 		return nil
@@ -126,8 +126,8 @@ func (p *reader) settle(t *daytime) error {
 	return nil
 }
 
-// spread reads how many times a day: "twice a day", "three times daily", and "three times" in front of "every weekday".
-// Zero: it does not stand here.
+// spread reads a number of times a day: "twice a day", "three times daily", and "three times" before "every weekday". It returns 0
+// when there is none.
 func (p *reader) spread() (times int, daily bool, err error) {
 	mark := p.pos
 	switch n, ok := spec.Number(strings.TrimSuffix(p.word(0), "x")); {
@@ -153,13 +153,13 @@ func (p *reader) spread() (times int, daily bool, err error) {
 	return 0, false, nil
 }
 
-// The hours between which a number of times a day is spread evenly.
+// The hours between which "N times a day" is spread evenly.
 const (
 	firstHour = 9
 	lastHour  = 21
 )
 
-// evenly are so many times of a day, from 9:00 to 21:00; nil: they would not be full hours.
+// evenly spreads n times over the day, from 9:00 to 21:00. It returns nil when they would not be full hours.
 func evenly(times int) []clockTime {
 	if times < 2 || (lastHour-firstHour)%(times-1) != 0 {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"hob/scheduler/spec"
 )
 
-// dayset is days that come again: the last three fields of a cron spec, and which of them when not all count.
+// dayset is a set of recurring days: the last three fields of a cron spec and, for "every other", the distance.
 type dayset struct {
 	dom, month, dow string
-	every           int    // 0: all; else every so many units
+	every           int    // every so many units; 0 means all days
 	unit            string // days, weeks or months
 }
 
-// String is the fields.
+// String returns the three fields.
 func (d dayset) String() string {
 	text := ""
 	for _, f := range []string{d.dom, d.month, d.dow} {
@@ -30,8 +30,8 @@ func (d dayset) String() string {
 // dayReader reads the names of days.
 type dayReader struct{ *reader }
 
-// recurring reads days that come again: "every weekday", "daily", "mondays and thursdays", "every month on the 1st", "every other day".
-// Nil and no error: none stand here.
+// recurring reads recurring days: "every weekday", "daily", "mondays and thursdays", "every month on the 1st", "every other day".
+// It returns nil and no error when none come next.
 func (p dayReader) recurring() (*dayset, error) {
 	mark := p.pos
 	if p.takeAny("biweekly", "bi-weekly", "bimonthly", "bi-monthly", "semiweekly", "semi-weekly", "semimonthly", "semi-monthly") {
@@ -57,7 +57,7 @@ func (p dayReader) recurring() (*dayset, error) {
 	return nil, p.unclear("not %q; %s", p.rest(), examples)
 }
 
-// fuller is an example of a phrase that ends in a word which leaves the day open.
+// fuller completes a phrase that leaves the day open, as an example in an error.
 func fuller(last string) string {
 	switch last {
 	case "month", "monthly":
@@ -110,7 +110,7 @@ func (p dayReader) commonDays(every bool) *dayset {
 	switch {
 	case every && (part || p.word(0) == "noon" || p.word(0) == "midday" || p.word(0) == "midnight"),
 		!every && pluralPart(p.word(0)):
-		return &dayset{} // which hour is read with the times
+		return &dayset{} // the hour is read later, with the times
 	case every && p.take("day"), !every && p.take("daily"):
 		return &dayset{}
 	case (every || plural) && p.takeAny("weekday", "workday"), p.takeAny("weekdays", "workdays"):
@@ -121,7 +121,7 @@ func (p dayReader) commonDays(every bool) *dayset {
 	return nil
 }
 
-// turns reads what skips: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
+// turns reads days with a distance: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
 func (p dayReader) turns(every bool) (*dayset, error) {
 	mark := p.pos
 	n, unit := p.turn(every)
@@ -147,7 +147,7 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 	return set, nil
 }
 
-// turn reads how many of which unit; "other tuesday" leaves the weekday.
+// turn reads a number and a unit. Of "other tuesday" it leaves the weekday to be read next.
 func (p dayReader) turn(every bool) (n int, unit string) {
 	if p.take("fortnightly") || every && p.take("fortnight") {
 		return 2, "weeks"
@@ -186,7 +186,7 @@ func (p dayReader) howMany() (int, bool) {
 	return n, ok
 }
 
-// daysByName reads what needs "every" or a plural: weekdays, "1st of every month", "every 24 december".
+// daysByName reads days that recur only with "every" or a plural: weekdays, "1st of every month", "every 24 december".
 func (p dayReader) daysByName(every bool) (*dayset, error) {
 	if set := p.namedDays(every || pluralDay(p.word(0)) || pluralPart(p.word(1)) || p.rangeOfDays()); set != nil {
 		return set, nil
@@ -197,7 +197,7 @@ func (p dayReader) daysByName(every bool) (*dayset, error) {
 	return p.daysOfMonth(every)
 }
 
-// rangeOfDays reports whether "mon-fri", "monday to friday" or "sat and sun" comes next, which can only come again.
+// rangeOfDays reports whether "mon-fri", "monday to friday" or "sat and sun" comes next. Such days always recur.
 func (p dayReader) rangeOfDays() bool {
 	mark := p.pos
 	defer func() { p.pos = mark }()
@@ -295,7 +295,7 @@ func (p dayReader) monthDay() (day, month int, ok bool) {
 	return day, month, true
 }
 
-// holiday reads days that have names and are the same each year. month 0: none stands here.
+// holiday reads holidays that fall on the same date each year. month is 0 when none comes next.
 func holiday(p *reader) (day, month int) {
 	year := ""
 	if p.word(0) == "new" {
@@ -321,7 +321,7 @@ func dayNumber(word string) (int, bool) {
 	return ordinal(word)
 }
 
-// monthOf is the number of a month's name, 0 for other words.
+// monthOf returns the number of a month's name, 0 for other words.
 func monthOf(word string) int {
 	for m := time.January; m <= time.December; m++ {
 		name := strings.ToLower(m.String())
@@ -332,7 +332,7 @@ func monthOf(word string) int {
 	return 0
 }
 
-// weekdayOf is the number of a weekday's name, short or long, also in the plural.
+// weekdayOf returns the number of a weekday's name, short or long, also in the plural.
 func weekdayOf(word string) (int, bool) {
 	short := []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 	other := map[string]int{"tues": 2, "weds": 3, "thur": 4, "thurs": 4}
@@ -350,7 +350,7 @@ func weekdayOf(word string) (int, bool) {
 	return 0, false
 }
 
-// shortDay is weekdayOf with the two letters that stand in ranges, English and German: "mo-fr".
+// shortDay is weekdayOf for the two-letter names in ranges, English and German: "mo-fr".
 func shortDay(word string) (int, bool) {
 	letters := map[string]int{"su": 0, "so": 0, "mo": 1, "tu": 2, "di": 2, "we": 3, "mi": 3, "th": 4, "do": 4, "fr": 5, "sa": 6}
 	if day, ok := letters[word]; ok {

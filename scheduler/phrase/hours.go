@@ -7,8 +7,8 @@ import (
 	"hob/scheduler/spec"
 )
 
-// withinHours reads the hours, and the days, of a period: "between 9am and 5pm", "from 9 to 17 on weekdays". Minutes count from the first hour until the
-// last one begins; hours count with the last one. is: hours stand here.
+// withinHours reads the hours and days that limit a period: "between 9am and 5pm", "from 9 to 17 on weekdays". A period in minutes
+// ends when the last hour begins; a period in hours includes the last hour. is reports whether hours come next.
 func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err error) {
 	mark := p.pos
 	between := p.take("between")

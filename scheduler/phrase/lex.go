@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a phrase in lower case, and where it stands in the text.
+// token is a word of a phrase in lower case, with its position in the text.
 type token struct {
 	text       string
 	start, end int
 }
 
-// lex cuts a text into words. A colon or comma that no digit follows is a word of its own, as is
-// a full stop at the end of one: "at 9: read" is at, 9, :, read, and "17:00" stays whole.
+// lex cuts a text into words. A colon or comma that no digit follows is a word of its own, and so is a full stop at the end of a
+// word: "at 9: read" becomes at, 9, :, read, and "17:00" is one word.
 func lex(text string) []token {
 	var toks []token
 	for start, end := range chunks(text) {
@@ -22,7 +22,7 @@ func lex(text string) []token {
 	return toks
 }
 
-// chunks yields the spans of text between white space.
+// chunks yields the parts of text between white space.
 func chunks(text string) func(yield func(start, end int) bool) {
 	return func(yield func(start, end int) bool) {
 		start := -1

@@ -8,8 +8,8 @@ import (
 	"hob/scheduler/spec"
 )
 
-// after reads "in 20 minutes", "in 2 days", "in 2 days at 9", "in 3 months", "a week from today". Whole days keep the time of day, across clock
-// changes too; a month that is too short ends at its last day.
+// after reads "in 20 minutes", "in 2 days", "in 2 days at 9", "in 3 months", "a week from today". Whole days keep the time of day,
+// also across clock changes. In a month that is too short, the last day counts.
 func (p *parser) after() (spec.Spec, bool, error) {
 	day, found := fromToday(p)
 	if !found {
@@ -34,7 +34,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 		case period%(24*time.Hour) != 0:
 			at := p.now.Add(period)
 			if at.Nanosecond() > 0 {
-				at = at.Truncate(time.Second).Add(time.Second) // never before what was asked for
+				at = at.Truncate(time.Second).Add(time.Second) // round up: never earlier than asked for
 			}
 			return spec.At(at), true, nil
 		}
@@ -78,7 +78,7 @@ func fromToday(p *parser) (day, bool) {
 	return day{}, false
 }
 
-// months reads "3 months", "a month", "two years": the same day then, at most ten years ahead.
+// months reads "3 months", "a month", "two years": the same day of that month, at most ten years ahead.
 func months(p *parser) (day, bool) {
 	n, ok := spec.Number(p.word(0))
 	if p.word(0) == "a" || p.word(0) == "an" || p.word(0) == "one" {
@@ -99,14 +99,14 @@ func months(p *parser) (day, bool) {
 	return day{year: y, month: m, day: min(p.now.Day(), spec.MonthDays(y, int(m))), named: true}, true
 }
 
-// day is a single date, and what to do when its time has passed: step on by so many days, or years, or refuse.
+// day is a single date. If its time has passed, it moves on by a number of days or years, or is refused.
 type day struct {
 	year        int
 	month       time.Month
 	day         int
 	days, years int
 	tonight     bool
-	named       bool // some word said which day
+	named       bool // the phrase names the day
 }
 
 func (p *parser) today(plus int) day {
@@ -166,7 +166,7 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	return s, true, err
 }
 
-// timed gives days that come again, and say no time, the usual one. A single day must say it.
+// timed gives recurring days without a time the usual hour. A single day without a time is an error.
 func (p dayReader) timed(t *daytime, again bool) error {
 	if t.clocks != nil {
 		return nil
@@ -181,7 +181,7 @@ func (p dayReader) timed(t *daytime, again bool) error {
 	return nil
 }
 
-// spreadOver reads what stands behind "three times": the days, and the times when they are named.
+// spreadOver reads what follows "three times": the days, and the times if there are any.
 func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 	var t daytime
 	mark := p.pos
@@ -209,7 +209,7 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 	return p.repeated(*set, t.clocks)
 }
 
-// repeated is the spec of days and times that come again. What skips some is counted from the first of them that comes.
+// repeated makes the spec of recurring days and times. A distance ("every other") is counted from the first day that comes.
 func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	times, ok := cronTimes(clocks)
 	if !ok {
@@ -234,7 +234,7 @@ func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	return s, nil
 }
 
-// single is the instant of one date and time.
+// single returns the instant of a date and a time.
 func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	c := clocks[0]
 	switch {
@@ -256,7 +256,7 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	return spec.At(at), nil
 }
 
-// exactly reads an RFC 3339 instant, which brings its own offset.
+// exactly reads an RFC 3339 instant, which has its own offset from UTC.
 func (p *parser) exactly() (spec.Spec, bool, error) {
 	mark := p.pos
 	_ = p.takeAny("at", "on")

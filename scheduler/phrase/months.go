@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// lastPlace stands for "last" among the places in a month.
+// lastPlace stands for "last" in a list of places within a month.
 const lastPlace = -1
 
-// daysOfMonth reads "the 1st and 15th of the month", "the last friday of every month", "the end of the month". Two days by number can only come again;
-// one might be a single date, and a weekday with a number might be "every other".
+// daysOfMonth reads "the 1st and 15th of the month", "the last friday of every month", "the end of the month". Two numbered days
+// always recur. One numbered day may be a single date, and a numbered weekday may mean "every other".
 func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	mark := p.pos
 	_ = p.takeAny("on", "at")
@@ -48,7 +48,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	return nil, nil
 }
 
-// dayBehind reports whether a time of day comes next, so that what stands before it was meant for a day.
+// dayBehind reports whether a time of day comes next, which shows that the words before it mean a day.
 func (p dayReader) dayBehind() bool {
 	mark := p.pos
 	defer func() { p.pos = mark }()
@@ -117,7 +117,7 @@ func (p dayReader) places() []int {
 	}
 }
 
-// written lists places as cron does, with a text in front of each number and one for the last.
+// written lists places as in cron, with a text before each number and another text for the last place.
 func written(places []int, before, last string) string {
 	days := numbers{}
 	for _, place := range places {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// numbers is a sorted set, written as cron writes one: "1-5", "0,6".
+// numbers is a sorted set, written as in cron: "1-5", "0,6".
 type numbers []int
 
 func (n *numbers) add(v int) {
@@ -16,7 +16,7 @@ func (n *numbers) add(v int) {
 	}
 }
 
-// String writes runs of three and more as ranges.
+// String writes three or more consecutive numbers as a range.
 func (n numbers) String() string {
 	var items []string
 	for i := 0; i < len(n); {
@@ -35,7 +35,7 @@ func (n numbers) String() string {
 	return strings.Join(items, ",")
 }
 
-// cronTimes writes times of day as the first fields of a cron spec; false: one spec cannot say them all.
+// cronTimes writes times of day as the first fields of a cron spec. It returns false when one spec cannot express them all.
 func cronTimes(times []clockTime) (string, bool) {
 	hours, minutes := numbers{}, numbers{}
 	all := map[clockTime]bool{}

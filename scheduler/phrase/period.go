@@ -8,7 +8,7 @@ import (
 	"hob/scheduler/spec"
 )
 
-// every reads a period that comes again: "every 30m", "every 2 hours", "every hour", "every other hour", "hourly", "twice an hour".
+// every reads a recurring period: "every 30m", "every 2 hours", "every hour", "every other hour", "hourly", "twice an hour".
 func (p *parser) every() (spec.Spec, bool, error) {
 	period, ok := p.hourly()
 	if !ok {
@@ -57,7 +57,7 @@ func (p *parser) hourly() (time.Duration, bool) {
 	return time.Hour / time.Duration(n), true
 }
 
-// everyPeriod reads "every 20 minutes" and "every other hour". Days with a time of day behind them are no period.
+// everyPeriod reads "every 20 minutes" and "every other hour". Days followed by a time of day are not a period.
 func (p *parser) everyPeriod() (time.Duration, bool) {
 	if !p.takeAny("every", "each") {
 		return 0, false
@@ -81,7 +81,7 @@ func (p *parser) everyPeriod() (time.Duration, bool) {
 	return time.Duration(n) * size, true
 }
 
-// counts reports whether a unit is a number in truth, by the word behind it: the "second" of "every second hour" and "every second tuesday".
+// counts reports whether a unit is really a number, judged by the next word: "second" in "every second hour" and "every second tuesday".
 func counts(unit, next string) bool {
 	_, weekday := weekdayOf(next)
 	_, part := partOf(next)
@@ -92,7 +92,7 @@ func counts(unit, next string) bool {
 	return spec.Unit(next) > 0 || unit == "second" && (weekday || part)
 }
 
-// singleUnit reads "hour" and "hour and a half", which is size long and more. A day alone does not say when.
+// singleUnit reads "hour" and "hour and a half". size is the length of the unit. It leaves a day alone, which needs a time.
 func (p *parser) singleUnit(size time.Duration) (time.Duration, bool) {
 	if size >= 24*time.Hour {
 		return 0, false
@@ -102,7 +102,7 @@ func (p *parser) singleUnit(size time.Duration) (time.Duration, bool) {
 	return period, n > 0
 }
 
-// goesOn reports whether a day or a time of day follows.
+// goesOn reports whether a day or a time of day comes next.
 func (p *parser) goesOn() bool {
 	mark := p.pos
 	defer func() { p.pos = mark }()

@@ -1,5 +1,8 @@
-// Package phrase turns a schedule in people's words into a spec. What is not certain is refused with a reason and with
-// examples: it never guesses. It is pure: zone and time are given.
+// Package phrase turns a schedule in English into a spec. It never guesses: an ambiguous phrase is an error with a reason and
+// examples. It is pure: the caller passes the zone and the time.
+//
+// lex cuts the text into words. The parser tries the forms one after the other (cron, periods, moments, days with times); each
+// method steps over the words that it understands. Prefix returns the words that are left, which are the prompt of a job.
 package phrase
 
 import (
@@ -11,31 +14,31 @@ import (
 	"hob/scheduler/spec"
 )
 
-// ErrNone says that a text does not begin with a schedule at all; other errors of Resolve and
-// Prefix say what was understood and what is wrong with it.
+// ErrNone means that a text does not begin with a schedule. Other errors of Resolve and Prefix say which part was understood and
+// what is wrong with it.
 var ErrNone = errors.New("that is not a schedule")
 
 const examples = `try for example "every weekday at 9", "tomorrow at 17:00" or "in 20 minutes"`
 
-// Resolved is what a phrase means.
+// Resolved is the meaning of a phrase.
 type Resolved struct {
 	Spec      string      // canonical: "cron …", "every …" or "at …", for spec.Parse
-	Recurring bool        // false: a single instant
-	Words     string      // the phrase as it was given
-	Next      []time.Time // the next three instants in the zone asked for; fewer when there are fewer
-	Assumed   string      // what was taken because the phrase does not say it, as a sentence for whoever said it; "" when it says all
+	Recurring bool        // false for a single instant
+	Words     string      // the phrase as given
+	Next      []time.Time // the next three instants in the given zone, or fewer if there are no more
+	Assumed   string      // a sentence about what was assumed because the phrase does not say it, "" for nothing
 }
 
 // Resolve reads a schedule in words or as a spec: "every weekday at 9", "in 20 minutes", "every other tuesday at 9", "the last day of the
 // month at noon", "0 9 * * 1-5", "@daily", "every 30m", "at 2026-12-24 17:00".
 //
-// Times hang in zone. Without am or pm they are those of the 24-hour clock, unless a part of the day says otherwise: "at 8 in the
-// evening". A part of the day by itself stands for an hour: a morning for 9:00, an afternoon for 15:00, an evening for 20:00; a
-// night does not. Days that come again without any time ("every other tuesday") are meant at 9:00 too, and Assumed says so; a single day without a
-// time is refused. "Three times a day" are spread evenly from 9:00 to 21:00, when that gives full hours. What skips days, weeks or months is counted
-// from the first one that comes. A period starts at now.
+// Times are in zone. Without am or pm they use the 24-hour clock, unless a part of the day says otherwise: "at 8 in the evening".
+// A part of the day without a time stands for an hour: morning is 9:00, afternoon 15:00, evening 20:00; night stands for none.
+// Recurring days without a time ("every other tuesday") are at 9:00, and Assumed says so; a single day without a time is an error.
+// "Three times a day" is spread evenly from 9:00 to 21:00, if that gives full hours. "Every other" days, weeks and months are
+// counted from the first one that comes. A period starts at now.
 //
-// A time that has passed and whatever is not certain are errors that name what was understood and give examples.
+// A time that has passed and an ambiguous phrase are errors. They quote the part that was understood and give examples.
 func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error) {
 	r, rest, err := prefix(words, zone, now)
 	if err != nil {
@@ -47,9 +50,10 @@ func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error)
 	return r, nil
 }
 
-// Prefix resolves the longest schedule that text begins with and returns the rest of the text, which may begin with
-// ":" or "to " (never with a comma) and is empty when the schedule is all there is. A rest that seems to be meant for the schedule too
-// ("every 2 weeks" and then "on monday at 9 …") is an error, and so is any rest but those two behind days without a time ("mondays are hard"). A text that does not begin with a schedule is ErrNone.
+// Prefix resolves the longest schedule at the start of text and returns the rest. The rest may begin with ":" or "to ", never
+// with a comma, and is empty when the text is only a schedule. A rest that seems to belong to the schedule is an error ("every 2
+// weeks", then "on monday at 9 …"). After days without a time, the rest must begin with ":" or "to " ("mondays are hard" is an
+// error). If text does not begin with a schedule, the error is ErrNone.
 func Prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
 	return prefix(words, zone, now)
 }
@@ -83,17 +87,17 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	return r, p.rest(), nil
 }
 
-// parser is a text that is being read as a schedule, at some time in some place.
+// parser reads a text as a schedule, at a given time in a given zone.
 type parser struct {
 	dayReader
 	zone *time.Location
 	now  time.Time
 }
 
-// usualHour is what days that come again are meant at when nobody says it: that of a morning.
+// usualHour is the hour of recurring days without a time. It is the same as that of a morning.
 const usualHour = 9
 
-// atWhatTime is what a day without a time leaves open.
+// atWhatTime names what is missing in a day without a time, for errors.
 const atWhatTime = `at what time; add one, e.g. "at 9" or "at 17:30"`
 
 // schedule reads a schedule of any kind.
@@ -110,7 +114,7 @@ func (p *parser) schedule() (spec.Spec, error) {
 	return spec.Spec{}, p.unknown()
 }
 
-// dangling refuses a rest that goes on about time.
+// dangling refuses a rest that also speaks about time.
 func (p *parser) dangling() error {
 	mark := p.pos
 	defer func() { p.pos = mark }()
@@ -143,7 +147,7 @@ func (p *parser) dangling() error {
 	return p.unclear("not %q; %s", rest, examples)
 }
 
-// unsayable refuses what no schedule can say, and tells what can be said in its place.
+// unsayable refuses phrases that no schedule can express, and suggests others.
 func (p dayReader) unsayable() error {
 	advice := ""
 	switch p.word(0) {
@@ -191,7 +195,7 @@ func (p *parser) aboutTime() bool {
 	return weekday || date || part || numbered
 }
 
-// cron reads "cron …", a macro, or bare fields; is: the text means to be one of these.
+// cron reads "cron …", a macro, or bare fields. is reports whether the text is meant as one of these.
 func (p *reader) cron() (s spec.Spec, is bool, err error) {
 	first := p.word(0)
 	if strings.HasPrefix(first, "@") {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// zoned refuses a zone behind a schedule: "at 9 UTC", "at 9 in New York", "at 9 Berlin time". Times hang in one zone, which is given by
-// itself; what stands here would be taken for the text, and the schedule for one of the wrong place.
+// zoned refuses a zone after a schedule: "at 9 UTC", "at 9 in New York", "at 9 Berlin time". The zone of a schedule is a separate
+// setting. Without this error the zone would become part of the prompt, and the schedule would run in the wrong zone.
 func (p *parser) zoned() error {
 	mark := p.pos
 	in := p.take("in")
@@ -26,15 +26,15 @@ func (p *parser) zoned() error {
 	return p.unclear("not %q: the zone is not part of a schedule; give it by itself, %s (hob cron add has --tz for it)", p.rest(), example)
 }
 
-// zoneWord knows the short names of zones that are no other words.
+// zoneWord reports whether a word is a zone's abbreviation and not also an English word.
 func zoneWord(word string) bool {
 	return slices.Contains([]string{"utc", "gmt", "cet", "cest", "eet", "eest", "bst", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "ist", "jst"}, word)
 }
 
-// longestPlace is how many words the name of a zone's city has at most.
+// longestPlace is the largest number of words in the name of a zone's city.
 const longestPlace = 3
 
-// place finds the zone of a city, by its IANA name. Without an "in" before it the city must be followed by "time", or the whole name stand there.
+// place finds the zone of a city by its IANA name. The city must follow "in" or precede "time", unless the full zone name is given.
 func (p *parser) place(in bool) (string, bool) {
 	if name := p.raw(0); strings.Contains(name, "/") && isZone(name) {
 		return name, true
@@ -62,7 +62,7 @@ func (p *parser) place(in bool) (string, bool) {
 	return "", false
 }
 
-// raw is the word i words on as it was written.
+// raw returns the word i words ahead as it was written.
 func (p *parser) raw(i int) string {
 	if p.pos+i >= len(p.toks) {
 		return ""

@@ -10,23 +10,23 @@ import (
 	"hob/scheduler/spec"
 )
 
-// reader goes through the words of a text. What a method reads, it steps over; what it does not understand stays.
+// reader walks through the words of a text. Each method steps over the words that it understands and leaves the others.
 type reader struct {
 	text string
 	toks []token
 	pos  int
 
-	timeless bool // days that come again were read, and no time
+	timeless bool // recurring days were read, but no time
 }
 
 func (p *reader) more() bool { return p.pos < len(p.toks) }
 
-// ends reports whether the schedule is over here for certain: with the text, or with what begins the prompt.
+// ends reports whether the schedule certainly ends here: at the end of the text, or before a word that begins the prompt.
 func (p dayReader) ends() bool {
 	return !p.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.word(0))
 }
 
-// word is the one i words on, or "".
+// word returns the word i words ahead, "" after the end.
 func (p *reader) word(i int) string {
 	if p.pos+i >= len(p.toks) {
 		return ""
@@ -34,7 +34,7 @@ func (p *reader) word(i int) string {
 	return p.toks[p.pos+i].text
 }
 
-// take reads the words, if they come next.
+// take steps over the words if they come next, and reports whether they did.
 func (p *reader) take(words ...string) bool {
 	for i, w := range words {
 		if p.word(i) != w {
@@ -68,7 +68,7 @@ func (p *reader) understood() string {
 	return p.text[p.toks[0].start:p.toks[p.pos-1].end]
 }
 
-// skipTo moves behind all words that begin before end.
+// skipTo moves to the first word that begins at or after end.
 func (p *reader) skipTo(end int) {
 	for p.pos = 0; p.more() && p.toks[p.pos].start < end; {
 		p.pos++
@@ -82,7 +82,7 @@ func (p *reader) period() (time.Duration, bool) {
 	return period, n > 0
 }
 
-// words are those that follow.
+// words returns all words that follow.
 func (p *reader) words() []string {
 	var words []string
 	for _, t := range p.toks[min(p.pos, len(p.toks)):] {
@@ -95,7 +95,7 @@ func (p *reader) unknown() error {
 	return fmt.Errorf("%w: %q; %s", ErrNone, p.text, examples)
 }
 
-// unclear refuses what was read so far, with the reason.
+// unclear makes an error that quotes the part read so far and gives the reason.
 func (p *reader) unclear(format string, args ...any) error {
 	why := fmt.Sprintf(format, args...)
 	if p.pos == 0 {
@@ -104,7 +104,7 @@ func (p *reader) unclear(format string, args ...any) error {
 	return fmt.Errorf("schedule %q: understood %q, but %s", p.text, p.understood(), why)
 }
 
-// notBehind refuses what was read: something is missing, or what follows is not understood.
+// notBehind makes an error: something is missing at the end, or the next words are not understood.
 func (p *reader) notBehind(missing string) error {
 	if !p.more() {
 		return p.unclear("not %s", missing)

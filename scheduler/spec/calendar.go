@@ -14,7 +14,7 @@ const (
 	sixtyMask = 1<<60 - 1
 )
 
-// match is the first matching wall time that is not before wall; false: none until the year 9999.
+// match returns the first matching wall time that is not before wall, and false when there is none until the year 9999.
 func (s *Spec) match(wall int64) (int64, bool) {
 	if s.turn.n > 0 {
 		wall = max(wall, s.turn.from*daySecs)
@@ -43,9 +43,9 @@ func (s *Spec) match(wall int64) (int64, bool) {
 	return (first+int64(bits.TrailingZeros64(mask))-1)*daySecs + int64(second), ok
 }
 
-// days is the set of matching days of a month, bit 1 for its first. first is the day number of the first.
-// Day and weekday both set: either matches, as crontab(5) has it; a field with "*" in it does not restrict
-// (robfig's reading, in which "*/2" does). A turn picks among what comes of that.
+// days returns the matching days of a month as a bit set, with bit 1 for the first day. first is the day number of the first day,
+// counted from 1970-01-01. If day and weekday are both restricted, either matches, as in crontab(5). A field that contains "*" does
+// not restrict, but "*/2" does, as in robfig/cron. A turn then selects among the matching days.
 func (s *Spec) days(year, month int, first int64) uint64 {
 	if s.bits.Month>>month&1 == 0 {
 		return 0
@@ -70,7 +70,7 @@ func (s *Spec) days(year, month int, first int64) uint64 {
 	return both & monthMask(year, month)
 }
 
-// days are the weekdays that are counted within a month which begins on weekday and has so many days.
+// days returns the days that nth selects in a month, as a bit set. The month begins on weekday and has length days.
 func (s *special) days(weekday, length int) uint64 {
 	var mask uint64
 	for left := s.nth; left != 0; left &= left - 1 {
@@ -81,12 +81,12 @@ func (s *special) days(weekday, length int) uint64 {
 		} else {
 			day += (k - 1) * 7
 		}
-		mask |= 1 << day // of a fifth that there is not: behind the month's end
+		mask |= 1 << day // a fifth that does not exist lies after the month's end; Spec.days masks it out
 	}
 	return mask
 }
 
-// timeOfDay is the first matching second of a day that is not before second.
+// timeOfDay returns the first matching second of a day that is not before second, and false when there is none.
 func (s *Spec) timeOfDay(second int) (int, bool) {
 	h, m, sec := second/3600, second/60%60, second%60
 	hours, minutes, seconds := s.bits.Hour&hourMask, s.bits.Minute&sixtyMask, s.bits.Second&sixtyMask
@@ -172,7 +172,7 @@ func date(days int64) (year, month, day int) {
 // monthMask has bit d set for each day d that the month has.
 func monthMask(year, month int) uint64 { return 1<<(MonthDays(year, month)+1) - 2 }
 
-// MonthDays is how many days a month has, 1 for January.
+// MonthDays returns the number of days in a month; month 1 is January.
 func MonthDays(year, month int) int {
 	switch {
 	case month == 4 || month == 6 || month == 9 || month == 11:

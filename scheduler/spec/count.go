@@ -2,7 +2,8 @@ package spec
 
 import "time"
 
-// tally counts the slots t of a recurring spec with after < t ≤ until, without walking through them.
+// tally counts the slots t of a recurring spec with after < t ≤ until by arithmetic. A long outage of a schedule that fires every
+// second would otherwise take millions of steps.
 func (s *Spec) tally(after, until time.Time, zone *time.Location, anchor time.Time) int64 {
 	a, b := after.Unix(), until.Unix()
 	switch {
@@ -31,7 +32,7 @@ func (s *Spec) tallyElapsed(zone *time.Location, after, until int64) int64 {
 	return n
 }
 
-// collapsed counts the wall times that share the first instant behind a gap with another one.
+// collapsed counts the wall times that fire at the same instant as another one: all those in a gap fire right after it.
 func (s *Spec) collapsed(zone *time.Location, after, until int64) int64 {
 	var n int64
 	for st := stretchAt(zone, after); st.until <= until; {
@@ -46,8 +47,8 @@ func (s *Spec) collapsed(zone *time.Location, after, until int64) int64 {
 	return n
 }
 
-// Overdue lists the slots from first up to now, oldest first. Of more than limit it lists the newest
-// and tells how many older ones there are.
+// Overdue lists the slots from first up to now, oldest first. If there are more than limit, it lists only the newest ones and
+// returns the number of the older ones.
 func (s *Spec) Overdue(first, now time.Time, zone *time.Location, anchor time.Time, limit int64) (list []time.Time, older int64) {
 	from := first
 	if total := s.tally(first, now, zone, anchor); total >= limit {

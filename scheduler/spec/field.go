@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// field is what one place of a cron spec takes.
+// field describes the values that one field of a cron spec takes.
 type field struct {
 	name     string
 	min, max int
@@ -26,24 +26,24 @@ func cronFields() []field {
 	}
 }
 
-// Places of the fields when there are six.
+// Indexes of the fields when there are six.
 const (
 	dayField     = 3
 	monthField   = 4
 	weekdayField = 5
 )
 
-// lastOf is the place of the last such weekday of a month among its first, second, … fifth.
+// lastOf stands for the last weekday of its kind in a month, where 1 to 5 stand for the first to the fifth.
 const lastOf = 6
 
-// special is what robfig's parser does not know: days that depend on how a month lies.
+// special holds the days that robfig's parser does not know, because they depend on the length and the first weekday of a month.
 type special struct {
 	last               bool   // L: the last day of the month
 	nth                uint64 // bit 8*w+k: the kth weekday w of a month; k is 1 to 5, or lastOf
-	noDays, noWeekdays bool   // the field has nothing else in it
+	noDays, noWeekdays bool   // the field holds only special days
 }
 
-// IsField reports whether a word could be a field: it is made of digits, signs and names of months and weekdays.
+// IsField reports whether a word could be a cron field: digits, signs and names of months and weekdays.
 func IsField(word string) bool {
 	kinds := cronFields()
 	signs := func(r rune) bool { return strings.ContainsRune("0123456789*/,-?#", r) }
@@ -56,8 +56,8 @@ func IsField(word string) bool {
 	return word != ""
 }
 
-// cleanFields checks each field, takes out what is special, and writes the weekdays without 7, which robfig's parser does not
-// know either. shown are the fields as they are written back.
+// cleanFields checks each field and prepares it for robfig's parser: it moves L and # into more, and writes Sunday as 0, since
+// that parser does not know 7. shown are the fields in canonical form, for Spec.String.
 func cleanFields(fields []string) (clean, shown []string, more special, err error) {
 	kinds := cronFields()
 	kinds = kinds[len(kinds)-len(fields):]
@@ -78,7 +78,7 @@ func cleanFields(fields []string) (clean, shown []string, more special, err erro
 			plain, all = append(plain, fixed), append(all, item)
 		}
 		if len(plain) == 0 {
-			plain = []string{strconv.Itoa(kinds[i].min)} // the parser wants something; cronOf throws it away
+			plain = []string{strconv.Itoa(kinds[i].min)} // a placeholder for the parser; cronOf removes it
 			more.noDays = more.noDays || kinds[i].name == "day"
 			more.noWeekdays = more.noWeekdays || kinds[i].name == "weekday"
 		}
@@ -87,7 +87,7 @@ func cleanFields(fields []string) (clean, shown []string, more special, err erro
 	return clean, shown, more, nil
 }
 
-// take reads an item that robfig's parser does not know, and says how it is written: "L", "5L", "5#2".
+// take reads an item that robfig's parser does not know, and returns its canonical form: "L", "5L", "5#2".
 func (s *special) take(f field, item string) (shown string, ok bool, err error) {
 	if f.name == "day" && item == "l" {
 		s.last = true
@@ -108,7 +108,7 @@ func (s *special) take(f field, item string) (shown string, ok bool, err error) 
 	k := lastOf
 	if numbered {
 		if k, err = digits(place); err != nil || k < 1 || k > 5 {
-			return "", false, fmt.Errorf("%q: behind # stands which one of the month it is, 1 to 5", item)
+			return "", false, fmt.Errorf("%q: the number after # counts the weekday within the month, 1 to 5", item)
 		}
 	}
 	weekday, err := f.value(day)
@@ -146,7 +146,7 @@ func (f field) clean(item string) (string, error) {
 			high = 7 // fri-sun
 		}
 	} else if stepped && f.name == "weekday" && low < 7 {
-		high = 6 // "1/2" goes on to the end of the field
+		high = 6 // "1/2" runs to the end of the field
 	}
 	if low > high {
 		return "", fmt.Errorf("%s runs backwards: write it as two ranges with a comma between", span)
@@ -161,7 +161,7 @@ func (f field) step(text string) (int, error) {
 	step, err := digits(text)
 	switch {
 	case err != nil || step == 0:
-		return 0, fmt.Errorf("the step %q behind the slash is not a number above 0", text)
+		return 0, fmt.Errorf("the step %q after the slash is not a number above 0", text)
 	case step > f.max-f.min+1:
 		return 0, fmt.Errorf("the step %d is larger than the field, which ends at %d; for a plain period use \"every\", e.g. every 90m", step, f.max)
 	}
@@ -174,7 +174,7 @@ func (f field) value(text string) (int, error) {
 	}
 	v, err := digits(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not understood: this field is made of %s", text, f.hint())
+		return 0, fmt.Errorf("%q is not understood: this field takes %s", text, f.hint())
 	}
 	if v < f.min || v > f.max {
 		return 0, fmt.Errorf("%d is out of range: want %d to %d", v, f.min, f.max)
@@ -182,7 +182,7 @@ func (f field) value(text string) (int, error) {
 	return v, nil
 }
 
-// hint lists what the field can be made of.
+// hint lists what the field takes.
 func (f field) hint() string {
 	switch f.name {
 	case "day":
@@ -195,7 +195,7 @@ func (f field) hint() string {
 	return "numbers, * , - and / (L, W and # do not exist here)"
 }
 
-// weekdays writes a range out, with Sunday as 0.
+// weekdays lists the days of a range, with Sunday as 0.
 func weekdays(low, high, step int) string {
 	var list []string
 	for day := low; day <= high; day += step {

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// A wall time is what the clock on the wall shows, as seconds since 1970-01-01 00:00 on that clock.
-// Instants are Unix seconds. The rules at clock changes come out of two definitions:
+// A wall time is the local time that a clock on the wall shows, in seconds since 1970-01-01 00:00 on that clock. Instants are
+// Unix seconds. When clocks go forward, some wall times never occur (a gap); when they go back, some occur twice (a fold). The
+// rules for both follow from two definitions:
 //
-//	high(t)  = the latest that the wall has shown up to t
+//	high(t)  = the latest wall time shown at any instant up to t
 //	reach(w) = the first instant at which the wall shows w or later
 //
-// A fixed wall time w fires at reach(w): in a gap that is the first instant after it, in a fold the first pass.
-// It has fired by t exactly if w <= high(t). So the next slot after t is reach(the first match above high(t)).
-// A schedule of elapsed time fires wherever the wall shows a match: both passes of a fold, nothing in a gap.
+// A fixed wall time w fires at reach(w): for a time in a gap, that is the first instant after the gap; for a time in a fold, its
+// first occurrence. It has fired by instant t exactly if w <= high(t). So the next slot after t is reach(m), where m is the
+// first match above high(t). A schedule of elapsed time ("*" in the hour field) fires whenever the wall shows a match: twice in
+// a fold, never in a gap.
 
 const (
 	lastYear = 9999      // RFC 3339 has no fifth digit
@@ -22,9 +24,9 @@ const (
 	forever  = math.MaxInt64 / 4
 )
 
-// Next is the first slot strictly after `after`, in UTC; false: there is none (an "at" that has passed, or the
-// year 9999). zone is where the wall clock of cron fields hangs (nil: UTC). anchor is where "every" counts from, in whole
-// seconds: its slots are anchor + k periods, k from 1.
+// Next returns the first slot strictly after `after`, in UTC. It returns false when there is none: an "at" that has passed, or
+// the year 9999 is over. zone is the time zone of cron fields; nil means UTC. anchor is the start of an "every": its slots are
+// anchor + k periods for k ≥ 1, in whole seconds.
 func (s Spec) Next(after time.Time, zone *time.Location, anchor time.Time) (time.Time, bool) {
 	if zone == nil {
 		zone = time.UTC
@@ -52,7 +54,7 @@ func (s Spec) Next(after time.Time, zone *time.Location, anchor time.Time) (time
 	return next, next.Year() <= lastYear
 }
 
-// Preview lists the first n slots after `after`, in zone.
+// Preview returns the first n slots after `after`, in zone.
 func Preview(s Spec, zone *time.Location, after, anchor time.Time, n int) []time.Time {
 	var list []time.Time
 	for len(list) < n {
@@ -94,7 +96,7 @@ func (s *Spec) nextElapsed(zone *time.Location, after int64) (int64, bool) {
 	}
 }
 
-// stretch is a span of instants, from ≤ t < until, with one offset from UTC in seconds.
+// stretch is a range of instants, from ≤ t < until, with one offset from UTC in seconds.
 type stretch struct{ from, until, offset int64 }
 
 func stretchAt(zone *time.Location, t int64) stretch {
@@ -116,7 +118,7 @@ func stretchAt(zone *time.Location, t int64) stretch {
 	return st
 }
 
-// high is the latest that the wall has shown up to t.
+// high returns the latest wall time shown up to t; see the top of the file.
 func high(zone *time.Location, t int64) int64 {
 	st := stretchAt(zone, t)
 	top := t + st.offset
@@ -128,7 +130,7 @@ func high(zone *time.Location, t int64) int64 {
 	return top
 }
 
-// reach is the first instant, not before from, at which the wall shows at least wall.
+// reach returns the first instant, not before from, at which the wall shows wall or later.
 func reach(zone *time.Location, from, wall int64) int64 {
 	for t := from; ; {
 		st := stretchAt(zone, t)
@@ -139,8 +141,8 @@ func reach(zone *time.Location, from, wall int64) int64 {
 	}
 }
 
-// Instant is when the wall of zone first shows the given date and time: after a gap for one inside it, the
-// first pass of a fold.
+// Instant returns the instant at which a clock in zone first shows the given date and time. For a time in a gap, it is the first
+// instant after the gap; for a time in a fold, the first occurrence.
 func Instant(zone *time.Location, year int, month time.Month, day, second int) time.Time {
 	wall := time.Date(year, month, day, 0, 0, second, 0, time.UTC).Unix()
 	return time.Unix(reach(zone, wall-farthest, wall), 0).In(zone)

@@ -10,7 +10,7 @@ import (
 
 const wholeDay = 24 * time.Hour
 
-// Unit is the length that a word stands for; zero: it is not a unit.
+// Unit returns the length of a unit of time, 0 for a word that is not a unit.
 func Unit(word string) time.Duration {
 	switch word {
 	case "ms", "millisecond", "milliseconds":
@@ -31,7 +31,7 @@ func Unit(word string) time.Duration {
 	return 0
 }
 
-// Plain writes a period without the units that are 0 behind others: "30m" and not "30m0s", "1h" and not "1h0m0s".
+// Plain writes a period without trailing zero units: "30m" and not "30m0s", "1h" and not "1h0m0s".
 func Plain(period time.Duration) string {
 	text := period.String()
 	for _, unit := range []string{"m0s", "h0m"} {
@@ -52,9 +52,9 @@ func ParsePeriod(text string) (time.Duration, error) {
 	return period, nil
 }
 
-// ReadPeriod reads the longest period that words in lower case begin with, and says of how many words it is
-// made: "20 minutes", "1h30m", "an hour and a half", "a quarter of an hour", "1 hour and 30 minutes". Commas are words.
-// No words: there is none.
+// ReadPeriod reads the longest period at the start of words, which must be in lower case, and returns how many words it has:
+// "20 minutes", "1h30m", "an hour and a half", "a quarter of an hour", "1 hour and 30 minutes". A comma is a word. n is 0 when
+// there is no period.
 func ReadPeriod(words []string) (period time.Duration, n int) {
 	if period, n = fraction(words); n > 0 {
 		return period, n
@@ -127,7 +127,7 @@ func Number(word string) (int, bool) {
 	return n, err == nil
 }
 
-// piece reads a number with its unit, in one word or two.
+// piece reads a number and its unit, in one or two words.
 func piece(words []string) (period time.Duration, n int) {
 	number := word(words, 0)
 	if number == "a" || number == "an" {
@@ -173,7 +173,7 @@ func compact(word string) (time.Duration, bool) {
 	return total, true
 }
 
-// times multiplies a unit; what is longer than any period allowed is cut to just over the longest.
+// times multiplies a unit by a number. It caps the result just above LongestPeriod, so that nothing overflows.
 func times(number string, size time.Duration) (time.Duration, bool) {
 	if size == 0 || number == "" || strings.Trim(number, "0123456789.") != "" {
 		return 0, false

@@ -1,5 +1,8 @@
-// Package spec says when a schedule fires: what the text of a schedule means, and which instants that gives in a
-// time zone. It is pure: it knows no clock, no jobs, and nothing of what a slot leads to.
+// Package spec computes when a schedule fires. Parse reads the text of a schedule; Spec.Next, Spec.Preview and Spec.Overdue
+// compute its slots in a time zone. The package is pure: it reads no clock and knows nothing about jobs or runs.
+//
+// parseCron uses the parser of robfig/cron for the plain fields, after cleanFields has taken out what that parser does not
+// know. calendar.go finds matching wall times without zones; next.go maps them to instants at clock changes.
 package spec
 
 import (
@@ -21,7 +24,7 @@ const (
 	kindAt
 )
 
-// The bounds of a period.
+// ShortestPeriod and LongestPeriod are the bounds of a period.
 const (
 	ShortestPeriod = time.Second
 	LongestPeriod  = 3653 * 24 * time.Hour // ten years
@@ -33,7 +36,7 @@ type Spec struct {
 	elapsed bool // cron only: the hour field begins with "*", so that it follows elapsed time at clock changes
 	bits    cron.SpecSchedule
 	more    special // cron only: L and #
-	turn    turn    // cron only: every so many days, weeks or months
+	turn    turn    // cron only: every Nth day, week or month
 	period  time.Duration
 	at      time.Time
 	text    string
@@ -47,15 +50,16 @@ type Spec struct {
 //	every PERIOD                                whole seconds, from 1 s to ten years: 30m, 1h30m
 //	at INSTANT                                  RFC 3339: 2026-12-24T17:00:00+01:00
 //
-// FIELDS are the five of crontab(5), or six with seconds first: names of months and weekdays, lists, ranges and steps; 0 and 7
-// are Sunday. The field of the day knows L, the last day of the month; that of the weekday 5#2, the second Friday of
-// the month, and 5L or friL, its last. When day and weekday both restrict, either of them matches.
+// FIELDS are the five fields of crontab(5), or six with seconds first. They take names of months and weekdays, lists, ranges and
+// steps; 0 and 7 are Sunday. The day field also takes L, the last day of the month. The weekday field also takes 5#2, the second
+// Friday of the month, and 5L or friL, the last Friday. If day and weekday are both restricted, a day matches if either does.
 //
-// "every N … from DATE" keeps of the days that the fields name those of every Nth day, week (beginning on Monday, as in RFC 5545,
-// section 3.3.10) or month, counted from DATE's own, and none before DATE. Days want day, month and weekday to be *,
-// weeks day and month, months the month.
+// "every N … from DATE" keeps only the days in every Nth day, week or month, counted from the one that contains DATE, and none
+// before DATE. Weeks begin on Monday, as in RFC 5545, section 3.3.10. For days, the fields day, month and weekday must be *; for
+// weeks, day and month; for months, the month.
 //
-// Case and white space do not matter; phrases are for package phrase. A schedule that can never fire is an error, and says why.
+// Case and white space do not matter. Phrases in English are read by package phrase. A schedule that can never fire is an error
+// that says why.
 func Parse(text string) (Spec, error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)
@@ -70,10 +74,10 @@ func Parse(text string) (Spec, error) {
 	return Spec{}, fmt.Errorf("spec %q: want it to begin with cron, every or at", text)
 }
 
-// String is the canonical text, which Parse reads back to the same Spec.
+// String returns the canonical text. Parse reads it back to the same Spec.
 func (s Spec) String() string { return s.text }
 
-// Recurring tells a schedule that goes on from a single instant.
+// Recurring reports whether the schedule repeats. It is false for a single instant.
 func (s Spec) Recurring() bool { return s.kind == kindCron || s.kind == kindEvery }
 
 func parseAt(text string) (Spec, error) {
@@ -87,7 +91,7 @@ func parseAt(text string) (Spec, error) {
 	return At(at), nil
 }
 
-// At is a single instant.
+// At returns a Spec for a single instant.
 func At(at time.Time) Spec {
 	return Spec{kind: kindAt, at: at.UTC(), text: "at " + at.Format(time.RFC3339Nano)}
 }
@@ -100,7 +104,7 @@ func parseEvery(text string) (Spec, error) {
 	return Every(period)
 }
 
-// Every is a period: whole seconds, at least 1 s and at most ten years.
+// Every returns a Spec for a period of whole seconds, from ShortestPeriod to LongestPeriod.
 func Every(period time.Duration) (Spec, error) {
 	switch {
 	case period < ShortestPeriod:
@@ -145,7 +149,7 @@ func parseCron(text string) (Spec, error) {
 	return s, nil
 }
 
-// Zoned reports whether a first field names a zone, as some cron programs have it.
+// Zoned reports whether a first field names a zone, as some cron programs allow.
 func Zoned(field string) bool {
 	field = strings.ToLower(field)
 	return strings.HasPrefix(field, "tz=") || strings.HasPrefix(field, "cron_tz=")
@@ -174,8 +178,8 @@ func parseMacro(fields []string) (Spec, error) {
 	return cronOf(strings.Fields(text))
 }
 
-// cronOf turns five or six lower-case fields into bit sets with robfig's parser. What that parser
-// takes without a word and should not, or refuses and should not, is sorted out before.
+// cronOf turns five or six lower-case fields into bit sets with robfig's parser. cleanFields first handles the input that this
+// parser wrongly accepts or wrongly refuses.
 func cronOf(fields []string) (Spec, error) {
 	clean, shown, more, err := cleanFields(fields)
 	if err != nil {
@@ -200,7 +204,7 @@ func cronOf(fields []string) (Spec, error) {
 	return Spec{kind: kindCron, elapsed: hour[0] == '*' || hour[0] == '?', bits: *bits, more: more, text: "cron " + strings.Join(shown, " ")}, nil
 }
 
-// possible refuses a spec of which no day ever comes. Where the weekday counts by itself, one always does.
+// possible refuses a spec that never fires. A spec that can match by weekday alone always fires.
 func (s *Spec) possible() error {
 	if s.turn.n > 0 {
 		if _, ok := s.match(s.turn.from * daySecs); !ok {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// turn picks every nth day, week or month, counted from a day on; before it, nothing. The zero turn picks all.
+// turn selects every nth day, week or month, counted from a day, and nothing before that day. The zero turn selects all days.
 type turn struct {
 	n    int64
 	unit string // days, weeks or months
-	from int64  // in days since 1970-01-01
+	from int64  // days since 1970-01-01
 }
 
-// longest is the most that a turn of a unit may be: ten years, as for periods. Zero: it is no unit.
+// longest returns the largest n for a unit, about ten years, as for periods. It returns 0 for a word that is not a unit.
 func longest(unit string) int64 {
 	switch unit {
 	case "days":
@@ -27,12 +27,12 @@ func longest(unit string) int64 {
 	return 0
 }
 
-// String is the end of a spec's text: "every 2 weeks from 2026-11-24".
+// String returns the last part of a spec's text: "every 2 weeks from 2026-11-24".
 func (t turn) String() string {
 	return fmt.Sprintf("every %d %s from %s", t.n, t.unit, time.Unix(t.from*daySecs, 0).UTC().Format(time.DateOnly))
 }
 
-// setTurn reads "every N UNIT from DATE" in lower case, the end of a cron spec.
+// setTurn reads "every N UNIT from DATE" in lower case, the last part of a cron spec.
 func (s *Spec) setTurn(words []string) error {
 	if len(words) != 5 || words[0] != "every" || words[3] != "from" {
 		return fmt.Errorf("%q is not understood: want it as in every 2 weeks from 2026-11-24", strings.Join(words, " "))
@@ -55,7 +55,7 @@ func (s *Spec) setTurn(words []string) error {
 	return s.turnable()
 }
 
-// turnable refuses fields that restrict what the turn already says.
+// turnable refuses fields that restrict the same days as the turn.
 func (s *Spec) turnable() error {
 	anyDay, anyWeekday := s.bits.Dom&star != 0, s.bits.Dow&star != 0
 	anyMonth := s.bits.Month&star != 0
@@ -70,7 +70,7 @@ func (s *Spec) turnable() error {
 	return nil
 }
 
-// days is the set of days of a month that are picked, bit 1 for its first. first is the day number of the first.
+// days returns the selected days of a month as a bit set, with bit 1 for the first day. first is the day number of the first day.
 func (t *turn) days(year, month int, first int64) uint64 {
 	length := int64(MonthDays(year, month))
 	if first+length <= t.from {
@@ -100,7 +100,7 @@ func (t *turn) days(year, month int, first int64) uint64 {
 	return mask
 }
 
-// week numbers the weeks, which begin on Monday; 1970-01-01 was a Thursday.
+// week returns the number of a day's week. Weeks begin on Monday; 1970-01-01 was a Thursday.
 func week(day int64) int64 { return floorDiv(day+3, 7) }
 
 func mod(a, b int64) int64 { return a - floorDiv(a, b)*b }
