@@ -1,5 +1,8 @@
-// Package sessions holds the tools about hob's own conversations: what was shelved, and what a turn waits for.
-// They only look, and park the turn; they change nothing outside hob.
+// Package sessions holds the tools about hob's own conversations: list, read and write to them
+// (sessions_list, sessions_history, sessions_send, sessions_status), sub-agents (sessions_spawn,
+// subagents), large results (result_read), and waiting (wait_task). They read hob's rows through
+// the interfaces below, and return rows and waits for the agent to commit. They change nothing
+// outside hob.
 package sessions
 
 import (
@@ -22,23 +25,23 @@ const (
 	defaultPage = 20_000
 	maxPage     = 100_000
 	maxMatches  = 50
-	around      = 120      // bytes shown before and behind a match
+	around      = 120      // bytes shown before and after a match
 	searchLimit = 16 << 20 // bytes searched
 )
 
-// ErrNoArtifact is Open's answer to an id that is not on the shelf.
+// ErrNoArtifact is the error of Open for an unknown id.
 var ErrNoArtifact = errors.New("no such artifact")
 
-// Artifact is a shelved result, opened for reading.
+// Artifact is a stored result, opened for reading.
 type Artifact struct {
 	Name   string      // for people
 	Size   int64       // bytes
-	Trust  event.Trust // who stands behind its bytes; only what is the owner's may be read without tainting the turn
-	Source string      // where they are from, in a few words
+	Trust  event.Trust // trust level of its source; reading anything but the owner's text taints the turn
+	Source string      // where the bytes come from, in a few words
 	Body   io.ReadSeekCloser
 }
 
-// foreign says whose text it is, "" when it is the owner's.
+// foreign returns whose text it is, or "" if it is the owner's.
 func (a Artifact) foreign(id string) string {
 	if a.Trust == event.Owner {
 		return ""
@@ -46,13 +49,13 @@ func (a Artifact) foreign(id string) string {
 	return "result " + shortID(id) + " from " + cmp.Or(a.Source, "an unknown source")
 }
 
-// Artifacts is the shelf.
+// Artifacts reads stored results.
 type Artifacts interface {
-	// Open opens a shelved result; ErrNoArtifact when there is none. The caller closes Body.
+	// Open opens a stored result; ErrNoArtifact if there is none. The caller closes Body.
 	Open(ctx context.Context, id string) (Artifact, error)
 }
 
-// Lookup is what result_read takes.
+// Lookup is the input of result_read.
 type Lookup struct {
 	ID     string `json:"id" jsonschema:"its id" min:"1"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"first byte, 0-based" min:"0"`
@@ -60,7 +63,7 @@ type Lookup struct {
 	Search string `json:"search,omitempty" jsonschema:"RE2 regex to look for"`
 }
 
-// Piece is what result_read answers.
+// Piece is the output of result_read.
 type Piece struct {
 	ID      string  `json:"id" jsonschema:"id of the result"`
 	Name    string  `json:"name,omitempty" jsonschema:"what it is"`
@@ -77,18 +80,20 @@ type Match struct {
 	Text   string `json:"text" jsonschema:"it and what stands around it in its line"`
 }
 
-// NewResultRead makes the tool result_read: it pages through results that were too large to show.
-func NewResultRead(shelf Artifacts) tools.Tool {
-	r := resultReader{shelf}
+// NewResultRead builds the tool result_read, which pages through results that were too large for
+// the transcript.
+func NewResultRead(artifacts Artifacts) tools.Tool {
+	r := resultReader{artifacts}
 	return tools.New[Lookup, Piece](tools.Spec{
 		Name: "result_read", Group: "sessions", Core: true, ReadOnly: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
 		Description: "Page through or search a shelved result.",
 	}, r.intent, r.run)
 }
 
-type resultReader struct{ shelf Artifacts }
+// resultReader implements result_read.
+type resultReader struct{ artifacts Artifacts }
 
-// intent looks at whose text it will be; an id that is not there is foreign to nobody, and Run says so.
+// intent determines whose text the result is. An unknown id is not foreign; run refuses it.
 func (r resultReader) intent(ctx context.Context, _ tools.Call, in Lookup) (tools.Intent, error) {
 	if _, err := pattern(in); err != nil {
 		return tools.Intent{}, err
@@ -107,8 +112,9 @@ func (r resultReader) intent(ctx context.Context, _ tools.Call, in Lookup) (tool
 	}, err
 }
 
+// foreign opens the result to find its origin.
 func (r resultReader) foreign(ctx context.Context, id string) (string, error) {
-	a, err := r.shelf.Open(ctx, id)
+	a, err := r.artifacts.Open(ctx, id)
 	if errors.Is(err, ErrNoArtifact) {
 		return "", nil
 	}
@@ -121,6 +127,7 @@ func (r resultReader) foreign(ctx context.Context, id string) (string, error) {
 	return a.foreign(id), nil
 }
 
+// pattern compiles the search; nil if there is none.
 func pattern(in Lookup) (*regexp.Regexp, error) {
 	if in.Search == "" {
 		return nil, nil
@@ -132,6 +139,7 @@ func pattern(in Lookup) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// shortID shortens an id for a message.
 func shortID(id string) string {
 	if r := []rune(id); len(r) > 40 {
 		return string(r[:40]) + "…"
@@ -139,23 +147,25 @@ func shortID(id string) string {
 	return id
 }
 
+// run shows a page, or searches.
 func (r resultReader) run(ctx context.Context, _ tools.Call, in Lookup, _ tools.Intent) (tools.Result, error) {
 	re, err := pattern(in)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a, err := r.shelf.Open(ctx, in.ID)
+	a, err := r.artifacts.Open(ctx, in.ID)
 	if errors.Is(err, ErrNoArtifact) {
-		return tools.Fail(tools.NotFound, "take the id from the result that was shelved", "there is no result %q", shortID(in.ID)), nil
+		return tools.Fail(tools.NotFound, "take the id from the result that was stored", "there is no result %q", shortID(in.ID)), nil
 	}
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("open result %s: %w", in.ID, err)
 	}
 	res, err := show(ctx, a, in, re)
-	res.Foreign = a.foreign(in.ID) // said again: the artifact may have come between
+	res.Foreign = a.foreign(in.ID) // set again: the artifact may be newer than the intent
 	return res, errors.Join(err, a.Body.Close())
 }
 
+// show shows the page at the offset, or the matches after it.
 func show(ctx context.Context, a Artifact, in Lookup, re *regexp.Regexp) (tools.Result, error) {
 	if in.Offset > 0 && in.Offset >= a.Size {
 		return tools.Fail(tools.Validation, "", "result %s has only %d bytes", in.ID, a.Size), nil
@@ -183,7 +193,8 @@ func show(ctx context.Context, a Artifact, in Lookup, re *regexp.Regexp) (tools.
 	return tools.Result{Content: content, Data: p}, nil
 }
 
-// whole ends a page at a line break where one is near, and never within a character.
+// whole ends a page at a line break if there is one in its second half, and never inside a
+// character.
 func whole(raw []byte, last bool) []byte {
 	if last {
 		return raw
@@ -202,6 +213,7 @@ func whole(raw []byte, last bool) []byte {
 	return raw
 }
 
+// search lists the first matches after the offset.
 func search(ctx context.Context, a Artifact, p Piece, re *regexp.Regexp) (tools.Result, error) {
 	raw, err := io.ReadAll(io.LimitReader(a.Body, searchLimit))
 	if err != nil {
@@ -233,7 +245,7 @@ func search(ctx context.Context, a Artifact, p Piece, re *regexp.Regexp) (tools.
 	return tools.Result{Content: b.String(), Data: p}, nil
 }
 
-// line is a match with what stands around it, within its line.
+// line returns a match with its surroundings, up to the ends of its line.
 func line(raw []byte, from, to int) string {
 	to = min(to, from+around)
 	start, end := max(0, from-around), min(len(raw), to+around)

@@ -9,21 +9,22 @@ import (
 	"hob/tools"
 )
 
-// Word is what sessions_send takes.
+// Word is the input of sessions_send.
 type Word struct {
 	Session string `json:"session_id" jsonschema:"id, or key of a live one" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
 }
 
-// Handed is what sessions_send answers.
+// Handed is the output of sessions_send.
 type Handed struct {
 	Session int64         `json:"session" jsonschema:"the conversation"`
 	Key     string        `json:"key" jsonschema:"what it belongs to"`
 	ReplyTo event.Address `json:"reply_to" jsonschema:"where its answer goes"`
 }
 
-// NewSessionsSend makes the tool sessions_send: a text for another of hob's conversations, by way of the inbox. It wakes that
-// conversation, whose answer goes where it is always answered: so the gate decides as about a message to there.
+// NewSessionsSend builds the tool sessions_send, which puts a text into the inbox of another
+// conversation. That conversation wakes up, and its answer goes to its usual address. The gate
+// therefore decides as for a message to that address.
 func NewSessionsSend(t Talks) tools.Tool {
 	s := sender{t}
 	return tools.New[Word, Handed](tools.Spec{
@@ -32,6 +33,7 @@ func NewSessionsSend(t Talks) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// sender implements sessions_send.
 type sender struct{ talks Talks }
 
 func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Intent, error) {
@@ -46,7 +48,7 @@ func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Int
 		Content string        `json:"content"`
 	}{"sessions_send", t.ID, t.Reply, in.Content})
 	scopes := []tools.Scope{tools.Sessions}
-	if call.Tainted { // what is said there stays, and is read when nobody looks
+	if call.Tainted { // the text stays there, and is read later without supervision
 		scopes = append(scopes, tools.Schedule)
 	}
 	return tools.Intent{
@@ -55,7 +57,7 @@ func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Int
 	}, err
 }
 
-// target is the conversation, if something can be said in it.
+// target finds the conversation, and refuses one that cannot receive a text.
 func (s sender) target(ctx context.Context, call tools.Call, in Word) (tools.Talk, error) {
 	if strings.TrimSpace(in.Content) == "" {
 		return tools.Talk{}, tools.Refuse(tools.Validation, "", "content: there is no text in it")
@@ -89,7 +91,8 @@ func (s sender) run(ctx context.Context, call tools.Call, in Word, _ tools.Inten
 	}, nil
 }
 
-// trustOf is who stands behind a text that a turn sends on: the owner only while nothing foreign can speak through it.
+// trustOf returns the trust level of a text that a turn sends on. A turn that has read foreign text
+// no longer speaks for the owner.
 func trustOf(call tools.Call) event.Trust {
 	if call.Tainted && (call.Trust == event.Owner || call.Trust == event.Known) {
 		return event.Public

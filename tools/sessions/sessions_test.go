@@ -206,15 +206,15 @@ func TestWaitTask(t *testing.T) {
 	}{
 		{args{}, "want exactly one of until, for and event, got 0"},
 		{args{"for": "1m", "event": "turn.finished"}, "got 2"},
-		{args{"for": "-1m"}, "is over already"},
-		{args{"for": "0s"}, "is over already"},
-		{args{"until": "2020-01-01T00:00:00Z"}, "is over already"},
-		{args{"for": "400d"}, "a year at most"},
+		{args{"for": "-1m"}, "is in the past"},
+		{args{"for": "0s"}, "is in the past"},
+		{args{"until": "2020-01-01T00:00:00Z"}, "is in the past"},
+		{args{"for": "400d"}, "at most a year"},
 		{args{"for": "soon"}, `"soon" is no duration`},
 		{args{"until": "soon"}, `"soon" is no time`},
 		{args{"event": "turn.finnished"}, "there is turn.finished"},
 		{args{"event": "x"}, "there is turn.finished, message.sent"},
-		{args{"event": "turn.finished:"}, "a key belongs behind the colon"},
+		{args{"event": "turn.finished:"}, "the key after the colon is missing"},
 	} {
 		if res := do(t, tool, c.args); res.Code != tools.Validation || !strings.Contains(res.Content, c.want) || res.Next != nil {
 			t.Errorf("%v: %s", c.args, res.Content)

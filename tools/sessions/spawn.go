@@ -9,21 +9,22 @@ import (
 	"hob/tools"
 )
 
-// The parameter "parent" of a turn outside of any.
+// noTurn refuses sessions_spawn outside a turn.
 const noTurn = "only a turn can start a sub-agent, and there is none here"
 
-// Agents is the sub-agents.
+// Agents reads the sub-agents.
 type Agents interface {
-	// Agents lists those that the turns of a session have started, newest first; of all sessions for 0.
+	// Agents lists the sub-agents that the turns of a session have started, newest first; those of
+	// all sessions for 0.
 	Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error)
-	// Agent reads one of them. False: this session has none of that id.
+	// Agent reads one sub-agent; false if the session has none with that id.
 	Agent(ctx context.Context, session int64, id string) (tools.Agent, bool, error)
 }
 
-// Models checks the name of a model; its error says which there are.
+// Models checks the name of a model. Its error lists the valid names.
 type Models func(name string) error
 
-// Task is what sessions_spawn takes.
+// Task is the input of sessions_spawn.
 type Task struct {
 	Prompt     string `json:"prompt" jsonschema:"the whole task; it sees nothing else" min:"1"`
 	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
@@ -33,13 +34,14 @@ type Task struct {
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" default:"300" min:"10" max:"3600"`
 }
 
-// Spawned is what sessions_spawn answers in the background; in the foreground the sub-agent's own words become the result.
+// Spawned is the output of sessions_spawn in the background. In the foreground the sub-agent's
+// answer becomes the result.
 type Spawned struct {
 	ID         string `json:"id" jsonschema:"names the sub-agent"`
 	Background bool   `json:"background" jsonschema:"it reports by itself"`
 }
 
-// NewSessionsSpawn makes the tool sessions_spawn: a sub-agent reads and answers.
+// NewSessionsSpawn builds the tool sessions_spawn, which gives a reading task to a sub-agent.
 func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
 	return tools.New[Task, Spawned](tools.Spec{
@@ -48,6 +50,7 @@ func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// spawner implements sessions_spawn.
 type spawner struct {
 	agents Agents
 	models Models
@@ -66,7 +69,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in Task) (tools.In
 	}, err
 }
 
-// check refuses what the commit would refuse, while nothing has happened yet.
+// check refuses early what the commit would refuse later.
 func (s spawner) check(ctx context.Context, call tools.Call, in Task) error {
 	if call.Turn == 0 {
 		return tools.Refuse(tools.Conflict, "ask hob in chat instead", noTurn)
@@ -89,6 +92,7 @@ func (s spawner) check(ctx context.Context, call tools.Call, in Task) error {
 	return err
 }
 
+// title returns the title, or the prompt if there is none.
 func title(in Task) string {
 	if in.Title != "" {
 		return in.Title
@@ -116,7 +120,8 @@ func (s spawner) run(ctx context.Context, call tools.Call, in Task, _ tools.Inte
 	return res, nil
 }
 
-// find reads one of the conversation's sub-agents, or refuses and names those that there are.
+// find reads one of the conversation's sub-agents. It refuses an unknown id and lists the known
+// ones.
 func find(ctx context.Context, agents Agents, call tools.Call, id string) (tools.Agent, error) {
 	a, found, err := agents.Agent(ctx, call.Session, id)
 	if err != nil || found {
@@ -137,7 +142,7 @@ func find(ctx context.Context, agents Agents, call tools.Call, id string) (tools
 	return a, tools.Refuse(tools.NotFound, hint, "there is no sub-agent %q", shortID(id))
 }
 
-// brief is a text on one line of at most 80 characters.
+// brief shortens a text to one line of at most 80 characters.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 80 {

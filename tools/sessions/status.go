@@ -9,15 +9,15 @@ import (
 	"hob/tools"
 )
 
-// Gauge is what the tools about hob itself read.
+// Gauge reads facts about hob itself.
 type Gauge interface {
-	// Self is hob as an agent.
+	// Self describes hob as an agent.
 	Self(ctx context.Context) (Self, error)
-	// Left is what may still be spent today.
+	// Left returns what is left of today's budget.
 	Left(ctx context.Context) (Left, error)
 }
 
-// Self is hob as an agent: there is one.
+// Self describes hob as an agent. There is only one.
 type Self struct {
 	Name    string   `json:"name" jsonschema:"hob"`
 	Model   string   `json:"model" jsonschema:"that is asked first"`
@@ -27,18 +27,18 @@ type Self struct {
 	Tools   []string `json:"tools" jsonschema:"names of its tools"`
 }
 
-// Left is what may still be spent today.
+// Left is the part of today's budget that is left.
 type Left struct {
 	Micros int64 `json:"micros" jsonschema:"money, in millionths; -1 is no limit"`
 	Tokens int64 `json:"tokens" jsonschema:"tokens at an unknown price; -1 is no limit"`
 }
 
-// Subject is what sessions_status takes.
+// Subject is the input of sessions_status.
 type Subject struct {
 	Session string `json:"session_id,omitempty" jsonschema:"id, or key of a live one; this one when left out"`
 }
 
-// State is what sessions_status answers.
+// State is the output of sessions_status.
 type State struct {
 	Session tools.Talk `json:"session" jsonschema:"the conversation"`
 	Model   string     `json:"model" jsonschema:"that is asked first"`
@@ -47,7 +47,7 @@ type State struct {
 	Left    Left       `json:"budget_left" jsonschema:"for today"`
 }
 
-// NewSessionsStatus makes the tool sessions_status.
+// NewSessionsStatus builds the tool sessions_status.
 func NewSessionsStatus(t Talks, g Gauge) tools.Tool {
 	s := stater{t, g}
 	return tools.New[Subject, State](tools.Spec{
@@ -56,6 +56,7 @@ func NewSessionsStatus(t Talks, g Gauge) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// stater implements sessions_status.
 type stater struct {
 	talks Talks
 	gauge Gauge
@@ -66,10 +67,10 @@ func (s stater) intent(ctx context.Context, call tools.Call, in Subject) (tools.
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	return looking("sessions_status", "status of conversation "+t.Key, in)
+	return readIntent("sessions_status", "status of conversation "+t.Key, in)
 }
 
-// named is the conversation that is meant; from the command line without one it is main.
+// named returns the conversation that a call refers to. On the command line the default is main.
 func named(call tools.Call, in Subject) string {
 	switch {
 	case in.Session != "":
@@ -88,7 +89,7 @@ func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.In
 	}
 	self, err := s.gauge.Self(ctx)
 	if err != nil {
-		return tools.Result{}, fmt.Errorf("look at hob: %w", err)
+		return tools.Result{}, fmt.Errorf("read hob's state: %w", err)
 	}
 	left, err := s.gauge.Left(ctx)
 	if err != nil {
@@ -106,6 +107,7 @@ func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.In
 	)}, nil
 }
 
+// money formats millionths with four decimal places.
 func money(micros int64) string { return strconv.FormatFloat(float64(micros)/1e6, 'f', 4, 64) }
 
 func cost(micros *int64) string {
@@ -117,6 +119,7 @@ func cost(micros *int64) string {
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
+// unlimited formats a limit; a negative one means none.
 func unlimited(n int64, show func(int64) string) string {
 	if n < 0 {
 		return "no limit"
@@ -124,25 +127,25 @@ func unlimited(n int64, show func(int64) string) string {
 	return show(n)
 }
 
-// Nobody is what agents_list takes: nothing.
+// Nobody is the input of agents_list: nothing.
 type Nobody struct{}
 
-// Crew is what agents_list answers.
+// Crew is the output of agents_list.
 type Crew struct {
 	Agents []Self `json:"agents" jsonschema:"the one agent"`
 }
 
-// NewAgentsList makes the tool agents_list.
+// NewAgentsList builds the tool agents_list.
 func NewAgentsList(g Gauge) tools.Tool {
 	return tools.New[Nobody, Crew](tools.Spec{
 		Name: "agents_list", Group: "sessions", ReadOnly: true,
 		Description: "The agents here: hob alone, with its model, its state and its tools.",
 	}, func(_ context.Context, _ tools.Call, in Nobody) (tools.Intent, error) {
-		return looking("agents_list", "list agents", in)
+		return readIntent("agents_list", "list agents", in)
 	}, func(ctx context.Context, _ tools.Call, _ Nobody, _ tools.Intent) (tools.Result, error) {
 		self, err := g.Self(ctx)
 		if err != nil {
-			return tools.Result{}, fmt.Errorf("look at hob: %w", err)
+			return tools.Result{}, fmt.Errorf("read hob's state: %w", err)
 		}
 		content := fmt.Sprintf("%s: model %s, %s, tools %s", self.Name, self.Model, self.State, strings.Join(self.Tools, " "))
 		return tools.Result{Content: content, Data: Crew{Agents: []Self{self}}}, nil

@@ -10,26 +10,27 @@ import (
 	"hob/tools"
 )
 
-// How many sub-agents are listed, and how many entries of one its history shows.
+// Limits of subagents: agents in a list, and entries of a history.
 const (
 	mostAgents  = 50
 	lastEntries = 50
 )
 
-// Handling is what subagents takes.
+// Handling is the input of subagents.
 type Handling struct {
 	Action  string `json:"action,omitempty" jsonschema:"what to do" enum:"list,wait,progress,history,stop" default:"list"`
 	ID      string `json:"id,omitempty" jsonschema:"the sub-agent; may be left out when only one is open"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"of wait: seconds at most" default:"300" min:"1" max:"86400"`
 }
 
-// Handled is what subagents answers.
+// Handled is the output of subagents.
 type Handled struct {
 	Agents []tools.Agent `json:"agents" jsonschema:"the sub-agents in question"`
 	Lines  []tools.Line  `json:"lines,omitempty" jsonschema:"of history: what was said"`
 }
 
-// NewSubagents makes the tool subagents: it lists the conversation's sub-agents, waits for one, shows what it does, and stops it.
+// NewSubagents builds the tool subagents, which lists the conversation's sub-agents, waits for one,
+// shows its work, and stops it.
 func NewSubagents(a Agents, t Talks) tools.Tool {
 	s := minder{a, t}
 	return tools.New[Handling, Handled](tools.Spec{
@@ -38,6 +39,7 @@ func NewSubagents(a Agents, t Talks) tools.Tool {
 	}, s.intent, s.run)
 }
 
+// minder implements subagents.
 type minder struct {
 	agents Agents
 	talks  Talks
@@ -61,7 +63,7 @@ func (s minder) intent(ctx context.Context, call tools.Call, in Handling) (tools
 	return i, err
 }
 
-// foreignOf says whose words the answer holds: those of sub-agents that have read foreign text.
+// foreignOf returns the source of foreign text in the answer: sub-agents that have read some.
 func foreignOf(in Handling, list []tools.Agent) string {
 	for _, a := range list {
 		if a.Tainted && in.Action != "stop" && (in.Action != "wait" || a.Over()) {
@@ -79,7 +81,8 @@ func ids(list []tools.Agent) []string {
 	return names
 }
 
-// meant are the sub-agents that a call is about: all for list, else the one that it names or the only open one.
+// meant returns the sub-agents of a call: all for list, otherwise the named one or the only open
+// one.
 func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tools.Agent, error) {
 	if in.ID != "" {
 		a, err := find(ctx, s.agents, call, in.ID)
@@ -111,10 +114,11 @@ func (s minder) run(ctx context.Context, call tools.Call, in Handling, _ tools.I
 		return tools.Result{}, err
 	}
 	res, err := s.do(ctx, call, in, list)
-	res.Foreign = foreignOf(in, list) // said again: it may have read something meanwhile
+	res.Foreign = foreignOf(in, list) // set again: it may have read foreign text meanwhile
 	return res, err
 }
 
+// do carries out the action.
 func (s minder) do(ctx context.Context, call tools.Call, in Handling, list []tools.Agent) (tools.Result, error) {
 	data := Handled{Agents: list}
 	switch in.Action {
@@ -135,7 +139,7 @@ func (s minder) do(ctx context.Context, call tools.Call, in Handling, list []too
 	}
 }
 
-// wait parks the turn until a sub-agent ends; one that has ended is answered at once.
+// wait parks the turn until a sub-agent ends. If it has ended, the answer comes at once.
 func (s minder) wait(call tools.Call, in Handling, a tools.Agent) (tools.Result, error) {
 	if a.Over() {
 		return tools.Result{Content: progress(a, call.Now), Data: Handled{Agents: []tools.Agent{a}}}, nil
@@ -146,6 +150,7 @@ func (s minder) wait(call tools.Call, in Handling, a tools.Agent) (tools.Result,
 	}, nil
 }
 
+// history shows the newest entries of a sub-agent's conversation.
 func (s minder) history(ctx context.Context, data Handled) (tools.Result, error) {
 	lines, total, err := s.talks.Lines(ctx, data.Agents[0].Session, "", lastEntries, 0)
 	if err != nil {
@@ -177,7 +182,7 @@ func counted(n int, what string) string {
 	return "(" + strconv.Itoa(n) + " " + what + "s)"
 }
 
-// progress is how far one has come; of one that has ended also what it said.
+// progress describes the work of a sub-agent, and for an ended one its answer.
 func progress(a tools.Agent, now time.Time) string {
 	line := fmt.Sprintf("sub-agent %s (%s): %s, ran %s of %s, %d model requests, %d tokens", a.ID, a.Title, a.State, a.Running.Round(time.Second), a.Timeout, a.Requests, a.Tokens)
 	switch {

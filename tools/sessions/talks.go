@@ -11,46 +11,47 @@ import (
 	"hob/tools"
 )
 
-// mostOfEntry is how many bytes of one entry a history shows.
+// mostOfEntry limits the text of one entry in a history, in bytes.
 const mostOfEntry = 4_000
 
-// Talks is hob's conversations.
+// Talks reads hob's conversations.
 type Talks interface {
-	// Talks lists them, newest first, of a kind or of all ("").
+	// Talks lists conversations, newest first, of one kind or of all ("").
 	Talks(ctx context.Context, kind string, limit, offset int) ([]tools.Talk, error)
-	// Talk reads one by its id or, if it is live, by its key. False: there is none.
+	// Talk reads one by its id or, if it is live, by its key; false if there is none.
 	Talk(ctx context.Context, name string) (tools.Talk, bool, error)
-	// Lines reads entries that hold a text ("": all), oldest first, and how many there are; offset counts from the newest one back.
+	// Lines returns the entries that contain a text ("": all), oldest first, and their total
+	// number. offset counts back from the newest.
 	Lines(ctx context.Context, session int64, search string, limit, offset int) ([]tools.Line, int, error)
 }
 
-// Choice is what sessions_list takes.
+// Choice is the input of sessions_list.
 type Choice struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many" default:"20" min:"1" max:"200"`
 	Offset int    `json:"offset,omitempty" jsonschema:"how many to leave out, 0-based" min:"0"`
 	Kind   string `json:"kind,omitempty" jsonschema:"only these" enum:"main,chat,job,group,thread,hook,watch,child"`
 }
 
-// Listed is what sessions_list answers.
+// Listed is the output of sessions_list.
 type Listed struct {
 	Sessions []tools.Talk `json:"sessions" jsonschema:"newest first"`
 	Next     int          `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
 }
 
-// NewSessionsList makes the tool sessions_list.
+// NewSessionsList builds the tool sessions_list.
 func NewSessionsList(t Talks) tools.Tool {
 	return tools.New[Choice, Listed](tools.Spec{
 		Name: "sessions_list", Group: "sessions", ReadOnly: true, Example: "--kind job",
 		Description: "List hob's conversations, newest first.",
 	}, func(_ context.Context, _ tools.Call, in Choice) (tools.Intent, error) {
-		return looking("sessions_list", "list conversations", in)
+		return readIntent("sessions_list", "list conversations", in)
 	}, func(ctx context.Context, _ tools.Call, in Choice, _ tools.Intent) (tools.Result, error) {
 		return list(ctx, t, in)
 	})
 }
 
-// looking is the intent of a call that reads hob's own rows.
-func looking(tool, summary string, in any) (tools.Intent, error) {
+// readIntent is the intent of a call that reads hob's own rows.
+func readIntent(tool, summary string, in any) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Args any    `json:"args"`
@@ -58,6 +59,7 @@ func looking(tool, summary string, in any) (tools.Intent, error) {
 	return tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: summary, Canonical: canonical}, err
 }
 
+// list shows one page of the conversations.
 func list(ctx context.Context, t Talks, in Choice) (tools.Result, error) {
 	found, err := t.Talks(ctx, in.Kind, in.Limit+1, in.Offset)
 	if err != nil {
@@ -72,7 +74,7 @@ func list(ctx context.Context, t Talks, in Choice) (tools.Result, error) {
 	for _, s := range data.Sessions {
 		fmt.Fprintf(&b, "%d  %s  %s  %s  %d messages%s\n", s.ID, s.Key, s.Kind, s.Created.UTC().Format("2006-01-02 15:04"), s.Messages, about(s))
 		if s.Title != "" && foreign == "" {
-			foreign = s.Foreign() // titles are a model's words
+			foreign = s.Foreign() // a model wrote the titles
 		}
 	}
 	switch {
@@ -86,6 +88,7 @@ func list(ctx context.Context, t Talks, in Choice) (tools.Result, error) {
 	return tools.Result{Content: b.String(), Data: data, Foreign: foreign}, nil
 }
 
+// about adds state, foreign text and title to a conversation in a list.
 func about(s tools.Talk) string {
 	text := ""
 	if !s.Live {
@@ -100,7 +103,7 @@ func about(s tools.Talk) string {
 	return text
 }
 
-// Looking is what sessions_history takes.
+// Looking is the input of sessions_history.
 type Looking struct {
 	Session string `json:"session_id" jsonschema:"id, or key of a live one" min:"1"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"entries" default:"50" min:"1" max:"500"`
@@ -108,7 +111,7 @@ type Looking struct {
 	Search  string `json:"search,omitempty" jsonschema:"only entries with this text"`
 }
 
-// History is what sessions_history answers.
+// History is the output of sessions_history.
 type History struct {
 	Session tools.Talk   `json:"session" jsonschema:"the conversation"`
 	Lines   []tools.Line `json:"lines" jsonschema:"oldest first"`
@@ -116,7 +119,7 @@ type History struct {
 	Next    int          `json:"next,omitempty" jsonschema:"offset of what was said before; left out at the beginning"`
 }
 
-// NewSessionsHistory makes the tool sessions_history.
+// NewSessionsHistory builds the tool sessions_history.
 func NewSessionsHistory(t Talks) tools.Tool {
 	h := historian{t}
 	return tools.New[Looking, History](tools.Spec{
@@ -125,6 +128,7 @@ func NewSessionsHistory(t Talks) tools.Tool {
 	}, h.intent, h.run)
 }
 
+// historian implements sessions_history.
 type historian struct{ talks Talks }
 
 func (h historian) intent(ctx context.Context, call tools.Call, in Looking) (tools.Intent, error) {
@@ -132,14 +136,14 @@ func (h historian) intent(ctx context.Context, call tools.Call, in Looking) (too
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	i, err := looking("sessions_history", "read conversation "+t.Key, in)
+	i, err := readIntent("sessions_history", "read conversation "+t.Key, in)
 	if t.ID != call.Session {
 		i.Foreign = t.Foreign()
 	}
 	return i, err
 }
 
-// known finds a conversation, or refuses and names the newest ones.
+// known finds a conversation. It refuses an unknown name and lists the newest conversations.
 func known(ctx context.Context, talks Talks, name string) (tools.Talk, error) {
 	t, found, err := talks.Talk(ctx, name)
 	if err != nil || found {
@@ -200,6 +204,7 @@ func short(lines []tools.Line) []tools.Line {
 	return out
 }
 
+// written formats entries for the model.
 func written(lines []tools.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -213,7 +218,7 @@ func written(lines []tools.Line) string {
 				who = "result"
 			}
 		}
-		fmt.Fprintf(&b, "#%d %s: %s\n", l.Seq, who, strings.ReplaceAll(l.Text, "\n", "\n  ")) // so that no line of it looks like an entry
+		fmt.Fprintf(&b, "#%d %s: %s\n", l.Seq, who, strings.ReplaceAll(l.Text, "\n", "\n  ")) // indented, so that no line looks like an entry
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

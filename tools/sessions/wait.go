@@ -12,21 +12,21 @@ import (
 // mostWait is the longest wait.
 const mostWait = 366 * 24 * time.Hour
 
-// Waiting is what wait_task takes; exactly one of its fields.
+// Waiting is the input of wait_task: exactly one of its fields.
 type Waiting struct {
 	Until string `json:"until,omitempty" jsonschema:"a time: RFC 3339, or HH:MM"`
 	For   string `json:"for,omitempty" jsonschema:"a duration: 10m, 2h, 3d"`
 	Event string `json:"event,omitempty" jsonschema:"an event type such as turn.finished, or type:key"`
 }
 
-// Parked is what wait_task answers; what ended the wait comes as the call's result later.
+// Parked is the output of wait_task. The end of the wait becomes the result of the call later.
 type Parked struct {
 	Until time.Time `json:"until,omitzero" jsonschema:"of a time: when the turn goes on"`
 	Event string    `json:"event,omitempty" jsonschema:"of an event: what it waits for"`
 }
 
-// NewWaitTask makes the tool wait_task: the turn is parked until a time or an event. events are the types of
-// hob's event stream; others are refused, because their wait would not end.
+// NewWaitTask builds the tool wait_task, which parks the turn until a time or an event. events are
+// the types of hob's event stream; it refuses others, because their wait would never end.
 func NewWaitTask(events []string) tools.Tool {
 	w := waiter{events}
 	return tools.New[Waiting, Parked](tools.Spec{
@@ -35,6 +35,7 @@ func NewWaitTask(events []string) tools.Tool {
 	}, w.intent, w.run)
 }
 
+// waiter implements wait_task.
 type waiter struct{ events []string }
 
 func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.Intent, error) {
@@ -62,6 +63,7 @@ func (w waiter) run(_ context.Context, call tools.Call, in Waiting, _ tools.Inte
 	return tools.Result{Content: content, Data: Parked{Until: wait.Until, Event: wait.Subject}, Next: wait}, nil
 }
 
+// wait checks the input and returns the wait.
 func (w waiter) wait(call tools.Call, in Waiting) (tools.Wait, error) {
 	given := 0
 	for _, f := range []string{in.Until, in.For, in.Event} {
@@ -86,17 +88,18 @@ func (w waiter) wait(call tools.Call, in Waiting) (tools.Wait, error) {
 	}
 	switch left := until.Sub(call.Now); {
 	case left <= 0:
-		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%s is over already; it is %s now", in.Until+in.For, call.Now.UTC().Format(time.RFC3339))
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%s is in the past; it is %s now", in.Until+in.For, call.Now.UTC().Format(time.RFC3339))
 	case left > mostWait:
-		return tools.Wait{}, tools.Refuse(tools.Validation, "add a job with cron instead", "a turn waits for a year at most")
+		return tools.Wait{}, tools.Refuse(tools.Validation, "add a job with cron instead", "a turn waits for at most a year")
 	}
 	return tools.Wait{Kind: tools.ForTimer, Until: until}, nil
 }
 
+// event returns the wait for an event, "type" or "type:key".
 func (w waiter) event(subject string) (tools.Wait, error) {
 	kind, key, keyed := strings.Cut(subject, ":")
 	if keyed && key == "" {
-		return tools.Wait{}, tools.Refuse(tools.Validation, "", "event: a key belongs behind the colon")
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "event: the key after the colon is missing")
 	}
 	if !slices.Contains(w.events, kind) {
 		near := tools.Nearest(kind, w.events, 3)

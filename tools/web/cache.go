@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Bounds of the cache.
+// Limits of the cache.
 const (
 	fresh      = 15 * time.Minute
 	maxPages   = 64
-	maxCached  = 16 << 20 // bytes of text in all
-	maxOnePage = 4 << 20  // bytes of text of one page
+	maxCached  = 16 << 20 // bytes of text in total
+	maxOnePage = 4 << 20  // bytes of text per page
 )
 
-// cache keeps pages for a quarter of an hour. It is safe for concurrent use.
+// cache keeps pages for 15 minutes. It is safe for concurrent use.
 type cache struct {
 	mu    sync.Mutex
 	pages map[string]kept
@@ -21,12 +21,13 @@ type cache struct {
 	size  int
 }
 
+// kept is a page with the time of its fetch.
 type kept struct {
 	page Page
 	at   time.Time
 }
 
-// page is what was fetched from a link within the last quarter of an hour.
+// page returns the page that was fetched from a link within the last 15 minutes.
 func (c *cache) page(link string, now time.Time) (Page, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +39,7 @@ func (c *cache) page(link string, now time.Time) (Page, bool) {
 	return k.page, true
 }
 
-// put keeps a page, and lets the oldest go where there is no room.
+// put keeps a page, and drops the oldest ones if there is no room.
 func (c *cache) put(link string, p Page, now time.Time) {
 	if len(p.Text) > maxOnePage {
 		return
@@ -57,6 +58,7 @@ func (c *cache) put(link string, p Page, now time.Time) {
 	c.size += len(p.Text)
 }
 
+// drop removes a page.
 func (c *cache) drop(link string) {
 	k, ok := c.pages[link]
 	if !ok {

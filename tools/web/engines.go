@@ -15,19 +15,20 @@ import (
 	"hob/daemon/netguard"
 )
 
-// errChallenge is an engine that asks for a person.
+// errChallenge says that an engine wants proof that a person is asking.
 var errChallenge = errors.New("a challenge in the place of results")
 
-// engine is how one search engine is asked.
+// engine describes how to query one search engine.
 type engine struct {
-	name, home     string // home is its address, "" when each owner has his own
-	key            bool   // it wants a key, in header behind scheme
+	name, home     string // home is its address; "" if each owner runs one
+	key            bool   // it requires a key, in this header after scheme
 	header, scheme string
-	hint           string // what to look at when it sends something odd
+	hint           string // what to check if its answer is unexpected
 	ask            func(base *url.URL, in Search) netguard.Request
 	read           func(body []byte) ([]Hit, error)
 }
 
+// engines lists the search engines.
 func engines() []engine {
 	return []engine{
 		{name: "searxng", ask: askSearXNG, read: readSearXNG, hint: "SearXNG must allow the format json (search.formats in its settings.yml)"},
@@ -37,7 +38,7 @@ func engines() []engine {
 	}
 }
 
-// with is an address with more in its query.
+// with returns an address with additional query parameters.
 func with(base *url.URL, values url.Values) string {
 	u := *base
 	q := u.Query()
@@ -48,7 +49,7 @@ func with(base *url.URL, values url.Values) string {
 	return u.String()
 }
 
-// narrowed writes the wanted domains into the query, as all engines without a parameter for them read it.
+// narrowed adds the domain filters to the query text, for engines without a parameter for them.
 func narrowed(in Search) string {
 	var sites []string
 	for _, d := range in.Allowed {
@@ -64,9 +65,10 @@ func narrowed(in Search) string {
 	return q
 }
 
+// wantJSON returns the header that requests JSON.
 func wantJSON() http.Header { return http.Header{"Accept": {"application/json"}} }
 
-// askSearXNG: https://docs.searxng.org/dev/search_api.html
+// askSearXNG builds the request (https://docs.searxng.org/dev/search_api.html).
 func askSearXNG(base *url.URL, in Search) netguard.Request {
 	u := *base
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/search") {
@@ -75,6 +77,7 @@ func askSearXNG(base *url.URL, in Search) netguard.Request {
 	return netguard.Request{Link: with(&u, url.Values{"q": {narrowed(in)}, "format": {"json"}}), Header: wantJSON()}
 }
 
+// readSearXNG parses the answer.
 func readSearXNG(body []byte) ([]Hit, error) {
 	var out struct {
 		Results []struct{ Title, URL, Content string } `json:"results"`
@@ -89,11 +92,13 @@ func readSearXNG(body []byte) ([]Hit, error) {
 	return hits, nil
 }
 
-// askBrave: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
+// askBrave builds the request
+// (https://api-dashboard.search.brave.com/app/documentation/web-search/get-started).
 func askBrave(base *url.URL, in Search) netguard.Request {
 	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}, "count": {strconv.Itoa(20)}, "text_decorations": {"false"}}), Header: wantJSON()}
 }
 
+// readBrave parses the answer.
 func readBrave(body []byte) ([]Hit, error) {
 	var out struct {
 		Web struct {
@@ -110,7 +115,8 @@ func readBrave(body []byte) ([]Hit, error) {
 	return hits, nil
 }
 
-// askTavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
+// askTavily builds the request
+// (https://docs.tavily.com/documentation/api-reference/endpoint/search).
 func askTavily(base *url.URL, in Search) netguard.Request {
 	body, err := json.Marshal(struct {
 		Query   string   `json:"query"`
@@ -119,22 +125,22 @@ func askTavily(base *url.URL, in Search) netguard.Request {
 		Exclude []string `json:"exclude_domains,omitempty"`
 	}{in.Query, in.Limit, in.Allowed, in.Blocked})
 	if err != nil {
-		panic(err) // texts and numbers always become JSON
+		panic(err) // cannot happen: texts and numbers can always be encoded
 	}
 	h := wantJSON()
 	h.Set("Content-Type", "application/json")
 	return netguard.Request{Method: http.MethodPost, Link: base.String(), Header: h, Body: body}
 }
 
-func readTavily(body []byte) ([]Hit, error) { return readSearXNG(body) } // its results have the same three fields
+func readTavily(body []byte) ([]Hit, error) { return readSearXNG(body) } // the results have the same three fields
 
-// askDuckDuckGo asks for the page without scripts.
+// askDuckDuckGo requests the page without scripts.
 func askDuckDuckGo(base *url.URL, in Search) netguard.Request {
 	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}}), Header: http.Header{"Accept": {"text/html"}, "Accept-Language": {"en"}}}
 }
 
-// readDuckDuckGo finds the results by their classes: a.result__a is the title with the address behind uddg, .result__snippet the
-// text; .result--ad is an advertisement.
+// readDuckDuckGo finds the results by their CSS classes: a.result__a is the title with the address
+// in uddg, .result__snippet the text, .result--ad an advertisement.
 func readDuckDuckGo(body []byte) ([]Hit, error) {
 	doc, err := html.Parse(strings.NewReader(string(body)))
 	if err != nil {
@@ -160,6 +166,7 @@ func readDuckDuckGo(body []byte) ([]Hit, error) {
 	return hits, nil
 }
 
+// hitOf reads one result.
 func hitOf(result *html.Node) (Hit, bool) {
 	var h Hit
 	for n := range result.Descendants() {
@@ -173,7 +180,7 @@ func hitOf(result *html.Node) (Hit, bool) {
 	return h, h.URL != ""
 }
 
-// direct takes the address out of the engine's own redirect, //duckduckgo.com/l/?uddg=ADDRESS.
+// direct extracts the address from the engine's redirect, //duckduckgo.com/l/?uddg=ADDRESS.
 func direct(href string) string {
 	u, err := url.Parse(href)
 	if err != nil {
@@ -185,6 +192,7 @@ func direct(href string) string {
 	return href
 }
 
+// attr returns an attribute, or "".
 func attr(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -194,6 +202,7 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
+// hasClass reports whether an element has a CSS class.
 func hasClass(n *html.Node, class string) bool {
 	for c := range strings.FieldsSeq(attr(n, "class")) {
 		if c == class {
@@ -203,6 +212,7 @@ func hasClass(n *html.Node, class string) bool {
 	return false
 }
 
+// textOf returns the text inside an element.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for c := range n.Descendants() {
@@ -213,7 +223,7 @@ func textOf(n *html.Node) string {
 	return b.String()
 }
 
-// plainText takes tags and entities out of a piece of HTML.
+// plainText removes tags and entities from a piece of HTML.
 func plainText(s string) string {
 	nodes, err := html.ParseFragment(strings.NewReader(s), &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div})
 	if err != nil {

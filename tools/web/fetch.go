@@ -11,17 +11,17 @@ import (
 	"hob/tools"
 )
 
-// maxAsked is how many characters of a page a model is asked about.
+// maxAsked limits the characters of a page in a question to a model.
 const maxAsked = 100_000
 
-// Fetch is what web_fetch takes.
+// Fetch is the input of web_fetch.
 type Fetch struct {
 	URL      string `json:"url" jsonschema:"address" min:"1"`
 	Prompt   string `json:"prompt,omitempty" jsonschema:"question about the page"`
 	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to show" min:"1"`
 }
 
-// Page is what web_fetch answers.
+// Page is the output of web_fetch.
 type Page struct {
 	URL      string `json:"url" jsonschema:"address that answered"`
 	Title    string `json:"title,omitempty" jsonschema:"title of the page"`
@@ -36,20 +36,22 @@ type Page struct {
 	Artifact string `json:"artifact,omitempty" jsonschema:"of a picture: id under which it is kept"`
 }
 
-// Artifacts keeps pictures for a model to look at.
+// Artifacts stores pictures for a model to look at.
 type Artifacts interface {
-	// KeepForeign stores somebody else's data and returns its id; source says in a few words where it is from. It does not hold on to data.
+	// KeepForeign stores foreign data and returns its id; source briefly says where it comes from.
+	// It does not retain data.
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
-// FetchDeps is what web_fetch works with.
+// FetchDeps holds the dependencies of web_fetch.
 type FetchDeps struct {
 	Client    *netguard.Client
 	Artifacts Artifacts // nil: pictures are not shown
-	Helper    []string  // the command whose main function is document.Helper; empty: pages are shown as bare text, and PDF files not at all
+	Helper    []string  // the command that runs document.Helper; empty: pages become bare text, and PDF files are not shown
 }
 
-// NewFetch makes the tool web_fetch: a page as Markdown, a PDF file as text, a picture. Its cache lives as long as the tool.
+// NewFetch builds the tool web_fetch: a web page as Markdown, a PDF file as text, or a picture. Its
+// cache lives as long as the tool.
 func NewFetch(d FetchDeps) tools.Tool {
 	f := &fetcher{FetchDeps: d}
 	return tools.New[Fetch, Page](tools.Spec{
@@ -58,6 +60,7 @@ func NewFetch(d FetchDeps) tools.Tool {
 	}, f.intent, f.run)
 }
 
+// fetcher implements web_fetch.
 type fetcher struct {
 	FetchDeps
 	cache cache
@@ -77,8 +80,8 @@ func (f *fetcher) intent(_ context.Context, _ tools.Call, in Fetch) (tools.Inten
 	return asking(t, tools.Read, "fetch "+shortened(links[0], 200), canonical, links...), err
 }
 
-// links are the addresses that a fetch would ask for, in this order: https in the place of http, and in a private network, whose
-// machines often speak nothing else, http after it.
+// links returns the addresses to try, in order. It replaces http by https. In a private network,
+// where many machines have no https, http follows as the second try.
 func (f *fetcher) links(t target) []string {
 	rest, plain := strings.CutPrefix(t.link, "http://")
 	if !plain {
@@ -94,6 +97,7 @@ func (f *fetcher) links(t target) []string {
 	return []string{safe}
 }
 
+// run answers from the cache, or fetches the page and reads it.
 func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.Intent) (tools.Result, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {
@@ -123,14 +127,14 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if res.Content != "" { // all is said
+	if res.Content != "" { // the result is complete
 		return res, nil
 	}
 	f.cache.put(t.link, page, call.Now)
 	return in.show(page), nil
 }
 
-// ask asks for the links in turn until one can be reached.
+// ask tries the links in order until one can be reached.
 func (f *fetcher) ask(ctx context.Context, t target, links []string) (netguard.Answer, error) {
 	var first error
 	for _, link := range links {
@@ -158,7 +162,7 @@ func elsewhere(answer netguard.Answer) tools.Result {
 	)}
 }
 
-// show is what the model reads, or what another model is to be asked.
+// show formats a page for the model. With a prompt it asks for the help of another model instead.
 func (in Fetch) show(p Page) tools.Result {
 	limit := in.MaxChars
 	if in.Prompt != "" && (limit == 0 || limit > maxAsked) {

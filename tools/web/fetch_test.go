@@ -146,7 +146,7 @@ func TestFetchOtherAnswers(t *testing.T) {
 		{"/?type=application/pdf&body=%25PDF-1.7", tools.IO, "application/pdf, cannot be read: broken: its end is missing"},
 		{"/?type=image/png&body=x", "", "image/png"},
 		{"/?type=application/octet-stream&body=%25PDF-1.7", tools.IO, "application/pdf"},
-		{"/?type=text/plain&body=a%00b", "", "is no text but text/plain"},
+		{"/?type=text/plain&body=a%00b", "", "is not text but text/plain"},
 		{"/near", "", "here"},
 		{"/away", "", "https://example.org/there\nTo read it, call web_fetch"},
 		{"/round", tools.IO, "too many redirects: more than 5"},

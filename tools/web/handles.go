@@ -12,21 +12,22 @@ import (
 	"hob/tools"
 )
 
-// Secret is one of [tools.web.secrets]: a value that headers name by its handle, and the hosts that it may be sent to.
+// Secret is an entry of [tools.web.secrets]: a value that header fields name by its handle, and the
+// hosts that may receive it.
 type Secret struct {
-	Value string   // a reference (see daemon/secret)
-	Hosts []string // names of hosts, exactly
+	Value string   // a reference, see daemon/secret
+	Hosts []string // exact host names
 }
 
-// handle is how a header names a secret.
+// handle matches the name of a secret in a header value.
 var handle = regexp.MustCompile(`\bsecret:([A-Za-z0-9_-]+)`)
 
-// handles names the secrets of a call, each once, in order, and refuses those that it may not have: unknown ones, ones
-// that are bound to other hosts, any without encryption, and handles outside of header values.
+// handles returns the secrets of a call, each once, sorted. It refuses unknown secrets, secrets for
+// other hosts, secrets without encryption, and handles outside header values.
 func (h asker) handles(in HTTP, t target) ([]string, error) {
 	for _, m := range handle.FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
 		if _, ok := h.Secrets[m[1]]; ok {
-			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s stands in the address or the body, where no secret is filled in", m[1])
+			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s is in the address or the body, where no secret is filled in", m[1])
 		}
 	}
 	found := map[string]bool{}
@@ -44,6 +45,7 @@ func (h asker) handles(in HTTP, t target) ([]string, error) {
 	return names, nil
 }
 
+// maySend checks one secret against the target.
 func (h asker) maySend(name string, t target) error {
 	s, ok := h.Secrets[name]
 	switch {
@@ -61,7 +63,8 @@ func (h asker) maySend(name string, t target) error {
 	return nil
 }
 
-// filled puts the values in the place of the handles, and has hide learn them.
+// filled replaces the handles by their values. It also adds the values to hide, which removes them
+// from the answer.
 func (h asker) filled(ctx context.Context, fields map[string]string, names []string, hide *secret.Redactor) (map[string]string, error) {
 	values := map[string]string{}
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"hob/tools"
 )
 
-// HTTP is what the tool http takes.
+// HTTP is the input of http.
 type HTTP struct {
 	Method  string            `json:"method" jsonschema:"what to do" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS"`
 	URL     string            `json:"url" jsonschema:"address" min:"1"`
@@ -22,7 +22,7 @@ type HTTP struct {
 	Body    string            `json:"body,omitempty" jsonschema:"what to send" max:"1000000"`
 }
 
-// Reply is what the tool http answers.
+// Reply is the output of http.
 type Reply struct {
 	URL     string            `json:"url" jsonschema:"address that answered"`
 	Status  int               `json:"status" jsonschema:"HTTP status"`
@@ -33,14 +33,15 @@ type Reply struct {
 	Moved   string            `json:"moved,omitempty" jsonschema:"where a redirect leads that was not followed"`
 }
 
-// HTTPDeps is what the tool http works with.
+// HTTPDeps holds the dependencies of http.
 type HTTPDeps struct {
 	Client  *netguard.Client
 	Secrets map[string]Secret // [tools.web.secrets]
 	Resolve Resolve
 }
 
-// NewHTTP makes the tool http: one request to an API. Repeating one is safe for GET and HEAD only.
+// NewHTTP builds the tool http, which makes one request to an API. Only GET and HEAD may be
+// repeated.
 func NewHTTP(d HTTPDeps) tools.Tool {
 	h := asker{d}
 	return tools.New[HTTP, Reply](tools.Spec{
@@ -49,6 +50,7 @@ func NewHTTP(d HTTPDeps) tools.Tool {
 	}, h.intent, h.run)
 }
 
+// asker implements http.
 type asker struct{ HTTPDeps }
 
 func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, error) {
@@ -77,10 +79,10 @@ func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, e
 	if effect == tools.Read && in.Body == "" && len(in.Headers) == 0 {
 		return asking(t, effect, summary, canonical, t.link), err
 	}
-	return asking(t, effect, summary, canonical), err // its address does not say all that it sends
+	return asking(t, effect, summary, canonical), err // the address alone does not show everything that it sends
 }
 
-// look checks all of a call that can be checked without asking anybody, and names its secrets.
+// look checks everything about a call that needs no request, and returns the names of its secrets.
 func (h asker) look(in HTTP) (target, []string, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {
@@ -91,7 +93,7 @@ func (h asker) look(in HTTP) (target, []string, error) {
 		return target{}, nil, tools.Refuse(tools.Validation, "", "headers: %v", err)
 	}
 	if len(header) < len(in.Headers) {
-		return target{}, nil, tools.Refuse(tools.Validation, "join the values with a comma", "headers: one of them stands there twice, in two spellings")
+		return target{}, nil, tools.Refuse(tools.Validation, "join the values with a comma", "headers: one of them occurs twice, in two spellings")
 	}
 	if err := placeholders(in); err != nil {
 		return target{}, nil, err
@@ -100,7 +102,7 @@ func (h asker) look(in HTTP) (target, []string, error) {
 	return t, names, err
 }
 
-// placeholders refuses to send what hob wrote in the place of a secret.
+// placeholders refuses to send a placeholder that hob put in place of a secret.
 func placeholders(in HTTP) error {
 	const hint = "it stands for a value that you were not shown; secret:NAME in a header value stands for a secret of the config"
 	if name := secret.Placeholder(nil, []byte(in.Body)); name != "" {
@@ -114,6 +116,7 @@ func placeholders(in HTTP) error {
 	return nil
 }
 
+// headerOf converts the header fields of a call.
 func headerOf(fields map[string]string) http.Header {
 	h := http.Header{}
 	for name, v := range fields {
@@ -143,7 +146,7 @@ func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (
 	return tools.Result{Content: reply.text(), Data: reply}, nil
 }
 
-// unsure tells a request that was not sent from one whose answer did not come.
+// unsure distinguishes a request that was not sent from one with a lost answer.
 func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (tools.Result, error) {
 	e, ok := errors.AsType[*netguard.Error](err)
 	if ok && e.Sent && in.Method != http.MethodGet && in.Method != http.MethodHead {
@@ -154,6 +157,7 @@ func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (too
 	return res, err
 }
 
+// replyOf converts an answer, without cookies and secrets.
 func replyOf(answer netguard.Answer, hide *secret.Redactor) (Reply, error) {
 	r := Reply{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
 	for name, values := range answer.Header {
@@ -169,7 +173,7 @@ func replyOf(answer netguard.Answer, hide *secret.Redactor) (Reply, error) {
 	return r, err
 }
 
-// shown are the headers that say something to a model.
+// shown reports whether a header field matters to a model.
 func shown(name string) bool {
 	switch name {
 	case "content-type", "location", "link", "etag", "last-modified", "retry-after", "www-authenticate", "allow":
@@ -178,6 +182,7 @@ func shown(name string) bool {
 	return strings.HasPrefix(name, "x-ratelimit") || strings.HasPrefix(name, "ratelimit")
 }
 
+// text formats the reply for the model.
 func (r Reply) text() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status))) + "\n")
@@ -192,7 +197,7 @@ func (r Reply) text() string {
 	case r.Bytes == 0:
 		b.WriteString("\n(no body)")
 	case r.Body == "":
-		fmt.Fprintf(&b, "\n(the body is no text but %s, %s)", r.Type, sized(r.Bytes))
+		fmt.Fprintf(&b, "\n(the body is not text but %s, %s)", r.Type, sized(r.Bytes))
 	default:
 		b.WriteString("\n" + r.Body)
 	}

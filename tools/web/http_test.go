@@ -124,7 +124,7 @@ func TestHTTPAnswers(t *testing.T) {
 		want         string
 	}{
 		{"DELETE", "/empty", "", "HTTP 204 No Content\n\n(no body)"},
-		{"GET", "/image", "", "the body is no text but image/png, 4 bytes"},
+		{"GET", "/image", "", "the body is not text but image/png, 4 bytes"},
 		{"GET", "/moved", "", "it redirects to https://example.org/x, which was not followed"},
 		{"POST", "/round", "", "(it redirects to " + at + "/round, which was not followed)"},
 		{"GET", "/round", tools.IO, "too many redirects"},

@@ -19,7 +19,8 @@ import (
 	"hob/tools/fs/picture"
 )
 
-// body is an answer as text, "" when it is none, and its media type, which is guessed when the server does not tell.
+// body returns an answer as text ("" if it is not text) and its media type, which is guessed if the
+// server names none.
 func body(contentType string, raw []byte) (text, kind string, err error) {
 	kind, contentType = kindOf(contentType, raw)
 	if !textual(kind) {
@@ -32,6 +33,7 @@ func body(contentType string, raw []byte) (text, kind string, err error) {
 	return text, kind, nil
 }
 
+// kindOf returns the media type, without and with its parameters.
 func kindOf(contentType string, raw []byte) (kind, full string) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == "application/octet-stream" {
@@ -41,7 +43,7 @@ func kindOf(contentType string, raw []byte) (kind, full string) {
 	return kind, contentType
 }
 
-// textual tells the media types that people read (RFC 6838, RFC 6839).
+// textual reports whether a media type is text for people (RFC 6838, RFC 6839).
 func textual(kind string) bool {
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml" {
 		return true
@@ -54,10 +56,11 @@ func textual(kind string) bool {
 	return false
 }
 
-// maxRead is how many bytes of the text that is made of a file are read.
+// maxRead limits the bytes of text that are made from one file.
 const maxRead = 4 << 20
 
-// read makes a page of an answer, or where there is nothing to page through, the result.
+// read converts an answer into a page, or directly into a result if there is nothing to page
+// through.
 func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.Result, p Page, err error) {
 	raw := answer.Body
 	kind, contentType := kindOf(answer.Header.Get("Content-Type"), raw)
@@ -84,12 +87,12 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 	}
 	p.Chars = utf8.RuneCountInString(p.Text)
 	if !plain {
-		res = tools.Result{Data: p, Content: fmt.Sprintf("%s is no text but %s, %s. It is not shown; exec can download it (curl).", p.URL, p.Type, sized(p.Bytes))}
+		res = tools.Result{Data: p, Content: fmt.Sprintf("%s is not text but %s, %s. It is not shown; exec can download it (curl).", p.URL, p.Type, sized(p.Bytes))}
 	}
 	return res, p, nil
 }
 
-// part lets the helper make text of a file.
+// part lets the helper process extract the text of a file.
 func (f *fetcher) part(ctx context.Context, p *Page, raw []byte, kind document.Kind, args ...string) error {
 	return document.Read(ctx, f.Helper, bytes.NewReader(raw), func(o document.Opening, text io.Reader) error {
 		made, err := io.ReadAll(io.LimitReader(text, maxRead+1))
@@ -101,7 +104,8 @@ func (f *fetcher) part(ctx context.Context, p *Page, raw []byte, kind document.K
 	}, kind, args...)
 }
 
-// markdown is a web page as the helper makes it, or where it is too much for that, its bare text.
+// markdown returns a web page as Markdown. If the helper process cannot convert it, it returns the
+// bare text.
 func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []byte, text string) (title, made string, err error) {
 	var p Page
 	err = f.part(ctx, &p, raw, document.Page, link, contentType)
@@ -111,7 +115,7 @@ func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []
 	return p.Title, p.Text, err
 }
 
-// picture shows an image, as a part that a model can look at.
+// picture shows an image as a part of the result that a model can look at.
 func (f *fetcher) picture(ctx context.Context, p Page, raw []byte) (tools.Result, error) {
 	fit, err := document.Show(ctx, f.Helper, bytes.NewReader(raw))
 	if ctx.Err() != nil {

@@ -12,7 +12,7 @@ import (
 	"hob/tools"
 )
 
-// Search is what web_search takes.
+// Search is the input of web_search.
 type Search struct {
 	Query   string   `json:"query" jsonschema:"what to search for" min:"1" max:"400"`
 	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results of these domains and what is below them" max:"20"`
@@ -20,7 +20,7 @@ type Search struct {
 	Limit   int      `json:"limit,omitempty" jsonschema:"results" default:"8" min:"1" max:"20"`
 }
 
-// Found is what web_search answers.
+// Found is the output of web_search.
 type Found struct {
 	Query   string `json:"query" jsonschema:"what was searched for"`
 	Engine  string `json:"engine" jsonschema:"who answered"`
@@ -34,22 +34,23 @@ type Hit struct {
 	Snippet string `json:"snippet,omitempty" jsonschema:"what it says, in short"`
 }
 
-// Bounds of a result, in characters.
+// Limits of a result, in characters.
 const (
 	maxTitle   = 200
 	maxSnippet = 500
 )
 
-// SearchDeps is what web_search works with: [tools.web] and the way out.
+// SearchDeps holds the dependencies of web_search, and its settings from [tools.web].
 type SearchDeps struct {
 	Client  *netguard.Client
 	Engine  string // searxng, brave, tavily or duckduckgo; "" is duckduckgo
-	URL     string // the engine's own address when ""; searxng has none
+	URL     string // "": the engine's own address; searxng has none
 	Key     string // a reference to the key, for brave and tavily
 	Resolve Resolve
 }
 
-// NewSearch makes the tool web_search, which is tools.Available: without its address or its key an engine is missing.
+// NewSearch builds the tool web_search. It is tools.Available: an engine without its address or key
+// is missing.
 func NewSearch(d SearchDeps) tools.Tool {
 	s := searcher{deps: d}
 	s.engine, s.base, s.missing = s.choose()
@@ -66,9 +67,10 @@ type available struct {
 	missing string
 }
 
-// Missing says what the tool does not find, "" when it can work.
+// Missing returns what the tool lacks, or "".
 func (a available) Missing() string { return a.missing }
 
+// searcher implements web_search.
 type searcher struct {
 	deps    SearchDeps
 	engine  engine
@@ -76,7 +78,7 @@ type searcher struct {
 	missing string
 }
 
-// choose finds the engine of the config, and what it lacks.
+// choose returns the configured engine, its address, and what it lacks.
 func (s searcher) choose() (engine, *url.URL, string) {
 	all := engines()
 	name := s.deps.Engine
@@ -85,7 +87,7 @@ func (s searcher) choose() (engine, *url.URL, string) {
 	}
 	i := slices.IndexFunc(all, func(e engine) bool { return e.name == name })
 	if i < 0 {
-		return engine{}, nil, fmt.Sprintf("[tools.web] search = %q is no search engine that hob knows", name)
+		return engine{}, nil, fmt.Sprintf("[tools.web] search = %q is not a search engine that hob knows", name)
 	}
 	e := all[i]
 	at := s.deps.URL
@@ -113,7 +115,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 	if s.missing != "" {
 		return tools.Intent{}, tools.Refuse(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing)
 	}
-	in, err := in.mended()
+	in, err := in.normalised()
 	if err != nil {
 		return tools.Intent{}, err
 	}
@@ -129,14 +131,14 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 	}{"web_search", s.engine.name, in})
 	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+shortened(in.Query, 200), canonical, link)
 	i.Foreign = "web search: " + s.engine.name
-	return i, err // the host is the owner's choice: it is not asked about for being private
+	return i, err // the owner chose the host, so a private one needs no approval
 }
 
 func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Intent) (tools.Result, error) {
 	if s.missing != "" {
 		return tools.Fail(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing), nil
 	}
-	in, err := in.mended()
+	in, err := in.normalised()
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -163,18 +165,18 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Inte
 	}
 	hits, err := s.engine.read(answer.Body)
 	if errors.Is(err, errChallenge) {
-		return tools.Fail(tools.RateLimited, "try again later, or set another engine: [tools.web] search", "%s wants to see a person before it answers", s.engine.name), nil
+		return tools.Fail(tools.RateLimited, "try again later, or set another engine: [tools.web] search", "%s wants proof that a person is asking", s.engine.name), nil
 	}
 	if err != nil {
-		return tools.Fail(tools.IO, s.engine.hint, "%s sent something else than results: %v", s.engine.name, err), nil
+		return tools.Fail(tools.IO, s.engine.hint, "%s did not send results: %v", s.engine.name, err), nil
 	}
 	return s.show(in, hits), nil
 }
 
-// show keeps the results that were asked for, and ends with their addresses.
+// show formats the requested results, with their addresses at the end.
 func (s searcher) show(in Search, hits []Hit) tools.Result {
 	out := Found{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
-	var said, sources strings.Builder
+	var list, sources strings.Builder
 	for _, h := range hits {
 		link, host, err := netguard.Canonical(h.URL)
 		if err != nil || !in.wants(host) || len(out.Results) == in.Limit || slices.ContainsFunc(out.Results, func(o Hit) bool { return o.URL == link }) {
@@ -186,31 +188,31 @@ func (s searcher) show(in Search, hits []Hit) tools.Result {
 		}
 		out.Results = append(out.Results, h)
 		n := len(out.Results)
-		fmt.Fprintf(&said, "%d. %s\n", n, h.Title)
+		fmt.Fprintf(&list, "%d. %s\n", n, h.Title)
 		if h.Snippet != "" {
-			fmt.Fprintf(&said, "   %s\n", h.Snippet)
+			fmt.Fprintf(&list, "   %s\n", h.Snippet)
 		}
 		fmt.Fprintf(&sources, "\n%d. %s", n, h.URL)
 	}
 	if len(out.Results) == 0 {
 		return tools.Result{Content: fmt.Sprintf("%s found nothing for %q", s.engine.name, in.Query), Data: out}
 	}
-	return tools.Result{Content: said.String() + "\nSources:" + sources.String(), Data: out}
+	return tools.Result{Content: list.String() + "\nSources:" + sources.String(), Data: out}
 }
 
-// oneLine is a text without line breaks, of n characters at most.
+// oneLine returns a text without line breaks, at most n characters.
 func oneLine(s string, n int) string {
 	return shortened(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n)
 }
 
-// mended has its domains as plain hosts.
-func (in Search) mended() (Search, error) {
+// normalised returns the search with its domains as plain host names.
+func (in Search) normalised() (Search, error) {
 	for _, list := range []*[]string{&in.Allowed, &in.Blocked} {
 		hosts := make([]string, len(*list))
 		for i, d := range *list {
 			t, err := targetOf(d)
 			if err != nil {
-				return in, tools.Refuse(tools.Validation, "want names like example.org", "%q is no domain", shortened(d, 80))
+				return in, tools.Refuse(tools.Validation, "want names like example.org", "%q is not a domain", shortened(d, 80))
 			}
 			hosts[i] = t.host
 		}
@@ -219,7 +221,7 @@ func (in Search) mended() (Search, error) {
 	return in, nil
 }
 
-// wants reports whether a result may be of a host.
+// wants reports whether the domain filters admit a host.
 func (in Search) wants(host string) bool {
 	below := func(list []string) bool {
 		return slices.ContainsFunc(list, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })

@@ -217,7 +217,7 @@ func TestSearchFailures(t *testing.T) {
 		{"brave", answer(429, ""), tools.RateLimited, "429"},
 		{"tavily", answer(403, ""), tools.ConfigError, "search_key"},
 		{"tavily", answer(500, ""), tools.IO, "500"},
-		{"duckduckgo", answer(202, `<div class="anomaly-modal__mask"></div><div class="anomaly-modal">bots</div>`), tools.RateLimited, "wants to see a person"},
+		{"duckduckgo", answer(202, `<div class="anomaly-modal__mask"></div><div class="anomaly-modal">bots</div>`), tools.RateLimited, "wants proof that a person is asking"},
 		{"duckduckgo", answer(200, `<p>something else</p>`), tools.IO, "without a list of results"},
 		{"duckduckgo", answer(200, `<div id="links" class="results"><div class="no-results">No results.</div></div>`), "", "found nothing"},
 		{"duckduckgo", answer(302, ""), tools.ConfigError, "redirects to https://example.org/"},

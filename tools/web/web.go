@@ -1,6 +1,13 @@
-// Package web holds the tools that ask the web: pages, searches and APIs. They go through one guarded client and run no
-// script of a page. What comes back is somebody else's text, and each of them says so; they keep no cookie, and
-// show no secret that they sent.
+// Package web holds the tools for the web: web_fetch (pages), web_search (search engines) and http
+// (APIs).
+//
+// Each intent names the exact addresses that the call would request, for the gate. The request goes
+// through the guarded client (package netguard), which checks the addresses again after name
+// resolution and follows no redirect to another host. Pages, PDF files and pictures are converted
+// in a separate process (package document).
+//
+// Everything that comes back counts as foreign text. The tools run no scripts, keep no cookies, and
+// show no secret that they have sent.
 package web
 
 import (
@@ -16,17 +23,18 @@ import (
 	"hob/tools"
 )
 
-// Resolve finds the value behind a reference (see daemon/secret); name is what stands for it where it is redacted.
+// Resolve returns the value of a reference (see daemon/secret). name replaces the value where it is
+// redacted.
 type Resolve func(ctx context.Context, name, ref string) (string, error)
 
-// target is an address that a tool would ask for.
+// target is an address that a tool would request.
 type target struct {
-	link    string // as netguard.Canonical writes it
+	link    string // in the form of netguard.Canonical
 	host    string
-	private bool // by its name or number
+	private bool // judged by name or number
 }
 
-// targetOf reads an address; a bare one such as example.org/path is https.
+// targetOf parses an address. One without a scheme, such as example.org/path, gets https.
 func targetOf(raw string) (target, error) {
 	raw = strings.TrimSpace(raw)
 	if !strings.Contains(raw, "://") && !strings.Contains(raw, "@") {
@@ -39,7 +47,7 @@ func targetOf(raw string) (target, error) {
 	return target{link: link, host: host, private: netguard.Private(host)}, nil
 }
 
-// asking is the intent of a call that asks for links of one host.
+// asking is the intent of a call that requests links on one host.
 func asking(t target, effect tools.Effect, summary string, canonical []byte, links ...string) tools.Intent {
 	return tools.Intent{
 		Effect: effect, Scopes: []tools.Scope{tools.Net}, Hosts: []string{t.host}, Links: links, Private: t.private,
@@ -47,8 +55,8 @@ func asking(t target, effect tools.Effect, summary string, canonical []byte, lin
 	}
 }
 
-// unanswered says why there is no answer; hint is for failures that have none of their own. The end of the turn is an error, which
-// the caller passes on.
+// unanswered converts the error of a request into a result. hint is used for failures that have no
+// hint of their own. If the turn has ended, it returns that as an error for the caller to pass on.
 func unanswered(ctx context.Context, err error, hint string) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
@@ -72,9 +80,9 @@ func unanswered(ctx context.Context, err error, hint string) (tools.Result, erro
 	return why(tools.IO, hint)
 }
 
-// status is the error result of an answer that is none of 2xx.
+// status is the error result for an HTTP status other than 2xx.
 func status(link string, answer netguard.Answer) tools.Result {
-	said := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
+	text := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
 	hint := ""
 	code := tools.IO
 	switch answer.Status {
@@ -90,10 +98,10 @@ func status(link string, answer netguard.Answer) tools.Result {
 	if after := answer.Header.Get("Retry-After"); after != "" && (code == tools.RateLimited || answer.Status == http.StatusServiceUnavailable) {
 		hint = "try again after " + shortened(after, 40) + " (seconds, or a date)"
 	}
-	return tools.Fail(code, hint, "%s", strings.TrimSpace(said))
+	return tools.Fail(code, hint, "%s", strings.TrimSpace(text))
 }
 
-// shortened is the beginning of a text, of n characters at most.
+// shortened returns at most the first n characters of a text.
 func shortened(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -101,7 +109,7 @@ func shortened(s string, n int) string {
 	return string([]rune(s)[:n]) + "…"
 }
 
-// sized writes a number of bytes.
+// sized formats a number of bytes for people.
 func sized(n int) string {
 	switch {
 	case n >= 1<<20:

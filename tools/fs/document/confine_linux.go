@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine gives up what reading a file does not need: memory above a limit, processor time, and growing files.
+// confine gives up everything that reading a file does not need: memory above a limit, processor
+// time, and writing files.
 func confine() error {
 	for what, most := range map[int]uint64{
 		unix.RLIMIT_DATA: hardLimit, unix.RLIMIT_CPU: uint64(2 * maxTime.Seconds()), unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0,

@@ -2,5 +2,5 @@
 
 package document
 
-// confine does nothing here: the clock, the limit of the stack and the soft limit of memory remain.
+// confine does nothing here. The time limit, the stack limit and the soft memory limit remain.
 func confine() error { return nil }

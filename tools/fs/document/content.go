@@ -4,16 +4,17 @@ import "github.com/ledongthuc/pdf"
 
 // Limits of a page's program.
 const (
-	maxForms  = 12  // forms in forms
-	maxStates = 256 // saved states
+	maxForms  = 12  // nesting depth of forms
+	maxStates = 256 // depth of the stack of states
 )
 
-// matrix is [a b c d e f] of ISO 32000-1, 8.3.3.
+// matrix is [a b c d e f] as in ISO 32000-1, 8.3.3.
 type matrix [6]float64
 
+// identity returns the matrix that changes nothing.
 func identity() matrix { return matrix{1, 0, 0, 1, 0, 0} }
 
-// times is m, then n.
+// times returns the product of m and n: first m, then n.
 func (m matrix) times(n matrix) matrix {
 	return matrix{
 		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
@@ -22,33 +23,34 @@ func (m matrix) times(n matrix) matrix {
 	}
 }
 
-// state is the part of the graphics state that decides where text stands (ISO 32000-1, 9.3).
+// state is the part of the graphics state that decides where text is placed (ISO 32000-1, 9.3).
 type state struct {
 	font                        *font
 	size, chars, words, leading float64
 	stretch                     float64 // Tz, 1 is normal
 	rise                        float64
-	set                         bool // stretch was set
+	set                         bool // whether stretch was set
 }
 
-// scribe carries out a page's program and writes down the text that it shows.
-type scribe struct {
-	book  *book
+// textExtractor runs a page's program and collects the text that it shows.
+type textExtractor struct {
+	file  *pdfFile
 	out   layout
-	at    matrix // from user space to the page
+	at    matrix // transformation from user space to the page
 	state state
 	saved []saved
 	text  matrix // Tm
 	line  matrix // Tlm
 }
 
+// saved is a graphics state on the stack.
 type saved struct {
 	at    matrix
 	state state
 }
 
-// run carries out a content stream, or an array of them, with its resources.
-func (s *scribe) run(content, res pdf.Value, deep int) {
+// run executes a content stream, or an array of them, with its resources.
+func (s *textExtractor) run(content, res pdf.Value, deep int) {
 	if k := content.Kind(); k != pdf.Stream && k != pdf.Array {
 		return
 	}
@@ -62,15 +64,15 @@ func (s *scribe) run(content, res pdf.Value, deep int) {
 			return
 		}
 		if op == "Tf" && len(args) == 2 {
-			s.state.font, s.state.size = s.book.font(res.Key("Font").Key(args[0].Name())), args[1].Float64()
+			s.state.font, s.state.size = s.file.font(res.Key("Font").Key(args[0].Name())), args[1].Float64()
 			return
 		}
 		s.step(op, args)
 	})
 }
 
-// form carries out a form: a program that several pages may share.
-func (s *scribe) form(x, outer pdf.Value, deep int) {
+// form executes a form: a program that several pages may share.
+func (s *textExtractor) form(x, outer pdf.Value, deep int) {
 	if x.Key("Subtype").Name() != "Form" || deep >= maxForms {
 		return
 	}
@@ -86,6 +88,7 @@ func (s *scribe) form(x, outer pdf.Value, deep int) {
 	s.at, s.state, s.saved = at, st, s.saved[:min(n, len(s.saved))]
 }
 
+// matrixOf converts an array of six numbers.
 func matrixOf(v pdf.Value) (m matrix) {
 	for i := range m {
 		m[i] = v.Index(i).Float64()
@@ -93,7 +96,7 @@ func matrixOf(v pdf.Value) (m matrix) {
 	return m
 }
 
-// numbers are the operands as numbers; missing ones are 0.
+// numbers converts the operands to numbers. Missing ones are 0.
 func numbers(args []pdf.Value) (n [6]float64) {
 	for i := range min(len(args), len(n)) {
 		n[i] = args[i].Float64()
@@ -101,8 +104,8 @@ func numbers(args []pdf.Value) (n [6]float64) {
 	return n
 }
 
-// step carries out one operator (ISO 32000-1, annex A).
-func (s *scribe) step(op string, args []pdf.Value) {
+// step executes one operator (ISO 32000-1, annex A).
+func (s *textExtractor) step(op string, args []pdf.Value) {
 	n := numbers(args)
 	switch op {
 	case "q":
@@ -149,14 +152,14 @@ func (t *state) change(op string, v float64) {
 	}
 }
 
-// move goes to the start of a line.
-func (s *scribe) move(x, y float64) {
+// move goes to the start of a new line, relative to the current one.
+func (s *textExtractor) move(x, y float64) {
 	s.line = matrix{1, 0, 0, 1, x, y}.times(s.line)
 	s.text = s.line
 }
 
-// say carries out the operators that show text.
-func (s *scribe) say(op string, args []pdf.Value) {
+// say executes the operators that show text.
+func (s *textExtractor) say(op string, args []pdf.Value) {
 	if len(args) == 0 {
 		return
 	}
@@ -180,18 +183,18 @@ func (s *scribe) say(op string, args []pdf.Value) {
 	}
 }
 
-// forward moves along the line, by an amount of unstretched text space.
-func (s *scribe) forward(by float64) {
+// forward moves along the line by a distance in unstretched text space.
+func (s *textExtractor) forward(by float64) {
 	if s.state.set {
 		by *= s.state.stretch
 	}
 	s.text = matrix{1, 0, 0, 1, by, 0}.times(s.text)
 }
 
-// show writes down a string where it stands.
-func (s *scribe) show(raw string) {
+// show adds a string at the current position to the layout.
+func (s *textExtractor) show(raw string) {
 	if s.state.font == nil {
-		s.state.font = s.book.font(pdf.Value{})
+		s.state.font = s.file.font(pdf.Value{})
 	}
 	text, width, codes, spaces := s.state.font.read(raw)
 	from := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)

@@ -1,6 +1,12 @@
-// Package document makes text of files that are not: Word documents, notebooks, PDF files and web pages; and pictures that a model can look
-// at. What it reads may be made to break it, so everything is bounded, and read by a process of its own (see Helper). It opens no files by
-// name and decides nothing.
+// Package document extracts text from files that are not plain text: Word documents, notebooks, PDF
+// files and web pages. It also prepares pictures for a model.
+//
+// A file may be made to attack its reader. So Read starts a separate process, whose main function
+// is Helper, and passes it the open file. Helper limits its own memory, time and stack, reads the
+// file with the reader for its kind, and writes a line of JSON (Opening) followed by the text. The
+// caller gets both through a function that may stop early.
+//
+// The package opens no files by name and decides nothing about permission.
 package document
 
 import (
@@ -9,24 +15,24 @@ import (
 	"io"
 )
 
-// Limits of what is read.
+// Limits of reading.
 const (
 	maxFile = 256 << 20 // bytes of a file
-	maxText = 32 << 20  // bytes of text made of one
-	maxKept = 4 << 20   // bytes of the part of it that is held at once
+	maxText = 32 << 20  // bytes of text from one file
+	maxKept = 4 << 20   // bytes of text held at once
 )
 
-// What can be wrong with a document.
+// Reasons why a document cannot be read.
 var (
-	ErrBroken    = errors.New("broken")                        // it is not what its name or its beginning says
-	ErrLarge     = errors.New("too large")                     // more than is read
-	ErrEncrypted = errors.New("encrypted with a password")     //
-	ErrPages     = errors.New("no such pages")                 // of Pages, or of this document
-	ErrTime      = errors.New("reading it took too long")      //
-	ErrHelper    = errors.New("the reader could not be begun") // nothing is known about the document
+	ErrBroken    = errors.New("broken")                          // its content does not match its name or its first bytes
+	ErrLarge     = errors.New("too large")                       // it exceeds a limit
+	ErrEncrypted = errors.New("encrypted with a password")       //
+	ErrPages     = errors.New("no such pages")                   // wrong syntax, or not in this document
+	ErrTime      = errors.New("reading it took too long")        //
+	ErrHelper    = errors.New("the reader could not be started") // so nothing is known about the document
 )
 
-// page is text that grows up to a limit: maxText where it is written on, maxKept where it is kept.
+// page collects text up to a limit: maxText if it passes the text on, maxKept if it keeps it.
 type page struct {
 	w    io.Writer // nil: the text is kept
 	text []byte
@@ -35,7 +41,7 @@ type page struct {
 	err  error // of w
 }
 
-// add appends text and reports whether there is room for more.
+// add appends text, and reports whether there is room for more.
 func (p *page) add(parts ...string) bool {
 	for _, s := range parts {
 		p.size += len(s)
@@ -52,6 +58,7 @@ func (p *page) add(parts ...string) bool {
 	return !p.full && p.err == nil
 }
 
+// limit returns the limit in bytes.
 func (p *page) limit() int {
 	if p.w == nil {
 		return maxKept
@@ -59,6 +66,7 @@ func (p *page) limit() int {
 	return maxText
 }
 
+// flush passes on the text collected so far.
 func (p *page) flush() {
 	if p.err == nil {
 		_, p.err = p.w.Write(p.text)
@@ -66,7 +74,7 @@ func (p *page) flush() {
 	p.text = p.text[:0]
 }
 
-// done is the text that is kept; cut text says so in its last line.
+// done returns the collected text. If the text was cut, its last line says so.
 func (p *page) done() string {
 	if p.full {
 		p.text = fmt.Appendf(p.text, "\n[cut: there is more than %d MB of text]\n", p.limit()>>20)
@@ -89,7 +97,7 @@ func sized(size int64) error {
 	return nil
 }
 
-// broken wraps what a parser said; errors of r itself stay what they are, as far as the parser lets them through.
+// broken wraps the error of a parser as ErrBroken, except ErrLarge.
 func broken(err error) error {
 	if errors.Is(err, ErrLarge) {
 		return err

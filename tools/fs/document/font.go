@@ -10,22 +10,22 @@ import (
 // Limits of fonts.
 const (
 	maxFonts  = 2000
-	maxCodes  = 1 << 17 // of a map from codes to text
-	usualWide = 0.5     // of a letter whose width nobody says, in heights
+	maxCodes  = 1 << 17 // entries of a map from codes to text
+	usualWide = 0.5     // assumed width of a letter, in units of the font size
 )
 
-// font turns the bytes of strings into text and says how wide they are.
+// font converts the bytes of strings to text, and knows their widths.
 type font struct {
-	double bool              // two bytes are a code
+	double bool              // codes have two bytes
 	named  map[string]string // ToUnicode: text by code
-	plain  [256]string       // of one byte, where named says nothing
-	coded  pdf.TextEncoding  // of several bytes, where named says nothing
-	wide   map[int]float64   // by code, in heights
-	other  float64           // of the other codes; 0: by the letter
+	plain  [256]string       // text of one-byte codes that are not in named
+	coded  pdf.TextEncoding  // decodes longer codes that are not in named
+	wide   map[int]float64   // width by code, in units of the font size
+	other  float64           // width of all other codes; 0: estimate it by the letter
 }
 
-// font reads a font's dictionary, once.
-func (b *book) font(v pdf.Value) *font {
+// font returns the font for a dictionary. It reads each dictionary once.
+func (b *pdfFile) font(v pdf.Value) *font {
 	key := v.String()
 	if f := b.fonts[key]; f != nil {
 		return f
@@ -37,6 +37,7 @@ func (b *book) font(v pdf.Value) *font {
 	return f
 }
 
+// newFont reads the encoding and the widths of a font.
 func newFont(v pdf.Value) *font {
 	f := &font{double: v.Key("Subtype").Name() == "Type0", wide: map[int]float64{}}
 	f.named = namesOf(v)
@@ -64,7 +65,8 @@ func newFont(v pdf.Value) *font {
 	return f
 }
 
-// encoder is the library's reading of an encoding. A font whose encoding is broken still shows what is plain in it.
+// encoder returns the library's decoder for a font. If the encoding is broken, it falls back to
+// latin, which still shows plain letters.
 func encoder(v pdf.Value) (e pdf.TextEncoding) {
 	defer func() {
 		if recover() != nil {
@@ -75,10 +77,10 @@ func encoder(v pdf.Value) (e pdf.TextEncoding) {
 	return f.Encoder()
 }
 
-// latin takes every byte for the letter of that number.
+// latin decodes each byte as the code point with its number.
 type latin struct{}
 
-// Decode takes every byte for the letter of that number.
+// Decode converts each byte to the code point with its number.
 func (latin) Decode(raw string) string {
 	out := make([]rune, len(raw))
 	for i := range len(raw) {
@@ -87,7 +89,7 @@ func (latin) Decode(raw string) string {
 	return string(out)
 }
 
-// widthsOf reads the widths of a font of two-byte codes (ISO 32000-1, 9.7.4.3).
+// widthsOf reads the widths of a font with two-byte codes (ISO 32000-1, 9.7.4.3).
 func (f *font) widthsOf(v pdf.Value) {
 	f.other = 1
 	if d := v.Key("DW"); !d.IsNull() {
@@ -111,7 +113,8 @@ func (f *font) widthsOf(v pdf.Value) {
 	}
 }
 
-// read returns a string's text, its width in heights, and how many codes and how many single-byte spaces are in it.
+// read returns the text of a string, its width in units of the font size, and its numbers of codes
+// and single-byte spaces.
 func (f *font) read(raw string) (text string, width float64, codes, spaces int) {
 	var b strings.Builder
 	for len(raw) > 0 {
@@ -132,6 +135,7 @@ func (f *font) read(raw string) (text string, width float64, codes, spaces int) 
 	return b.String(), width, codes, spaces
 }
 
+// letter returns the text of one code.
 func (f *font) letter(code string) string {
 	if s, ok := f.named[code]; ok {
 		return s
@@ -145,6 +149,7 @@ func (f *font) letter(code string) string {
 	return f.coded.Decode(code)
 }
 
+// width returns the width of one code, in units of the font size.
 func (f *font) width(code, letter string) float64 {
 	n := 0
 	for i := range len(code) {
@@ -159,7 +164,8 @@ func (f *font) width(code, letter string) float64 {
 	return usual(letter)
 }
 
-// usual is about how wide a letter is in the fonts that need not say it, such as Helvetica.
+// usual estimates the width of a letter for the standard fonts, which need not contain widths
+// (Helvetica and others).
 func usual(letter string) float64 {
 	switch {
 	case letter == "":
@@ -175,14 +181,15 @@ func usual(letter string) float64 {
 	}
 }
 
-// namesOf reads a font's ToUnicode map (ISO 32000-1, 9.10.3). nil when there is none; of a broken one, what came before the break.
+// namesOf reads a font's ToUnicode map (ISO 32000-1, 9.10.3). It returns nil if there is none, and
+// the valid beginning of a broken one.
 func namesOf(v pdf.Value) (names map[string]string) {
 	content := v.Key("ToUnicode")
 	if content.Kind() != pdf.Stream {
 		return nil
 	}
 	names = map[string]string{}
-	defer func() { _ = recover() }() // the library panics at what is broken
+	defer func() { _ = recover() }() // the library panics on broken input
 	pdf.Interpret(content, func(stk *pdf.Stack, op string) {
 		args := make([]pdf.Value, stk.Len())
 		for i := len(args) - 1; i >= 0; i-- {
@@ -190,7 +197,7 @@ func namesOf(v pdf.Value) (names map[string]string) {
 		}
 		switch op {
 		case "findresource":
-			stk.Push(v) // some dictionary, for the "begin" that follows
+			stk.Push(v) // any dictionary will do for the "begin" that follows
 		case "endbfchar":
 			for i := 0; i+1 < len(args) && len(names) < maxCodes; i += 2 {
 				names[args[i].RawString()] = wide(args[i+1].RawString())
@@ -204,7 +211,8 @@ func namesOf(v pdf.Value) (names map[string]string) {
 	return names
 }
 
-// nameRange names the codes from lo to hi, which differ in their last byte: by a list, or by counting on from a text.
+// nameRange maps the codes from lo to hi, which differ in their last byte only: to the texts of a
+// list, or to consecutive texts.
 func nameRange(names map[string]string, lo, hi string, to pdf.Value) {
 	if lo == "" || len(lo) != len(hi) || lo[:len(lo)-1] != hi[:len(hi)-1] {
 		return
@@ -224,7 +232,7 @@ func nameRange(names map[string]string, lo, hi string, to pdf.Value) {
 	}
 }
 
-// wide decodes UTF-16, the high byte first.
+// wide decodes big-endian UTF-16.
 func wide(s string) string {
 	units := make([]uint16, len(s)/2)
 	for i := range units {

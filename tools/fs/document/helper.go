@@ -15,18 +15,20 @@ import (
 	"hob/tools/fs/picture"
 )
 
-// Limits of the helper's process. Together with what the program itself takes (about 25 MB), reading any file stays below 100 MB: memory
-// is collected at softLimit, the process ends above most, and no system gives it more than hardLimit.
+// Limits of the helper's process. The program itself takes about 25 MB, so that reading any file
+// stays below 100 MB: the garbage collector aims at softLimit, watch ends the process above most,
+// and the kernel grants no more than hardLimit.
 const (
-	maxTime   = 30 * time.Second
-	softLimit = 44 << 20
-	maxStack  = 16 << 20 // bytes
-	hardLimit = 768 << 20
-	maxPiped  = 16 << 20             // bytes of a file that comes through a pipe
-	lookEvery = 5 * time.Millisecond // at the memory that is taken
+	maxTime       = 30 * time.Second
+	softLimit     = 44 << 20
+	maxStack      = 16 << 20 // bytes
+	hardLimit     = 768 << 20
+	maxPiped      = 16 << 20             // bytes of a file from a pipe
+	checkInterval = 5 * time.Millisecond // interval between two checks of the memory
 )
 
-// most is how many bytes of memory reading a kind may take. A picture's pixels are bounded beforehand (see package picture).
+// most returns how many bytes of memory reading a kind may take. The pixels of a picture are
+// bounded in advance (see package picture).
 func most(kind Kind) uint64 {
 	if kind == Picture {
 		return 82 << 20
@@ -34,19 +36,19 @@ func most(kind Kind) uint64 {
 	return 60 << 20
 }
 
-// Kind is what a helper reads.
+// Kind is a kind of file that a helper reads.
 type Kind string
 
-// The kinds of files that a helper reads, and the arguments that each takes.
+// The kinds of files, with the arguments that each takes.
 const (
-	PDF      Kind = "pdf"      // the pages that are wanted: see ParsePages
+	PDF      Kind = "pdf"      // a selection of pages, see ParsePages
 	Word     Kind = "word"     //
 	Notebook Kind = "notebook" //
 	Picture  Kind = "picture"  //
 	Page     Kind = "page"     // a web page: its address, and its Content-Type
 )
 
-// Opening is the first line that the helper writes, as JSON; the text, or the picture, comes after it.
+// Opening is the first line that the helper writes, as JSON. The text or the picture follows.
 type Opening struct {
 	Pages   int            `json:"pages,omitempty"`   // of a PDF file
 	Cells   int            `json:"cells,omitempty"`   // of a notebook
@@ -62,37 +64,40 @@ type job struct {
 	w    *bufio.Writer
 }
 
-// begin writes the opening. What is written to w from then on is the text.
+// begin writes the opening. Everything written to w afterwards is the text.
 func (j job) begin(o Opening) error { return json.NewEncoder(j.w).Encode(o) }
 
-// readers are what reads each kind, and how many arguments it takes.
+// readers maps each kind to its reader.
 func readers() map[Kind]reader {
 	return map[Kind]reader{PDF: {1, readPDF}, Word: {0, readWord}, Notebook: {0, readNotebook}, Picture: {0, readPicture}, Page: {2, readPage}}
 }
 
+// reader reads one kind, which takes this number of arguments.
 type reader struct {
 	args int
 	read func(job) error
 }
 
-// trouble is what the helper writes to its error stream when it ends with an error.
+// trouble is what the helper writes to its error stream when it fails.
 type trouble struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// kinds are the errors that cross between the processes.
+// kinds maps the errors that cross between the processes to names.
 func kinds() map[string]error {
 	return map[string]error{
 		"broken": ErrBroken, "large": ErrLarge, "encrypted": ErrEncrypted, "pages": ErrPages, "no picture": picture.ErrFormat, "large picture": picture.ErrLarge,
 	}
 }
 
-// Helper is the main function of the process that reads a file: the file is its standard input, its arguments are the kind and what that
-// kind takes. It writes the opening and the text, and returns the exit code.
+// Helper is the main function of the process that reads a file. The file is its standard input; its
+// arguments are the kind and the arguments of that kind. It writes the opening and the text, and
+// returns the exit code.
 //
-// Files are read by a process of their own because no reader of them is safe from what it reads: a file can make it loop, fill the
-// memory or overflow the stack, and only the end of a process ends that. The process limits its own time, memory and stack.
+// A separate process is necessary because no reader is safe against its input: a file can make it
+// loop, fill the memory or overflow the stack, and only the end of a process stops that. The
+// process limits its own time, memory and stack.
 func Helper(args []string, in *os.File, out, errs io.Writer) int {
 	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(softLimit)
@@ -117,14 +122,15 @@ func Helper(args []string, in *os.File, out, errs io.Writer) int {
 	return 0
 }
 
-// Exit codes of the helper beside 0.
+// Exit codes of the helper other than 0.
 const (
 	exitError  = 1
 	exitTime   = 3
 	exitMemory = 4
 )
 
-// watch ends the process when it has taken more memory than is given to it. Nothing else can: what a reader allocates is not asked for.
+// watch ends the process when it uses too much memory. Go offers no other way: an allocation cannot
+// be refused.
 func watch(most uint64) (stop func()) {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	var clock *time.Timer
@@ -133,12 +139,14 @@ func watch(most uint64) (stop func()) {
 		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > most {
 			os.Exit(exitMemory)
 		}
-		clock.Reset(lookEvery)
+		clock.Reset(checkInterval)
 	})
-	clock.Reset(lookEvery)
+	clock.Reset(checkInterval)
 	return func() { clock.Stop() }
 }
 
+// readOut reads one file and converts a panic of a reader into an error. A file that comes through
+// a pipe is buffered first.
 func readOut(args []string, in *os.File, w *bufio.Writer) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,7 +158,7 @@ func readOut(args []string, in *os.File, w *bufio.Writer) (err error) {
 	}
 	r, ok := readers()[Kind(args[0])]
 	if !ok || len(args) != 1+r.args {
-		return fmt.Errorf("%q is no kind of file, or has other arguments", args[0])
+		return fmt.Errorf("%q is not a kind of file, or has the wrong arguments", args[0])
 	}
 	j := job{ReaderAt: in, args: args[1:], w: w}
 	info, err := in.Stat()
@@ -171,7 +179,7 @@ func readOut(args []string, in *os.File, w *bufio.Writer) (err error) {
 	return r.read(j)
 }
 
-// report writes an error for the other process.
+// report writes an error for the calling process.
 func report(w io.Writer, err error) int {
 	t := trouble{Text: err.Error()}
 	for kind, known := range kinds() {
@@ -180,11 +188,12 @@ func report(w io.Writer, err error) int {
 		}
 	}
 	if err := json.NewEncoder(w).Encode(t); err != nil {
-		return exitMemory + 1 // nobody reads it
+		return exitMemory + 1 // nobody can read the error
 	}
 	return exitError
 }
 
+// readPDF writes the text of the requested pages.
 func readPDF(j job) error {
 	want, err := ParsePages(j.args[0])
 	if err != nil {
@@ -207,6 +216,7 @@ func readPDF(j job) error {
 	return b.write(j.w, want, all)
 }
 
+// readPicture writes a picture that is fit to be shown.
 func readPicture(j job) error {
 	shown, err := picture.Fit(j, j.size)
 	if err != nil {

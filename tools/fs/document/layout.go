@@ -6,17 +6,19 @@ import (
 	"unicode"
 )
 
-// layout puts pieces of text together to lines: a piece that begins where the last one ended belongs to its word, one that begins
-// further on is another word, one that stands elsewhere is another line. Pieces stay in the order in which the page shows them, which
-// for nearly all programs that write PDF is the order in which they are read.
+// layout joins pieces of text into lines. A piece that starts where the last one ended continues
+// its word; one that starts further along the line is a new word; one elsewhere is a new line.
+// Pieces stay in the order in which the page draws them, which for nearly all PDF files is the
+// reading order.
 type layout struct {
 	text  page
-	end   point   // where the last piece ended, on its base line
-	along point   // its direction, of length 1
-	size  float64 // its height
+	end   point   // end of the last piece on its base line
+	along point   // direction of the base line, of length 1
+	size  float64 // height of its letters
 	any   bool
 }
 
+// point is a position or a direction on the page.
 type point struct{ x, y float64 }
 
 func (p point) minus(q point) point        { return point{p.x - q.x, p.y - q.y} }
@@ -25,17 +27,18 @@ func (p point) length() float64            { return math.Hypot(p.x, p.y) }
 func (p point) over(by float64) point      { return point{p.x / by, p.y / by} }
 func (p point) across(along point) float64 { return p.y*along.x - p.x*along.y }
 
-// scale is how much a matrix makes heights larger.
+// scale returns the factor by which a matrix enlarges heights.
 func (m matrix) scale() float64 { return math.Hypot(m[2], m[3]) }
 
-// Gaps, as parts of the height of letters.
+// Gaps between pieces, relative to the height of the letters.
 const (
 	wordGap  = 0.15 // a space between words is 0.25 wide in most fonts
-	lineDrop = 0.4  // more is another line, less is a raised or lowered letter
-	paraDrop = 2.1  // more is another paragraph
+	lineDrop = 0.4  // above: another line; below: a raised or lowered letter
+	paraDrop = 2.1  // above: another paragraph
 )
 
-// put adds a piece that stands from one point to another, with letters of a height.
+// put adds a piece of text that extends from one point to another, with letters of the given
+// height.
 func (l *layout) put(text string, from, to point, size float64) {
 	text = legible(text)
 	if text == "" {
@@ -53,7 +56,7 @@ func (l *layout) put(text string, from, to point, size float64) {
 	l.end, l.size, l.any = to, math.Abs(size), true
 }
 
-// between is what stands between the last piece and one that begins at from.
+// between returns the separator between the last piece and one that starts at from.
 func (l *layout) between(text string, from point) string {
 	gap := from.minus(l.end)
 	drop, on := math.Abs(gap.across(l.along)), gap.dot(l.along)
@@ -72,13 +75,13 @@ func (l *layout) between(text string, from point) string {
 	}
 }
 
-// spaced says whether the text ends in white space.
+// spaced reports whether the text ends in white space.
 func (l *layout) spaced() bool {
 	n := len(l.text.text)
 	return n == 0 || l.text.text[n-1] == ' ' || l.text.text[n-1] == '\n'
 }
 
-// done is the text, with lines that end in no spaces.
+// done returns the text without spaces at the ends of lines.
 func (l *layout) done() string {
 	lines := strings.Split(l.text.done(), "\n")
 	for i, line := range lines {
@@ -87,7 +90,8 @@ func (l *layout) done() string {
 	return strings.Join(lines, "\n")
 }
 
-// legible leaves out what is no text, and takes joined letters apart, so that words are found by search.
+// legible removes characters that are not text, and splits ligatures, so that a search finds the
+// words.
 func legible(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -102,4 +106,5 @@ func legible(s string) string {
 	return joined.Replace(s)
 }
 
+// joined replaces ligatures by their letters.
 var joined = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")

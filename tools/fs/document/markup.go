@@ -22,12 +22,12 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Bounds of the work on one page.
+// Limits of the work on one page.
 const (
-	maxElements = 50_000  // of a page in which the readable part is looked for
-	maxMarkup   = 4 << 20 // bytes of HTML that become Markdown
-	maxTags     = 60_000  // tags and texts of such a page: those of a larger one are not held at once, and become bare text
-	maxCells    = 50_000  // of a table that stays a table
+	maxElements = 50_000  // elements of a page that is searched for its main part
+	maxMarkup   = 4 << 20 // bytes of HTML converted to Markdown
+	maxTags     = 60_000  // tags and texts of a page; a larger page becomes bare text without being held in memory
+	maxCells    = 50_000  // cells of a table that remains a table
 )
 
 // readPage writes a web page as Markdown.
@@ -52,8 +52,8 @@ func readPage(j job) error {
 	return err
 }
 
-// Decode turns bytes into text: by the declared character set, by a mark at the beginning or in the page, else as UTF-8 where it
-// is that (https://encoding.spec.whatwg.org).
+// Decode converts bytes to text. The character set is the declared one, the one of a byte order
+// mark or in the page, or UTF-8 if the bytes are valid (https://encoding.spec.whatwg.org).
 func Decode(contentType string, body []byte) (string, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	markup := strings.Contains(contentType, "html") || strings.Contains(contentType, "xml")
@@ -71,6 +71,7 @@ func Decode(contentType string, body []byte) (string, error) {
 	return whole8(text), nil
 }
 
+// decoder returns a reader that converts to UTF-8.
 func decoder(r io.Reader, contentType string) (io.Reader, error) {
 	d, err := charset.NewReader(r, contentType)
 	if errors.Is(err, io.EOF) {
@@ -82,16 +83,16 @@ func decoder(r io.Reader, contentType string) (io.Reader, error) {
 	return d, nil
 }
 
-// whole8 is a text in whole UTF-8, without the mark at its beginning.
+// whole8 returns valid UTF-8 without a byte order mark.
 func whole8(text []byte) string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "\uFFFD"), "\ufeff")
 }
 
-// blanks are more empty lines than a reader needs.
+// blanks matches two or more empty lines.
 var blanks = regexp.MustCompile(`\n[ \t]*\n(?:[ \t]*\n)+`)
 
-// markdown is a page as Markdown: the part that people read, where one stands out, else all of it. A page that breaks the
-// libraries, or is too much for them, is shown as its bare text.
+// markdown converts a page to Markdown: its main part if there is a clear one, else the whole page.
+// A page that breaks the libraries, or exceeds their limits, becomes bare text.
 func markdown(at *url.URL, page string) (title, text string) {
 	if tags(page) > maxTags {
 		return "", BareText(page)
@@ -108,7 +109,7 @@ func markdown(at *url.URL, page string) (title, text string) {
 			title = t
 		}
 	}
-	mend(node, at)
+	repair(node, at)
 	text, err = converted(node)
 	if err != nil {
 		text = BareText(page)
@@ -116,7 +117,7 @@ func markdown(at *url.URL, page string) (title, text string) {
 	return title, strings.TrimSpace(blanks.ReplaceAllString(text, "\n\n"))
 }
 
-// tags is how many tags and texts a page has, at most one more than maxTags.
+// tags counts the tags and texts of a page, up to maxTags + 1.
 func tags(page string) (n int) {
 	z := html.NewTokenizer(strings.NewReader(page))
 	for n <= maxTags && z.Next() != html.ErrorToken {
@@ -125,10 +126,11 @@ func tags(page string) (n int) {
 	return n
 }
 
-// mainPart is the part of a page that people read. It must be a good part of the whole: of a list of links, a readable part is only a piece.
+// mainPart returns the readable part of a page. It must be a large part of the whole: in a list of
+// links, a readable part is only a fragment.
 func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool) {
 	defer func() {
-		if recover() != nil { // the page decides what this library meets
+		if recover() != nil { // the page controls the input of this library
 			article, ok = readability.Article{}, false
 		}
 	}()
@@ -142,15 +144,15 @@ func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool
 	return article, article.Length >= 2000 || article.Length > 0 && article.Length*4 >= whole
 }
 
-// converted is a part of a page as Markdown.
+// converted converts a part of a page to Markdown.
 func converted(node *html.Node) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("convert the page: %v", p)
 		}
 	}()
-	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)) // one long cell must not make all long
-	// Without backslashes before signs: they help no reader here, and finding out which of them are needed costs the square of the page.
+	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)) // one long cell must not widen all others
+	// Without backslash escapes: they help no reader here, and the check which are needed takes quadratic time.
 	conv := converter.NewConverter(
 		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), tables), converter.WithEscapeMode(converter.EscapeModeDisabled),
 	)
@@ -161,9 +163,9 @@ func converted(node *html.Node) (text string, err error) {
 	return string(out), nil
 }
 
-// mend makes links whole, and takes out pictures that are in the page itself, links that are programs, and what makes a small table
-// a large one.
-func mend(node *html.Node, at *url.URL) {
+// repair makes links absolute. It removes embedded pictures, links that run scripts, and attributes
+// that turn a small table into a large one.
+func repair(node *html.Node, at *url.URL) {
 	var gone []*html.Node
 	for n := range node.Descendants() {
 		switch n.DataAtom {
@@ -190,7 +192,7 @@ func mend(node *html.Node, at *url.URL) {
 	}
 }
 
-// cells is how many cells a table would have when each row were as long as the longest.
+// cells returns the number of cells of a table if each row were as long as the longest.
 func cells(t *html.Node) int {
 	rows, row, longest := 0, 0, 0
 	for n := range t.Descendants() {
@@ -205,7 +207,7 @@ func cells(t *html.Node) int {
 	return rows * longest
 }
 
-// flatten makes a table paragraphs.
+// flatten turns a table into paragraphs.
 func flatten(t *html.Node) {
 	t.Data, t.DataAtom = "div", atom.Div
 	for n := range t.Descendants() {
@@ -216,11 +218,13 @@ func flatten(t *html.Node) {
 	}
 }
 
+// drop removes attributes.
 func drop(n *html.Node, names ...string) {
 	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return slices.Contains(names, a.Key) })
 }
 
-// absolute makes an attribute a whole address; one that is none of the web's is taken out, and reported.
+// absolute makes an address attribute absolute. It removes an address outside the web, and returns
+// false.
 func absolute(n *html.Node, name string, at *url.URL) bool {
 	for i, a := range n.Attr {
 		if a.Key != name {
@@ -237,7 +241,7 @@ func absolute(n *html.Node, name string, at *url.URL) bool {
 	return false
 }
 
-// titleOf is the text of <title>.
+// titleOf returns the text of <title>.
 func titleOf(doc *html.Node) string {
 	for n := range doc.Descendants() {
 		if n.DataAtom == atom.Title && n.FirstChild != nil && n.Namespace == "" {
@@ -247,7 +251,7 @@ func titleOf(doc *html.Node) string {
 	return ""
 }
 
-// visible is the text of a page outside of its programs.
+// visible returns the text of a page without scripts.
 func visible(doc *html.Node) string {
 	var b strings.Builder
 	for n := range doc.Descendants() {
@@ -259,7 +263,7 @@ func visible(doc *html.Node) string {
 	return b.String()
 }
 
-// silent are the elements whose text nobody sees.
+// silent reports whether the text of an element is invisible.
 func silent(a atom.Atom) bool {
 	switch a {
 	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Textarea, atom.Iframe:
@@ -268,7 +272,7 @@ func silent(a atom.Atom) bool {
 	return false
 }
 
-// BareText is a page without its markup. It holds no more than the page and its text.
+// BareText returns a page without its markup. It uses no more memory than the page and its text.
 func BareText(page string) string {
 	z := html.NewTokenizer(strings.NewReader(page))
 	z.SetMaxBuf(maxMarkup)

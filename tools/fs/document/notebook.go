@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// maxNotebook is how large a notebook may be, with the pictures in it.
+// maxNotebook is the maximum size of a notebook in bytes, including its pictures.
 const maxNotebook = 32 << 20
 
-// notebook is the part of nbformat 4 that is shown. Of nbformat 3, whose cells stand in worksheets, the same is.
+// notebook is the part of nbformat 4 that is shown. It also covers nbformat 3, whose cells are
+// inside worksheets.
 type notebook struct {
 	Cells      []cell `json:"cells"`
 	Worksheets []struct {
@@ -24,6 +25,7 @@ type notebook struct {
 	Format *int `json:"nbformat"`
 }
 
+// cell is one cell.
 type cell struct {
 	ID      string   `json:"id"`
 	Type    string   `json:"cell_type"`
@@ -33,9 +35,10 @@ type cell struct {
 	Outputs []output `json:"outputs"`
 }
 
+// output is one output of a cell.
 type output struct {
 	Type      string          `json:"output_type"`
-	Name      string          `json:"name"` // of a stream
+	Name      string          `json:"name"` // name of a stream
 	Text      lines           `json:"text"`
 	Data      map[string]held `json:"data"` // by media type
 	Error     string          `json:"ename"`
@@ -43,16 +46,16 @@ type output struct {
 	Traceback []string        `json:"traceback"`
 }
 
-// held is a value as it stands in the file, which is held as a whole: it is no copy.
+// held is a value as it is in the file. It refers to the file's bytes and is not a copy.
 type held []byte
 
-// UnmarshalJSON keeps the value.
+// UnmarshalJSON keeps the raw value.
 func (h *held) UnmarshalJSON(raw []byte) error {
 	*h = raw
 	return nil
 }
 
-// lines is a text that stands as one string or as a list of them.
+// lines is a text that is stored as one string or as a list of strings.
 type lines string
 
 // UnmarshalJSON reads both forms.
@@ -65,10 +68,12 @@ func (l *lines) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*string)(l))
 }
 
+// escapes matches colour codes of terminals.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// readNotebook writes the text of a Jupyter notebook (nbformat 3 and 4): its cells with their outputs. Pictures among the outputs are
-// named, not shown. ErrBroken when it is no notebook, ErrLarge above maxNotebook.
+// readNotebook writes the text of a Jupyter notebook (nbformat 3 and 4): its cells with their
+// outputs. Pictures in the outputs are only named. Errors: ErrBroken if it is not a notebook,
+// ErrLarge above maxNotebook.
 func readNotebook(j job) error {
 	if j.size > maxNotebook {
 		return fmt.Errorf("%w: the file has more than %d MB", ErrLarge, maxNotebook>>20)
@@ -100,7 +105,8 @@ func readNotebook(j job) error {
 	return p.end()
 }
 
-// title is the line above a cell: its place, and what notebook_edit calls it, its id or, where it has none, its number from 0.
+// title returns the line above a cell: its position, and the id that notebook_edit uses, which is
+// its number from 0 if it has none.
 func (c cell) title(i, all int) string {
 	line := fmt.Sprintf("--- cell %d of %d: %s", i, all, word(c.Type))
 	if c.ID != "" {
@@ -114,6 +120,7 @@ func (c cell) title(i, all int) string {
 	return line + " ---"
 }
 
+// title returns the label of an output.
 func (o output) title() string {
 	switch o.Type {
 	case "stream":
@@ -125,7 +132,7 @@ func (o output) title() string {
 	}
 }
 
-// text is what an output shows: the plainest of its forms.
+// text returns the text of an output, in its plainest form.
 func (o output) text() string {
 	if o.Error != "" || len(o.Traceback) > 0 {
 		if len(o.Traceback) == 0 {
@@ -155,11 +162,11 @@ func (o output) text() string {
 	return strings.Join(append(shown, named...), "\n")
 }
 
-// pictureIn is what stands for a picture.
+// pictureIn returns the text that replaces a picture.
 func pictureIn(kind string, raw held) string {
 	var l lines
 	size := len(raw)
-	if one := len(raw) - len(`""`) - bytes.Count(raw, []byte(`\n`))*len(`\n`); raw[0] == '"' && kind != "image/svg+xml" { // it may be large
+	if one := len(raw) - len(`""`) - bytes.Count(raw, []byte(`\n`))*len(`\n`); raw[0] == '"' && kind != "image/svg+xml" { // avoid decoding: it may be large
 		size = base64.StdEncoding.DecodedLen(one)
 	} else if json.Unmarshal(raw, &l) == nil {
 		size = len(l)
@@ -170,7 +177,7 @@ func pictureIn(kind string, raw held) string {
 	return fmt.Sprintf("[picture: %s, about %d KB, not shown]", word(kind), (size+1023)/1024)
 }
 
-// word keeps a name out of a file short and on its line.
+// word shortens a name from a file and keeps it on one line.
 func word(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -184,7 +191,7 @@ func word(s string) string {
 	return s
 }
 
-// closed ends a text with a line break.
+// closed adds a line break at the end if there is none.
 func closed(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

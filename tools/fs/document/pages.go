@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// maxRanges is how many ranges a choice of pages may have.
+// maxRanges limits the ranges in a selection of pages.
 const maxRanges = 50
 
-// Pages is a choice of pages in the order in which they are wanted. The empty one is all pages.
+// Pages is a selection of pages in the requested order. The empty selection means all pages.
 type Pages []Range
 
-// Range is the pages from From to To, both from 1; To is 0 when it goes on to the end.
+// Range is the pages from From to To, both from 1. To is 0 if the range extends to the end.
 type Range struct{ From, To int }
 
-// ParsePages reads a choice such as "1-3,7" or "12-". ErrPages says what is wrong with it.
+// ParsePages parses a selection such as "1-3,7" or "12-". An ErrPages says what is wrong with it.
 func ParsePages(s string) (Pages, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, nil
@@ -28,13 +28,14 @@ func ParsePages(s string) (Pages, error) {
 	for _, item := range list {
 		r, ok := rangeOf(strings.TrimSpace(item))
 		if !ok {
-			return nil, fmt.Errorf(`%w: %.40q is none; want numbers from 1, as in "1-3,7" or "12-"`, ErrPages, item)
+			return nil, fmt.Errorf(`%w: %.40q is not a page or range; want numbers from 1, as in "1-3,7" or "12-"`, ErrPages, item)
 		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
+// rangeOf parses one range.
 func rangeOf(s string) (Range, bool) {
 	first, last, through := strings.Cut(s, "-")
 	from, ok := numberOf(first)
@@ -50,14 +51,15 @@ func rangeOf(s string) (Range, bool) {
 	return Range{from, to}, ok && from <= to
 }
 
-// numberOf reads a page's number; Atoi would take a sign.
+// numberOf parses the number of a page. Unlike Atoi it accepts no sign.
 func numberOf(s string) (int, bool) {
 	s = strings.TrimSpace(s)
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int(n), err == nil && n > 0
 }
 
-// of is the choice in a document of n pages: ranges without open ends. ErrPages when a range begins behind the last page.
+// of returns the selection for a document of n pages, without open ends. ErrPages if a range starts
+// after the last page.
 func (p Pages) of(n int) (Pages, error) {
 	if len(p) == 0 {
 		return Pages{{1, n}}, nil

@@ -10,17 +10,19 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// tail is how far from its end a PDF file may have its end mark: ISO 32000-1, annex H, implementation note 18.
+// tail is the maximum distance of the end mark from the end of a PDF file, in bytes (ISO 32000-1,
+// annex H, implementation note 18).
 const tail = 1024
 
-// book is an open PDF file. Its methods may panic, loop and ask for all the memory there is: it is used in the helper's process only.
-type book struct {
+// pdfFile is an open PDF file. Its methods may panic, loop or exhaust the memory, so only the
+// helper process uses it.
+type pdfFile struct {
 	r     *pdf.Reader
-	fonts map[string]*font // by what their dictionaries say
+	fonts map[string]*font // by the text of their dictionaries
 }
 
-// openPDF opens a PDF file that has no password.
-func openPDF(r io.ReaderAt, size int64) (*book, error) {
+// openPDF opens a PDF file without a password.
+func openPDF(r io.ReaderAt, size int64) (*pdfFile, error) {
 	if err := sized(size); err != nil {
 		return nil, err
 	}
@@ -33,14 +35,15 @@ func openPDF(r io.ReaderAt, size int64) (*book, error) {
 	case errors.Is(err, pdf.ErrInvalidPassword):
 		return nil, ErrEncrypted
 	case err != nil && (strings.Contains(err.Error(), "encryption version") || strings.Contains(err.Error(), "encryption revision") || strings.Contains(err.Error(), "encryption filter")):
-		return nil, fmt.Errorf("%w, or in a way that is not known", ErrEncrypted) // the library gives its kind in words only
+		return nil, fmt.Errorf("%w, or in a way that is not known", ErrEncrypted) // the library has no error values for these cases
 	case err != nil:
 		return nil, broken(err)
 	}
-	return &book{reader, map[string]*font{}}, nil
+	return &pdfFile{reader, map[string]*font{}}, nil
 }
 
-// whole checks both ends of a PDF file and returns where it ends: some have bytes behind the end mark.
+// whole checks both ends of a PDF file and returns the offset of its end. Some files have bytes
+// after the end mark.
 func whole(r io.ReaderAt, size int64) (int64, error) {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -61,9 +64,11 @@ func whole(r io.ReaderAt, size int64) (int64, error) {
 	return from + int64(at) + int64(len("%%EOF")), nil
 }
 
-// header shows every version of PDF as 1.7, with a line break behind it: the library knows no other, and nothing else depends on it.
+// header presents every PDF version as 1.7 with a line break. The library accepts no other version,
+// and nothing else depends on it.
 type header struct{ io.ReaderAt }
 
+// ReadAt reads the file with the replaced header.
 func (h header) ReadAt(p []byte, at int64) (int, error) {
 	n, err := h.ReaderAt.ReadAt(p, at)
 	if first := "%PDF-1.7\n"; at < int64(len(first)) {
@@ -72,8 +77,8 @@ func (h header) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// pages is how many pages there are.
-func (b *book) pages() (int, error) {
+// pages returns the number of pages.
+func (b *pdfFile) pages() (int, error) {
 	n := b.r.NumPage()
 	if n < 0 || n > 1_000_000 {
 		return 0, fmt.Errorf("%w: it claims to have %d pages", ErrBroken, n)
@@ -84,9 +89,10 @@ func (b *book) pages() (int, error) {
 	return n, nil
 }
 
-// page is the text of a page, from 1. A page that cannot be read says so, behind what was read of it, and does not stop the others.
-func (b *book) page(n int) (text string) {
-	s := &scribe{book: b, at: identity()}
+// page returns the text of a page, from 1. If the page is broken, the text so far ends with a note,
+// and the other pages remain readable.
+func (b *pdfFile) page(n int) (text string) {
+	s := &textExtractor{file: b, at: identity()}
 	defer func() {
 		if p := recover(); p != nil {
 			text = closed(s.out.done()) + fmt.Sprintf("(the rest of this page cannot be read: %s)\n", word(fmt.Sprint(p)))
@@ -103,8 +109,8 @@ func (b *book) page(n int) (text string) {
 	return text
 }
 
-// write writes the text of the pages that are wanted, each under a line with its number.
-func (b *book) write(w io.Writer, want Pages, all int) error {
+// write writes the text of the requested pages, each below a line with its number.
+func (b *pdfFile) write(w io.Writer, want Pages, all int) error {
 	for _, r := range want {
 		for n := r.From; n <= r.To; n++ {
 			if _, err := fmt.Fprintf(w, "--- page %d of %d ---\n%s", n, all, closed(b.page(n))); err != nil {

@@ -14,21 +14,24 @@ import (
 	"hob/tools/fs/picture"
 )
 
-// maxTrouble is how much is kept of what a helper says when it ends; a crash of it says more.
+// maxTrouble limits the bytes of a helper's error output that are kept. A crash writes more than
+// that.
 const maxTrouble = 16 << 10
 
-// Read lets use read what a helper makes of a file: the opening, and the text of its pages or the bytes of a picture; use may stop when it
-// has enough. helper is the command whose main function is Helper. A file is handed to it as it is, whatever its name leads to by now;
-// another reader goes through a pipe. args are those of the kind. Errors: that of use, of ctx, of this package, or of package picture.
+// Read starts a helper process for a file and passes its output to use: the opening, and the text
+// or the bytes of a picture. use may stop early. helper is the command whose main function is
+// Helper. The helper gets an open file directly, so that its name does not matter; another reader
+// goes through a pipe. args are the arguments of the kind. Errors: those of use, ctx, this package
+// and package picture.
 func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening, text io.Reader) error, kind Kind, args ...string) error {
 	if len(helper) == 0 {
 		return fmt.Errorf("%w: there is no command for it", ErrHelper)
 	}
-	limited, stop := context.WithTimeout(ctx, maxTime+5*time.Second) // the helper's own clock is the first
+	limited, stop := context.WithTimeout(ctx, maxTime+5*time.Second) // the helper's own time limit comes first
 	defer stop()
 	words := append(append(append([]string(nil), helper[1:]...), string(kind)), args...)
-	cmd, said := exec.CommandContext(limited, helper[0], words...), &bounded{} // #nosec G204 -- hob's own program
-	cmd.Stdin, cmd.Stderr, cmd.Env, cmd.WaitDelay = in, said, []string{}, time.Second
+	cmd, errOut := exec.CommandContext(limited, helper[0], words...), &bounded{} // #nosec G204 -- hob's own program
+	cmd.Stdin, cmd.Stderr, cmd.Env, cmd.WaitDelay = in, errOut, []string{}, time.Second
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -38,7 +41,7 @@ func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening
 	}
 	text := &watched{r: out}
 	err = hand(text, use)
-	if !text.ended { // nobody wants the rest
+	if !text.ended { // use has stopped early
 		stop()
 	}
 	waited := cmd.Wait()
@@ -46,13 +49,13 @@ func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case text.ended && waited != nil:
-		return cause(cmd.ProcessState, said.text, waited)
+		return cause(cmd.ProcessState, errOut.text, waited)
 	default:
 		return err
 	}
 }
 
-// Show is the picture that a helper makes of a file.
+// Show returns the picture that a helper makes of a file.
 func Show(ctx context.Context, helper []string, in io.Reader) (shown picture.Shown, err error) {
 	err = Read(ctx, helper, in, func(o Opening, data io.Reader) error {
 		if o.Picture == nil {
@@ -65,7 +68,7 @@ func Show(ctx context.Context, helper []string, in io.Reader) (shown picture.Sho
 	return shown, err
 }
 
-// hand reads the opening and gives the rest to use.
+// hand reads the opening and passes the rest to use.
 func hand(text io.Reader, use func(Opening, io.Reader) error) error {
 	r := bufio.NewReaderSize(text, 32<<10)
 	line, err := r.ReadSlice('\n')
@@ -79,51 +82,53 @@ func hand(text io.Reader, use func(Opening, io.Reader) error) error {
 	return use(o, r)
 }
 
-// cause is the error that a helper ended with.
-func cause(state *os.ProcessState, said []byte, waited error) error {
+// cause converts the end of a helper into an error.
+func cause(state *os.ProcessState, errOut []byte, waited error) error {
 	var t trouble
 	switch {
 	case state.ExitCode() == exitTime:
 		return fmt.Errorf("%w: more than %d seconds", ErrTime, int(maxTime.Seconds()))
 	case state.ExitCode() == exitMemory:
 		return fmt.Errorf("%w: reading it takes more memory than hob gives to one file", ErrLarge)
-	case state.ExitCode() == exitError && json.Unmarshal(said, &t) == nil:
+	case state.ExitCode() == exitError && json.Unmarshal(errOut, &t) == nil:
 		if kind := kinds()[t.Kind]; kind != nil {
-			return told{kind, t.Text}
+			return remoteError{kind, t.Text}
 		}
 		return fmt.Errorf("%w: %s", ErrHelper, t.Text)
-	default: // it crashed, or went over a limit of the system
+	default: // it crashed, or exceeded a limit of the system
 		return fmt.Errorf("%w: the reader gave up on it (%w)", ErrBroken, waited)
 	}
 }
 
-// told is an error of the other process: of a kind, in its words.
-type told struct {
+// remoteError is an error of the helper process: its kind and its text.
+type remoteError struct {
 	kind error
 	text string
 }
 
-// Error is the other process's text.
-func (t told) Error() string { return t.text }
+// Error returns the text of the helper.
+func (t remoteError) Error() string { return t.text }
 
-// Unwrap is the kind.
-func (t told) Unwrap() error { return t.kind }
+// Unwrap returns the kind.
+func (t remoteError) Unwrap() error { return t.kind }
 
-// watched notices the end of what is read.
+// watched notices the end of the output.
 type watched struct {
 	r     io.Reader
 	ended bool
 }
 
+// Read reads, and notices the end.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.ended = w.ended || errors.Is(err, io.EOF)
 	return n, err
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of its input.
 type bounded struct{ text []byte }
 
+// Write keeps as much as fits and drops the rest.
 func (b *bounded) Write(p []byte) (int, error) {
 	b.text = append(b.text, p[:min(len(p), maxTrouble-len(b.text))]...)
 	return len(p), nil

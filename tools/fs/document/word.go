@@ -14,15 +14,16 @@ import (
 
 // Limits of a Word document.
 const (
-	maxList  = 2 << 20  // bytes of the list of what is packed into it
-	maxXML   = 64 << 20 // bytes of one of its parts, unpacked
-	maxToken = 1 << 20  // bytes of one tag or stretch of text, which are held at once
-	maxHeld  = 6 << 20  // bytes of the paragraphs and table rows that are not finished
-	maxDepth = 400      // of elements in elements
+	maxList  = 2 << 20  // bytes of the list of packed files
+	maxXML   = 64 << 20 // bytes of one part, unpacked
+	maxToken = 1 << 20  // bytes of one tag or text
+	maxHeld  = 6 << 20  // bytes of unfinished paragraphs and table rows
+	maxDepth = 400      // nesting depth of elements
 )
 
-// readWord writes the text of a .docx file (ECMA-376, WordprocessingML): headings with #, lists with -, tables with |, notes at the end.
-// ErrBroken when it is none, ErrLarge when more is packed into it than is read.
+// readWord writes the text of a .docx file (ECMA-376, WordprocessingML): headings with #, lists
+// with -, tables with |, notes at the end. Errors: ErrBroken if it is not a .docx file, ErrLarge if
+// it unpacks to too much.
 func readWord(j job) error {
 	if err := sized(j.size); err != nil {
 		return err
@@ -32,7 +33,7 @@ func readWord(j job) error {
 	if err != nil {
 		return broken(err)
 	}
-	b.left = math.MaxInt64 // the parts have limits of their own
+	b.left = math.MaxInt64 // the parts have their own limits
 	heads, err := headings(z)
 	if err != nil {
 		return err
@@ -52,12 +53,13 @@ func readWord(j job) error {
 	return d.page.end()
 }
 
-// budget is a reader that gives out only so many bytes.
+// budget is a reader that returns only a limited number of bytes.
 type budget struct {
 	r    io.ReaderAt
 	left int64
 }
 
+// ReadAt reads while the budget lasts.
 func (b *budget) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, fmt.Errorf("%w: too many files are packed into it", ErrLarge)
@@ -65,9 +67,10 @@ func (b *budget) ReadAt(p []byte, at int64) (int, error) {
 	return b.r.ReadAt(p, at)
 }
 
+// errNoPart says that a part of the package does not exist.
 var errNoPart = errors.New("a part is missing")
 
-// visitor is what reads the tokens of a part. more ends the reading early, with an error or without.
+// visitor receives the tokens of a part. more may end the reading early, with or without an error.
 type visitor struct {
 	start func(xml.StartElement)
 	end   func(string)
@@ -75,8 +78,8 @@ type visitor struct {
 	more  func() (bool, error)
 }
 
-// walk reads a part of the package as XML, within the limits. Of alternatives it hands on the first, of moved text the place
-// where it is now.
+// walk reads a part of the package as XML, within the limits. Of alternatives it passes on the
+// first, and of moved text only the new place.
 func walk(z *zip.Reader, name string, v visitor) (err error) {
 	at := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name })
 	if at < 0 {
@@ -90,7 +93,7 @@ func walk(z *zip.Reader, name string, v visitor) (err error) {
 	limited := &io.LimitedReader{R: f, N: maxXML}
 	t := &token{r: bufio.NewReader(limited)}
 	d := xml.NewDecoder(t)
-	for depth, passed := 0, 0; ; { // passed: the depth of an element that is left out
+	for depth, passed := 0, 0; ; { // passed: the depth of an element that is skipped
 		t.size = 0
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) && depth == 0 {
@@ -107,7 +110,7 @@ func walk(z *zip.Reader, name string, v visitor) (err error) {
 			if depth++; depth > maxDepth {
 				return fmt.Errorf("%w: more than %d elements in each other", ErrBroken, maxDepth)
 			}
-			if passed == 0 && (e.Name.Local == "Fallback" || e.Name.Local == "moveFrom") { // what follows says it again
+			if passed == 0 && (e.Name.Local == "Fallback" || e.Name.Local == "moveFrom") { // the same content follows in another form
 				passed = depth
 			}
 			if passed == 0 {
@@ -131,13 +134,14 @@ func walk(z *zip.Reader, name string, v visitor) (err error) {
 	}
 }
 
-// token refuses a tag or a stretch of text that is too long to be held. The decoder reads it byte by byte, so that no byte of the next
-// one is counted.
+// token limits the length of one tag or text, which the decoder holds in memory. The decoder reads
+// it byte by byte, so that no byte of the next one is counted.
 type token struct {
 	r    *bufio.Reader
 	size int
 }
 
+// ReadByte reads a byte while the limit lasts.
 func (t *token) ReadByte() (byte, error) {
 	if t.size++; t.size > maxToken {
 		return 0, fmt.Errorf("%w: a tag or a stretch of text of more than %d KB", ErrLarge, maxToken>>10)
@@ -145,6 +149,7 @@ func (t *token) ReadByte() (byte, error) {
 	return t.r.ReadByte()
 }
 
+// Read reads a single byte.
 func (t *token) Read(p []byte) (int, error) {
 	c, err := t.ReadByte()
 	if err != nil || len(p) == 0 {
@@ -154,7 +159,8 @@ func (t *token) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// headings finds which paragraph styles are headings, by their names, which are the same in every language of Word.
+// headings finds the paragraph styles that are headings, by their names, which are the same in
+// every language of Word.
 func headings(z *zip.Reader) (map[string]int, error) {
 	heads, id := map[string]int{}, ""
 	err := walk(z, "word/styles.xml", visitor{start: func(e xml.StartElement) {
@@ -173,7 +179,7 @@ func headings(z *zip.Reader) (map[string]int, error) {
 	return heads, err
 }
 
-// level is the level of a heading by the name of its style, 0 when it is none.
+// level returns the level of a heading by the name of its style, or 0.
 func level(style string) int {
 	style = strings.ToLower(strings.ReplaceAll(style, " ", ""))
 	if style == "title" {
@@ -185,7 +191,7 @@ func level(style string) int {
 	return 0
 }
 
-// attr is an attribute by its local name.
+// attr returns an attribute by its local name.
 func attr(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -195,40 +201,43 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
-// each is what a paragraph or a cell takes beside its text.
+// each is the memory of a paragraph or a cell besides its text, in bytes.
 const each = 64
 
 // docx collects the text of a document.
 type docx struct {
-	page  *page
-	held  int // bytes of what is open, with what it takes to hold them
-	heads map[string]int
-	paras []*para // those that are open: one in another when a text box stands in it
-	boxes []box   // table cells that are open, one in another
-	write bool    // inside w:t
-	note  string  // number of the note that the next paragraph begins
+	page   *page
+	held   int // memory of everything unfinished, in bytes
+	heads  map[string]int
+	paras  []*para     // open paragraphs; nested if a text box is inside one
+	tables []openTable // open tables, nested
+	write  bool        // inside w:t
+	note   string      // number of the note that starts with the next paragraph
 }
 
-// para is a paragraph that is being read.
+// para is a paragraph under construction.
 type para struct {
 	text strings.Builder
 	head int // level of a heading
 	list int // depth in a list, from 1
 }
 
-// box is a table that is being read: the cells of its row, and the paragraphs of its cell.
-type box struct {
+// openTable is a table under construction: the cells of its current row, and the paragraphs of its
+// current cell.
+type openTable struct {
 	row  []string
 	cell []string
 }
 
+// part reads one part of the package.
 func (d *docx) part(z *zip.Reader, name string) error {
 	return walk(z, name, visitor{d.start, d.end, d.text, d.more})
 }
 
-// more says whether there is room for more text, and refuses a document whose unfinished paragraphs and rows are too much to hold.
+// more reports whether there is room for more text. It refuses a document whose unfinished
+// paragraphs and rows need too much memory.
 func (d *docx) more() (bool, error) {
-	if len(d.paras) == 0 && (len(d.boxes) == 0 || len(d.boxes) == 1 && len(d.boxes[0].row)+len(d.boxes[0].cell) == 0) {
+	if len(d.paras) == 0 && (len(d.tables) == 0 || len(d.tables) == 1 && len(d.tables[0].row)+len(d.tables[0].cell) == 0) {
 		d.held = 0
 	}
 	if d.held > maxHeld {
@@ -237,6 +246,7 @@ func (d *docx) more() (bool, error) {
 	return !d.page.full, d.page.err
 }
 
+// text handles the text of an element.
 func (d *docx) text(s string) {
 	if d.write {
 		d.put(s)
@@ -251,6 +261,7 @@ func (d *docx) put(s string) {
 	}
 }
 
+// start handles the start of an element.
 func (d *docx) start(e xml.StartElement) {
 	switch e.Name.Local {
 	case "p":
@@ -261,7 +272,7 @@ func (d *docx) start(e xml.StartElement) {
 	case "t":
 		d.write = true
 	case "tab":
-		if attr(e, "val") == "" { // else it is a tab stop
+		if attr(e, "val") == "" { // otherwise it is a tab stop
 			d.put("\t")
 		}
 	case "br", "cr":
@@ -277,15 +288,15 @@ func (d *docx) start(e xml.StartElement) {
 	case "footnoteReference", "endnoteReference":
 		d.put("[^" + word(attr(e, "id")) + "]")
 	case "footnote", "endnote":
-		if attr(e, "type") == "" { // else a line that is drawn above notes
+		if attr(e, "type") == "" { // otherwise it is the line above the notes
 			d.note = word(attr(e, "id"))
 		}
 	case "tbl":
-		d.boxes = append(d.boxes, box{})
+		d.tables = append(d.tables, openTable{})
 	}
 }
 
-// shape notes what kind of paragraph it is.
+// shape records the kind of a paragraph: heading or list.
 func (d *docx) shape(e xml.StartElement) {
 	if len(d.paras) == 0 {
 		return
@@ -304,12 +315,13 @@ func (d *docx) shape(e xml.StartElement) {
 			p.list = int(v[0]-'0') + 1
 		}
 	case "numId":
-		if attr(e, "val") == "0" { // takes a paragraph out of its style's list
+		if attr(e, "val") == "0" { // removes the paragraph from the list of its style
 			p.list = 0
 		}
 	}
 }
 
+// end handles the end of an element.
 func (d *docx) end(name string) {
 	switch name {
 	case "t":
@@ -332,13 +344,13 @@ func (d *docx) end(name string) {
 			d.pass(row)
 		}
 	case "tbl":
-		if n := len(d.boxes); n > 0 {
-			d.boxes = d.boxes[:n-1]
+		if n := len(d.tables); n > 0 {
+			d.tables = d.tables[:n-1]
 		}
 	}
 }
 
-// line is a finished paragraph.
+// line formats a finished paragraph.
 func (p *para) line() string {
 	text := strings.Trim(p.text.String(), "\n ")
 	switch {
@@ -353,15 +365,15 @@ func (p *para) line() string {
 	}
 }
 
-// table is the innermost open table.
-func (d *docx) table() *box {
-	if len(d.boxes) == 0 {
+// table returns the innermost open table, or nil.
+func (d *docx) table() *openTable {
+	if len(d.tables) == 0 {
 		return nil
 	}
-	return &d.boxes[len(d.boxes)-1]
+	return &d.tables[len(d.tables)-1]
 }
 
-// emit puts a finished paragraph where it belongs: into its cell, or into the page.
+// emit adds a finished paragraph to its cell or to the page.
 func (d *docx) emit(line string) {
 	if d.note != "" && line != "" {
 		line, d.note = "[^"+d.note+"]: "+line, ""
@@ -377,10 +389,10 @@ func (d *docx) emit(line string) {
 	d.page.add(line, "\n")
 }
 
-// pass puts a finished row of the innermost table into the page, or into the cell that the table stands in.
+// pass adds a finished row of the innermost table to the page, or to the cell around the table.
 func (d *docx) pass(row string) {
-	if n := len(d.boxes); n > 1 {
-		d.boxes[n-2].cell = append(d.boxes[n-2].cell, row)
+	if n := len(d.tables); n > 1 {
+		d.tables[n-2].cell = append(d.tables[n-2].cell, row)
 		d.held += len(row) + each
 		return
 	}
