@@ -65,6 +65,7 @@ func build[In, Out any](
 	return t
 }
 
+// mustSchema derives a schema, or panics: a wrong struct tag is a programmer's mistake.
 func mustSchema(tool string, t reflect.Type) *jsonschema.Schema {
 	s, err := deriveSchema(t)
 	if err != nil {
@@ -73,6 +74,7 @@ func mustSchema(tool string, t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
+// mustEncode encodes a schema, or panics.
 func mustEncode(tool string, s *jsonschema.Schema) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -84,8 +86,10 @@ func mustEncode(tool string, s *jsonschema.Schema) json.RawMessage {
 // Spec returns the tool's description with both schemas.
 func (t *made[In, Out]) Spec() Spec { return t.spec }
 
+// parameters returns the parsed schema, so that Validate need not parse it for each call.
 func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params }
 
+// further applies the rules of In itself, see Checked.
 func (t *made[In, Out]) further(value map[string]any, faults []fault) []fault {
 	return further[In](t.params.Required, value, faults)
 }

@@ -123,6 +123,7 @@ func bound(p *jsonschema.Schema, key, v string) error {
 	return nil
 }
 
+// pick returns a or b.
 func pick[T any](yes bool, a, b T) T {
 	if yes {
 		return a

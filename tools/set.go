@@ -110,6 +110,7 @@ func distance(a, b string) int {
 	return prev[len(y)]
 }
 
+// runesOf returns at most 64 runes, which bounds the time of distance.
 func runesOf(s string) []rune {
 	r := []rune(s)
 	return r[:min(len(r), 64)]

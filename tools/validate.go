@@ -58,6 +58,7 @@ func schemaOf(t Tool) (*jsonschema.Schema, error) {
 // fault is one fault: the field and what is wrong.
 type fault struct{ at, what string }
 
+// String returns the fault as "field: what is wrong".
 func (f fault) String() string {
 	if f.at == "" {
 		return f.what
@@ -84,6 +85,7 @@ func faultResult(tool string, s *jsonschema.Schema, faults []fault) Result {
 	return Fail(Validation, hint, "%s: %d things are wrong with the arguments:%s", tool, len(faults), b.String())
 }
 
+// parameterList lists all parameters for the hint.
 func parameterList(s *jsonschema.Schema) string {
 	names := propertyNames(s)
 	for i, n := range names {
@@ -128,6 +130,7 @@ func inspect(s *jsonschema.Schema, args json.RawMessage) (map[string]any, []faul
 	return clean, c.faults
 }
 
+// plainJSONError describes a syntax error without Go's own terms.
 func plainJSONError(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "they end too early"
@@ -163,6 +166,7 @@ func (p *parser) value(at string, depth int) (any, error) {
 	}
 }
 
+// object reads an object and records repeated names.
 func (p *parser) object(at string, depth int) (any, error) {
 	out := map[string]any{}
 	for p.dec.More() {
@@ -182,6 +186,7 @@ func (p *parser) object(at string, depth int) (any, error) {
 	return out, err
 }
 
+// array reads a list.
 func (p *parser) array(at string, depth int) (any, error) {
 	out := []any{}
 	for p.dec.More() {
@@ -199,6 +204,7 @@ func (p *parser) array(at string, depth int) (any, error) {
 // that the schema requires.
 type checker struct{ faults []fault }
 
+// fault records a fault. The check goes on, so that one result lists all faults.
 func (c *checker) fault(at, format string, args ...any) {
 	c.faults = append(c.faults, fault{at, fmt.Sprintf(format, args...)})
 }
@@ -275,6 +281,7 @@ func (c *checker) unknown(at string, s *jsonschema.Schema, name string) {
 	c.fault(join(at, name), "unknown")
 }
 
+// array checks the length of a list and each item.
 func (c *checker) array(at string, s *jsonschema.Schema, l []any) any {
 	if s.MinItems != nil && len(l) < *s.MinItems {
 		c.fault(at, "want at least %d, got %d", *s.MinItems, len(l))
@@ -289,6 +296,7 @@ func (c *checker) array(at string, s *jsonschema.Schema, l []any) any {
 	return out
 }
 
+// text checks a string against the allowed values and lengths. Lengths count runes.
 func (c *checker) text(at string, s *jsonschema.Schema, t string) {
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, any(t)) {
 		c.fault(at, "want one of %s, got %q", enumList(s), short(t))
@@ -306,6 +314,7 @@ func (c *checker) text(at string, s *jsonschema.Schema, t string) {
 	}
 }
 
+// number checks a number against its bounds.
 func (c *checker) number(at string, s *jsonschema.Schema, n json.Number) {
 	f, err := n.Float64()
 	if err != nil {
@@ -340,10 +349,12 @@ func numberOf(kind string, v any) (json.Number, bool) {
 	return json.Number(strconv.FormatInt(int64(f), 10)), true
 }
 
+// looksNumeric excludes strings such as "true" that are valid JSON but not numbers.
 func looksNumeric(t string) bool {
 	return t != "" && (t[0] == '-' || t[0] >= '0' && t[0] <= '9')
 }
 
+// boolOf accepts a boolean, or a string with one.
 func boolOf(v any) (bool, bool) {
 	switch v {
 	case true, "true":
@@ -375,6 +386,7 @@ func wanted(s *jsonschema.Schema) string {
 	}
 }
 
+// enumList lists the allowed values.
 func enumList(s *jsonschema.Schema) string {
 	words := make([]string, len(s.Enum))
 	for i, v := range s.Enum {
@@ -401,6 +413,7 @@ func describe(v any) string {
 	}
 }
 
+// short cuts a value for a message.
 func short(t string) string {
 	if r := []rune(t); len(r) > 40 {
 		return string(r[:40]) + "…"
@@ -408,6 +421,7 @@ func short(t string) string {
 	return t
 }
 
+// join appends a name to the path of a field.
 func join(at, name string) string {
 	if at == "" {
 		return name

@@ -52,6 +52,8 @@ func NewFailTask(b Backlog) tools.Tool {
 // ending implements both tools.
 type ending struct{ backlog Backlog }
 
+// intent refuses an empty text, and turns that serve no task. Nobody needs to approve the end of a
+// turn, so it needs no scopes.
 func (e ending) intent(ctx context.Context, call tools.Call, name, text string) (tools.Intent, error) {
 	if strings.TrimSpace(text) == "" {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "", "%s: the text is empty", name)
@@ -72,6 +74,8 @@ func (e ending) serves(ctx context.Context, call tools.Call) error {
 	return err
 }
 
+// run ends the turn through Result.Next. The store records the outcome of the task in the same
+// commit.
 func (e ending) run(_ context.Context, _ tools.Call, end tools.End) (tools.Result, error) {
 	state := "done"
 	if end.Failed {

@@ -34,6 +34,7 @@ func NewPlan() tools.Tool {
 	}, planIntent, planRun)
 }
 
+// planIntent needs no scopes: plan mode only takes abilities away.
 func planIntent(_ context.Context, call tools.Call, in Plan) (tools.Intent, error) {
 	if err := possible(call, in); err != nil {
 		return tools.Intent{}, err

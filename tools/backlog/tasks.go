@@ -74,6 +74,7 @@ func NewTaskUpdate(b Backlog) tools.Tool {
 // taskTools implements the three tools.
 type taskTools struct{ backlog Backlog }
 
+// addIntent needs the scope schedule, because a task acts later without supervision.
 func (t taskTools) addIntent(_ context.Context, call tools.Call, in NewTask) (tools.Intent, error) {
 	if _, err := instant(call, in.NotBefore); err != nil {
 		return tools.Intent{}, err
@@ -133,11 +134,13 @@ func changed(what string, b tasks.Backlog, task tasks.Task, c tasks.Change, call
 	return tools.Result{Content: what + line(b, task, call), Data: Tasks{Tasks: []tasks.Task{task}}, Changes: []tools.Change{c}}
 }
 
+// listIntent reads hob's own rows only.
 func listIntent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
 	raw, err := canonical("task_list", in)
 	return tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("list tasks " + in.State), Canonical: raw}, err
 }
 
+// list formats the tasks. It reads the tasks that they wait for as well, to name the open ones.
 func (t taskTools) list(ctx context.Context, call tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
 	list, err := t.backlog.Tasks(ctx, event.Filter{State: in.State, Limit: in.Limit})
 	if err != nil {
@@ -165,6 +168,7 @@ func (t taskTools) list(ctx context.Context, call tools.Call, in Query, _ tools.
 	return res, nil
 }
 
+// updateIntent needs the scope schedule, like addIntent.
 func (t taskTools) updateIntent(_ context.Context, call tools.Call, in Change) (tools.Intent, error) {
 	if _, err := revision(call, in); err != nil {
 		return tools.Intent{}, err

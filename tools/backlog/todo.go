@@ -22,6 +22,7 @@ func NewTodo() tools.Tool {
 	}, todoIntent, todoRun)
 }
 
+// todoIntent checks the list. It has no effects outside the conversation.
 func todoIntent(_ context.Context, _ tools.Call, in Todos) (tools.Intent, error) {
 	if err := tasks.CheckTodos(in.Todos); err != nil {
 		return tools.Intent{}, refusal(err)
@@ -31,6 +32,7 @@ func todoIntent(_ context.Context, _ tools.Call, in Todos) (tools.Intent, error)
 	return tools.Intent{Effect: tools.Keyed, Summary: fmt.Sprintf("todo: %d of %d done", sum.Done, sum.Total), Canonical: raw}, err
 }
 
+// todoRun replaces the list of the conversation.
 func todoRun(_ context.Context, call tools.Call, in Todos, _ tools.Intent) (tools.Result, error) {
 	return tools.Result{
 		Content: drawn(in.Todos), Data: in,

@@ -60,6 +60,8 @@ func New(specs []tools.Spec, core ...tools.Spec) tools.Tool {
 // catalog implements the tool.
 type catalog struct{ specs, core []tools.Spec }
 
+// intent needs no scopes: a search or description reads only the list of tools, and a call has its
+// own intent.
 func (c catalog) intent(_ context.Context, _ tools.Call, in Request) (tools.Intent, error) {
 	switch {
 	case in.Action != "search" && in.Name == "":
@@ -70,6 +72,7 @@ func (c catalog) intent(_ context.Context, _ tools.Call, in Request) (tools.Inte
 	return tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("tool " + in.Action + " " + in.Query + in.Name)}, nil
 }
 
+// run answers a search or a description.
 func (c catalog) run(_ context.Context, _ tools.Call, in Request, _ tools.Intent) (tools.Result, error) {
 	switch in.Action {
 	case "describe":

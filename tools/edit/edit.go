@@ -91,6 +91,7 @@ func NewEdit(d Deps) tools.Tool {
 	}, e.intent, e.run, e.probe)
 }
 
+// editor implements edit.
 type editor struct{ Deps }
 
 // intent resolves the files of a call for the gate.

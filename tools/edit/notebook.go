@@ -39,6 +39,7 @@ func NewNotebook(d Deps) tools.Tool {
 	}, n.intent, n.run, n.probe)
 }
 
+// notebookEditor implements notebook_edit.
 type notebookEditor struct{ Deps }
 
 // intent resolves the notebook for the gate. It does not look for the cell.

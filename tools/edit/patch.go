@@ -34,6 +34,7 @@ func NewPatch(d Deps) tools.Tool {
 	}, p.intent, p.run, p.probe)
 }
 
+// patcher implements apply_patch.
 type patcher struct{ Deps }
 
 // intent resolves the files that the patch names for the gate.

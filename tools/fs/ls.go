@@ -56,6 +56,7 @@ func NewLs(g *fsguard.Guard) tools.Tool {
 // lister implements ls.
 type lister struct{ guard *fsguard.Guard }
 
+// intent resolves the folder for the gate.
 func (l lister) intent(_ context.Context, call tools.Call, in Listing) (tools.Intent, error) {
 	p, err := resolve(l.guard, call, in.Path)
 	if err != nil {
@@ -225,6 +226,7 @@ func (l Listed) table(zone string) string {
 	return strings.TrimRight(head+b.String(), "\n")
 }
 
+// size returns the size column: bytes for a file, the type for all others.
 func (e Entry) size() string {
 	if e.Type == "file" {
 		return sized(e.Size)
@@ -232,6 +234,7 @@ func (e Entry) size() string {
 	return e.Type
 }
 
+// name returns the name column, with a slash after a folder and the target after a link.
 func (e Entry) name() string {
 	switch e.Type {
 	case "folder":
@@ -243,6 +246,7 @@ func (e Entry) name() string {
 	}
 }
 
+// note returns why a folder was not listed, in brackets.
 func (e Entry) note() string {
 	if e.Note == "" {
 		return ""

@@ -94,6 +94,7 @@ type reader struct {
 	deps  ReadDeps
 }
 
+// intent resolves the path for the gate, and checks the page numbers early.
 func (r reader) intent(_ context.Context, call tools.Call, in Reading) (tools.Intent, error) {
 	if _, err := document.ParsePages(in.Pages); err != nil {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "", "pages: %v", err)

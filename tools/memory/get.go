@@ -101,6 +101,7 @@ func (s getter) intent(_ context.Context, _ tools.Call, in Asked) (tools.Intent,
 	}, err
 }
 
+// run shows the requested lines with their numbers.
 func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
 	p, name, err := s.place(in.Path)
 	if err != nil {

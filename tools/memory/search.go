@@ -60,6 +60,7 @@ func NewSearch(g *fsguard.Guard) tools.Tool {
 // searcher implements memory_search.
 type searcher struct{ store }
 
+// intent asks for the whole workspace: only the search shows which files contain the words.
 func (s searcher) intent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
 	return s.readIntent("search the memory for "+shown(in.Query), struct {
 		Tool  string `json:"tool"`

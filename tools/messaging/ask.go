@@ -51,6 +51,7 @@ func NewAsk() tools.Tool {
 	}, askIntent, askRun)
 }
 
+// askIntent names the owner as the recipient, so that the gate decides as for a message.
 func askIntent(_ context.Context, call tools.Call, in Questions) (tools.Intent, error) {
 	if _, err := deadline(call, in); err != nil {
 		return tools.Intent{}, err
@@ -65,6 +66,8 @@ func askIntent(_ context.Context, call tools.Call, in Questions) (tools.Intent, 
 	}, err
 }
 
+// askRun parks the turn. Only a single question can have buttons, because one press answers one
+// question.
 func askRun(_ context.Context, call tools.Call, in Questions, _ tools.Intent) (tools.Result, error) {
 	until, err := deadline(call, in)
 	if err != nil {

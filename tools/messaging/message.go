@@ -182,6 +182,7 @@ func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent too
 // brief shortens a text to one line of at most 80 characters.
 func brief(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
 
+// short cuts a text to 80 characters.
 func short(text string) string {
 	if r := []rune(text); len(r) > 80 {
 		return string(r[:80]) + "…"

@@ -84,6 +84,7 @@ type binder struct {
 	cut     bool // a limit was reached
 }
 
+// unsure notes once what the approval cannot cover.
 func (b *binder) unsure(text string) {
 	if !slices.Contains(b.unbound, text) {
 		b.unbound = append(b.unbound, text)
@@ -158,6 +159,7 @@ func (b *binder) expand(dir string, parts []string) {
 	}
 }
 
+// pattern adds the files that match an absolute pattern.
 func (b *binder) pattern(path string) {
 	b.expand(string(filepath.Separator), strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/"))
 }

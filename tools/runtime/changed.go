@@ -1,5 +1,5 @@
-// This file finds the files that a program has changed since an instant, in the workspace and the roots that may be written. It
-// opens no file, and does not say what a change means.
+// This file finds the files in the workspace and the writable roots that have changed since an
+// instant. It opens no file, and does not judge what a change means.
 
 package runtime
 
@@ -17,13 +17,15 @@ import (
 
 // Limits of the search.
 const (
-	maxChanged = 1_000   // files of a folder; with more the folder stands for them
-	maxEntries = 200_000 // entries of a root; with more the root stands for them
+	maxChanged = 1_000   // changed files listed per folder; beyond that the folder is listed instead
+	maxEntries = 200_000 // entries examined per root; beyond that the root is listed instead
 )
 
-// ChangedFiles lists the files and symbolic links that were changed at since or later, absolute and sorted, or the folders that stand for
-// them. A file counts as changed by the time of its last change of state, which no program can set back. Scratch and attachments are
-// foreign anyway and left out. A folder that was only moved or renamed stands for all in it: what it holds keeps its times.
+// ChangedFiles lists the files and symbolic links that changed at since or later, as absolute
+// paths, sorted. It goes by the time of the last state change (ctime), which no program can set
+// back. A folder takes the place of its files if more than maxChanged of them changed, if it cannot
+// be read, or if it was moved: the files in a moved folder keep their times. Scratch and
+// attachments are left out because they always count as foreign.
 func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	var found []string
 	for _, root := range writable(g) {
@@ -34,7 +36,8 @@ func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	return slices.Compact(found)
 }
 
-// Touched says whether a file or a symbolic link was changed at since or later: itself, or by moving a folder that it lies in.
+// Touched reports whether a file or symbolic link changed at since or later, either itself or
+// because a folder above it was moved.
 func Touched(path string, since time.Time) bool {
 	if info, err := os.Lstat(path); err != nil || (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) && !changed(info).Before(since) {
 		return err == nil
@@ -47,12 +50,13 @@ func Touched(path string, since time.Time) bool {
 	return false
 }
 
-// moved says of a folder that it was given its place since then, and holds what it held before.
+// moved reports whether a folder was moved or renamed at since or later, with its entries
+// unchanged.
 func moved(info fs.FileInfo, since time.Time) bool {
 	return !changed(info).Before(since) && info.ModTime().Before(since)
 }
 
-// writable are the workspace and the roots that may be written, without those inside others.
+// writable returns the workspace and the writable roots, without those inside another.
 func writable(g *fsguard.Guard) []string {
 	all := []string{g.Workspace()}
 	for _, r := range g.Roots() {
@@ -67,14 +71,14 @@ func writable(g *fsguard.Guard) []string {
 	})
 }
 
-// within says whether path is dir or lies in it. Both are absolute and clean.
+// within reports whether path is dir or lies in it. Both are absolute and clean.
 func within(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || dir == string(filepath.Separator) || os.IsPathSeparator(rest[0]))
 }
 
-// FileVersion names a file in the state that it is in: another file in its place, or a change of its content, name or rights, makes another
-// one. Of a folder only which one it is.
+// FileVersion identifies a file in its current state. It changes when another file takes the place,
+// or when content, name or permissions change. For a folder it only identifies the folder.
 func FileVersion(info fs.FileInfo) string {
 	if info.IsDir() {
 		return fsguard.Identity(info)
@@ -82,14 +86,14 @@ func FileVersion(info fs.FileInfo) string {
 	return fsguard.Identity(info) + " " + strconv.FormatInt(info.Size(), 10) + " " + changed(info).UTC().Format(time.RFC3339Nano)
 }
 
-// changeScan goes through one root.
+// changeScan walks one root.
 type changeScan struct {
 	since time.Time
 	skip  []string
 	seen  int
 }
 
-// below are the changed files below a root, or the folders that stand for them.
+// below returns the changed files below a root, or folders in their place.
 func (s *changeScan) below(root string) []string {
 	folders, files, ok := s.folder(root)
 	if !ok {
@@ -98,8 +102,9 @@ func (s *changeScan) below(root string) []string {
 	return append(folders, files...)
 }
 
-// folder looks through a folder: the folders in it that stand for themselves, and the changed files outside of those. It is not
-// ok when there is too much to look at, or the folder cannot be read.
+// folder examines one folder. folders are the subfolders that take the place of their files; files
+// are the changed files outside of those. ok is false if the root has too many entries, or the
+// folder cannot be read.
 func (s *changeScan) folder(dir string) (folders, files []string, ok bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -111,7 +116,7 @@ func (s *changeScan) folder(dir string) (folders, files []string, ok bool) {
 		}
 		path := filepath.Join(dir, e.Name())
 		switch info, err := e.Info(); {
-		case err != nil || slices.Contains(s.skip, path): // it is gone already, or foreign anyway
+		case err != nil || slices.Contains(s.skip, path): // it is gone, or always foreign
 		case e.IsDir():
 			inFolders, inFiles, ok := s.within(path, info)
 			if !ok {
@@ -128,7 +133,8 @@ func (s *changeScan) folder(dir string) (folders, files []string, ok bool) {
 	return folders, files, true
 }
 
-// within is folder for one that lies in another: it stands for itself when it was moved there or cannot be read.
+// within is folder for a subfolder. The subfolder takes the place of its files if it was moved or
+// cannot be read.
 func (s *changeScan) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
 	if moved(info, s.since) {
 		return []string{path}, nil, true

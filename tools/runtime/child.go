@@ -54,6 +54,7 @@ type order struct {
 	activeSandboxes *activeSandboxes // all sandboxes that run now
 }
 
+// sandboxed reports whether the command runs in a sandbox.
 func (o *order) sandboxed() bool { return o.wrap != nil }
 
 // reason tells why a command ended.
@@ -318,6 +319,8 @@ func (e childFiles) in() io.Reader {
 	return nil
 }
 
+// close closes hob's copies after the start, so that hob sees the end of the output when the
+// command's processes have ended.
 func (e childFiles) close() error {
 	err := e.out.Close()
 	if e.stdin != nil && e.stdin != e.out {

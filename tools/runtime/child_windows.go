@@ -11,6 +11,7 @@ import (
 	"hob/daemon/fsguard"
 )
 
+// enter checks the folder once more right before the start.
 func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {
 	root, err := g.Folder(p)
 	if err != nil {
@@ -46,11 +47,13 @@ func (k processTree) end(time.Duration) (left, stuck int) {
 // signal ends the process: Windows has no other signals.
 func (k processTree) signal(syscall.Signal) error { return k.leader.Kill() }
 
+// pause sleeps for d.
 func pause(d time.Duration) {
 	t := time.NewTimer(d)
 	<-t.C
 }
 
+// signalNamed accepts KILL only.
 func signalNamed(name string) (syscall.Signal, bool) {
 	return syscall.SIGKILL, strings.TrimPrefix(strings.ToUpper(name), "SIG") == "KILL"
 }

@@ -49,6 +49,7 @@ type Limits struct {
 	Grace         time.Duration // between TERM and KILL; 800 ms
 }
 
+// filled replaces zero values by the defaults.
 func (l Limits) filled() Limits {
 	return Limits{
 		Timeout: or(l.Timeout, 30*time.Minute), Least: or(l.Least, 10*time.Second), Most: or(l.Most, 24*time.Hour),
@@ -130,6 +131,7 @@ func NewExec(d ExecDeps) tools.Tool {
 	}, e.intent, e.run), e.traces}
 }
 
+// executor implements exec, and serves the tool process.
 type executor struct {
 	ExecDeps
 	shell []string // the arguments before the command; nil: there is no shell

@@ -18,6 +18,8 @@ type origin struct {
 	began   time.Time // its start by FileClock: it may have made any change from then on. Zero before the start
 }
 
+// originOf returns the origin that the site has determined. A sealed sandbox, or a host, leaves no
+// files on this machine.
 func originOf(at *site) *origin {
 	return &origin{lasting: at.host == "" && (!at.sandboxed || !at.sandbox.Sealed), foreign: at.foreign, why: at.why}
 }
@@ -56,6 +58,7 @@ func (o *origin) gotTaintedInput() { o.taint(afterInput, byInput, FileClock()) }
 // because nobody knows when it read the foreign text.
 func (o *origin) sawForeign() { o.taint(seesFiles, bySight, time.Time{}) }
 
+// taint makes output and files foreign from since on. An earlier reason, and an earlier time, win.
 func (o *origin) taint(foreign, why string, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

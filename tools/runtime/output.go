@@ -102,6 +102,7 @@ func (o *output) total() int64 {
 	return o.sum()
 }
 
+// sum is total for callers that hold the lock.
 func (o *output) sum() int64 { return o.lost + int64(len(o.first)) + o.over }
 
 // whole returns the bytes kept from the beginning, and the total. Call it only after drain has

@@ -52,6 +52,8 @@ type proc struct {
 	err        error
 }
 
+// newProc returns a command that has not started; keep is how many bytes of its output are kept
+// whole.
 func newProc(o order, r request, keep int) *proc {
 	return &proc{
 		order: o, request: r, text: originOf(r.at), out: &output{limit: keep}, begun: time.Now(), seen: map[int64]int64{},
@@ -98,6 +100,7 @@ func (p *proc) stop(s stop) {
 	}
 }
 
+// over reports whether it has ended.
 func (p *proc) over() bool { return closed(p.done) }
 
 // closed reports whether a channel is closed. Nothing may ever be sent on it.
@@ -128,6 +131,7 @@ func (p *proc) setLimit(limit time.Duration) {
 	}
 }
 
+// age returns how long it has been running.
 func (p *proc) age() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

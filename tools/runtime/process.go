@@ -45,6 +45,7 @@ func NewProcess(d ExecDeps) tools.Tool {
 	}, h.intent, h.run), h.traces}
 }
 
+// handler implements process.
 type handler struct{ executor }
 
 // intent describes the call to the gate. To write to a process or to signal it needs the same
@@ -137,6 +138,8 @@ func (h handler) visible(call tools.Call) []*proc {
 	return out
 }
 
+// run carries out one action. After input from a tainted turn, everything that the process does
+// counts as foreign.
 func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent tools.Intent) (tools.Result, error) {
 	if in.Action == "list" {
 		return h.list(call), nil
@@ -192,6 +195,7 @@ func (h handler) listed(call tools.Call) string {
 	return ""
 }
 
+// list shows the visible processes, one line each.
 func (h handler) list(call tools.Call) tools.Result {
 	out, lines := Handled{Processes: []Process{}}, []string{}
 	for _, p := range h.visible(call) {

@@ -27,6 +27,8 @@ type processTree struct {
 	sandboxed bool // the leader is the sandbox. It ends after the processes inside it, and takes them along if it is ended first
 }
 
+// processTree returns the tree of a started command. It reads the start time of the shell, which
+// excludes older processes with the same group id.
 func (r *running) processTree(mark string, sandboxed bool) processTree {
 	k := processTree{leader: r.cmd.Process.Pid, begun: r.begun, mark: []byte(mark), sandboxed: sandboxed}
 	if s, ok := statOf(k.leader); ok {
@@ -91,8 +93,10 @@ func (k processTree) signal(sig syscall.Signal) error {
 	return nil
 }
 
+// alive reports whether the shell or any other process is left.
 func (k processTree) alive() bool { return k.leaderRuns() || len(k.members()) > 0 }
 
+// leaderRuns reports whether the shell is alive, and not an unreaped zombie.
 func (k processTree) leaderRuns() bool {
 	s, ok := statOf(k.leader)
 	return ok && k.leader > 0 && s.state != 'Z' && s.state != 'X'

@@ -42,6 +42,7 @@ func (k processTree) gone(rounds int) bool {
 	return false
 }
 
+// pause sleeps for d.
 func pause(d time.Duration) {
 	t := time.NewTimer(d)
 	<-t.C

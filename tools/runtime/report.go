@@ -198,6 +198,7 @@ func (e executor) notify(ctx context.Context, p *proc, end *ended) error {
 	})
 }
 
+// joinNotes joins two notes; either may be "".
 func joinNotes(a, b string) string {
 	if a == "" {
 		return b

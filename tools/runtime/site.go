@@ -278,6 +278,7 @@ func (s *site) covers(path string, now map[string]string) bool {
 	return false
 }
 
+// inAny reports whether path lies in one of the folders.
 func inAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return below(d, path) })
 }

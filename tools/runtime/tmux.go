@@ -205,6 +205,8 @@ func (in Multiplexing) shown() string {
 // server returns the name of this instance's tmux server.
 func (m multiplexer) server() string { return "hob-" + m.Instance }
 
+// run carries out one action. Every terminal may have changed files since its creation, so the
+// result marks all of them.
 func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, intent tools.Intent) (tools.Result, error) {
 	if err := m.validate(in); err != nil {
 		return tools.Result{}, err

@@ -54,6 +54,7 @@ type grepper struct {
 	kept *keptOpen
 }
 
+// intent resolves the start of the search for the gate, and checks the pattern early.
 func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Intent, error) {
 	if _, err := newQuery(in); err != nil {
 		return tools.Intent{}, err

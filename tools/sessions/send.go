@@ -36,6 +36,7 @@ func NewSessionsSend(t Talks) tools.Tool {
 // sender implements sessions_send.
 type sender struct{ talks Talks }
 
+// intent names the conversation's reply address as the recipient.
 func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Intent, error) {
 	t, err := s.target(ctx, call, in)
 	if err != nil {
@@ -76,6 +77,7 @@ func (s sender) target(ctx context.Context, call tools.Call, in Word) (tools.Tal
 	return t, nil
 }
 
+// run returns the inbox row. Its rank (event.RankRest) is lower than that of messages from people.
 func (s sender) run(ctx context.Context, call tools.Call, in Word, _ tools.Intent) (tools.Result, error) {
 	t, err := s.target(ctx, call, in)
 	if err != nil {

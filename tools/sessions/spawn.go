@@ -56,6 +56,7 @@ type spawner struct {
 	models Models
 }
 
+// intent checks the task early. A sub-agent only has reading tools, so it needs no other scopes.
 func (s spawner) intent(ctx context.Context, call tools.Call, in Task) (tools.Intent, error) {
 	if err := s.check(ctx, call, in); err != nil {
 		return tools.Intent{}, err
@@ -100,6 +101,7 @@ func title(in Task) string {
 	return in.Prompt
 }
 
+// run returns the order as a Change. In the foreground the turn parks until the sub-agent ends.
 func (s spawner) run(ctx context.Context, call tools.Call, in Task, _ tools.Intent) (tools.Result, error) {
 	if err := s.check(ctx, call, in); err != nil {
 		return tools.Result{}, err

@@ -62,6 +62,7 @@ type stater struct {
 	gauge Gauge
 }
 
+// intent finds the conversation early, so that a wrong name is refused before the gate.
 func (s stater) intent(ctx context.Context, call tools.Call, in Subject) (tools.Intent, error) {
 	t, err := known(ctx, s.talks, named(call, in))
 	if err != nil {
@@ -82,6 +83,7 @@ func named(call tools.Call, in Subject) string {
 	}
 }
 
+// run formats the figures.
 func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.Intent) (tools.Result, error) {
 	t, err := known(ctx, s.talks, named(call, in))
 	if err != nil {
@@ -110,6 +112,7 @@ func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.In
 // money formats millionths with four decimal places.
 func money(micros int64) string { return strconv.FormatFloat(float64(micros)/1e6, 'f', 4, 64) }
 
+// cost formats a cost; nil means that the price is unknown.
 func cost(micros *int64) string {
 	if micros == nil {
 		return "unknown"
@@ -117,6 +120,7 @@ func cost(micros *int64) string {
 	return money(*micros)
 }
 
+// count formats a number of tokens.
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 // unlimited formats a limit; a negative one means none.

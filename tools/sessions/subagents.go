@@ -45,6 +45,8 @@ type minder struct {
 	talks  Talks
 }
 
+// intent finds the sub-agents of the call. Stopping and waiting are keyed, because they change a
+// row.
 func (s minder) intent(ctx context.Context, call tools.Call, in Handling) (tools.Intent, error) {
 	list, err := s.meant(ctx, call, in)
 	if err != nil {
@@ -73,6 +75,7 @@ func foreignOf(in Handling, list []tools.Agent) string {
 	return ""
 }
 
+// ids returns the ids of sub-agents.
 func ids(list []tools.Agent) []string {
 	names := make([]string, len(list))
 	for i, a := range list {
@@ -108,6 +111,7 @@ func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tool
 	return open, nil
 }
 
+// run reads the sub-agents again, because they go on between intent and run.
 func (s minder) run(ctx context.Context, call tools.Call, in Handling, _ tools.Intent) (tools.Result, error) {
 	list, err := s.meant(ctx, call, in)
 	if err != nil {
@@ -164,6 +168,7 @@ func (s minder) history(ctx context.Context, data Handled) (tools.Result, error)
 	return tools.Result{Content: content, Data: data}, nil
 }
 
+// table lists sub-agents, one line each.
 func table(list []tools.Agent) string {
 	if len(list) == 0 {
 		return "this conversation has started no sub-agents"
@@ -175,6 +180,7 @@ func table(list []tools.Agent) string {
 	return b.String() + counted(len(list), "sub-agent")
 }
 
+// counted formats a number with its noun, in brackets.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "(1 " + what + ")"

@@ -131,6 +131,8 @@ func NewSessionsHistory(t Talks) tools.Tool {
 // historian implements sessions_history.
 type historian struct{ talks Talks }
 
+// intent marks the result as foreign if the other conversation contains foreign text. The text of
+// its own conversation is already known to the turn.
 func (h historian) intent(ctx context.Context, call tools.Call, in Looking) (tools.Intent, error) {
 	t, err := known(ctx, h.talks, in.Session)
 	if err != nil {
@@ -164,6 +166,7 @@ func known(ctx context.Context, talks Talks, name string) (tools.Talk, error) {
 	return t, tools.Refuse(tools.NotFound, hint, "there is no conversation %q", shortID(name))
 }
 
+// run shows one page of entries.
 func (h historian) run(ctx context.Context, call tools.Call, in Looking, _ tools.Intent) (tools.Result, error) {
 	t, err := known(ctx, h.talks, in.Session)
 	if err != nil {

@@ -38,6 +38,7 @@ func NewWaitTask(events []string) tools.Tool {
 // waiter implements wait_task.
 type waiter struct{ events []string }
 
+// intent checks the input early.
 func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.Intent, error) {
 	if _, err := w.wait(call, in); err != nil {
 		return tools.Intent{}, err
@@ -51,6 +52,7 @@ func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.In
 	}, err
 }
 
+// run parks the turn through Result.Next.
 func (w waiter) run(_ context.Context, call tools.Call, in Waiting, _ tools.Intent) (tools.Result, error) {
 	wait, err := w.wait(call, in)
 	if err != nil {

@@ -66,6 +66,7 @@ type fetcher struct {
 	cache cache
 }
 
+// intent names the addresses in the order in which they would be tried.
 func (f *fetcher) intent(_ context.Context, _ tools.Call, in Fetch) (tools.Intent, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {

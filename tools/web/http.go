@@ -53,6 +53,8 @@ func NewHTTP(d HTTPDeps) tools.Tool {
 // asker implements http.
 type asker struct{ HTTPDeps }
 
+// intent names the address. Only a plain GET or HEAD, without body and header fields, can be
+// approved by its address alone.
 func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, error) {
 	t, names, err := h.look(in)
 	if err != nil {
@@ -125,6 +127,7 @@ func headerOf(fields map[string]string) http.Header {
 	return h
 }
 
+// run fills in the secrets, sends the request, and removes the secrets from the answer.
 func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (tools.Result, error) {
 	t, names, err := h.look(in)
 	if err != nil {

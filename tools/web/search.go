@@ -111,6 +111,7 @@ func (s searcher) choose() (engine, *url.URL, string) {
 	return e, base, ""
 }
 
+// intent names the address that the engine would be asked with.
 func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Intent, error) {
 	if s.missing != "" {
 		return tools.Intent{}, tools.Refuse(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing)
@@ -134,6 +135,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 	return i, err // the owner chose the host, so a private one needs no approval
 }
 
+// run asks the engine once. An engine that cannot answer is an error with a hint for the owner.
 func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Intent) (tools.Result, error) {
 	if s.missing != "" {
 		return tools.Fail(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing), nil

@@ -245,7 +245,7 @@ func TestSearchIsAvailable(t *testing.T) {
 		{web.SearchDeps{Engine: "brave", Key: "env:X"}, ""},
 		{web.SearchDeps{Engine: "tavily"}, "search_key"},
 		{web.SearchDeps{Engine: "tavily", Key: "env:X"}, ""},
-		{web.SearchDeps{Engine: "altavista"}, "no search engine that hob knows"},
+		{web.SearchDeps{Engine: "altavista"}, "not a search engine that hob knows"},
 	} {
 		tool := web.NewSearch(c.d)
 		got := tool.(tools.Available).Missing()

@@ -50,6 +50,7 @@ type step struct {
 // reach, so plain system calls suffice to write them.
 type journal struct{ folder, name string }
 
+// path returns the path of one record of the job.
 func (b journal) path(suffix string) string { return filepath.Join(b.folder, b.name+suffix) }
 
 // begin records what will be staged. It need not survive a power failure: that only leaves a

@@ -21,6 +21,8 @@ type layout struct {
 // point is a position or a direction on the page.
 type point struct{ x, y float64 }
 
+// Vector arithmetic: difference, dot product, length, division, and the distance across a direction
+// of length 1.
 func (p point) minus(q point) point        { return point{p.x - q.x, p.y - q.y} }
 func (p point) dot(q point) float64        { return p.x*q.x + p.y*q.y }
 func (p point) length() float64            { return math.Hypot(p.x, p.y) }

@@ -130,6 +130,7 @@ func operands(args []string) []string {
 	return out
 }
 
+// makesFileSystem reports whether a program formats a device.
 func makesFileSystem(name string) bool {
 	return name == "mkfs" || strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "newfs") ||
 		slices.Contains([]string{"mke2fs", "mkdosfs", "mkntfs", "mkexfatfs"}, name)
@@ -151,10 +152,12 @@ func isDevice(p string) bool {
 	return slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(name, k) })
 }
 
+// isShell reports whether a program is a shell.
 func isShell(name string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"}, name)
 }
 
+// isInterpreter reports whether a program runs the text that it gets.
 func isInterpreter(name string) bool {
 	return isShell(name) || strings.HasPrefix(name, "python") || slices.Contains([]string{"perl", "ruby", "node", "php"}, name)
 }

@@ -165,6 +165,7 @@ func (f *finder) searched() []string {
 	return list
 }
 
+// ofSystem reports whether a folder belongs to the operating system.
 func ofSystem(dir string) bool {
 	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/", "/nix/store/", "/System/", "/Library/"}, func(top string) bool {
 		return strings.HasPrefix(path.Clean(dir)+"/", top)

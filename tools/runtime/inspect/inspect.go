@@ -33,12 +33,14 @@ func Command(command, home, cwd string) Verdict {
 	return x.Verdict
 }
 
+// warn adds a warning once.
 func (v *Verdict) warn(text string) {
 	if !slices.Contains(v.Warnings, text) {
 		v.Warnings = append(v.Warnings, text)
 	}
 }
 
+// deny records the first reason to refuse the command.
 func (v *Verdict) deny(text string) {
 	if v.Denied == "" {
 		v.Denied = text + " is refused in every mode"

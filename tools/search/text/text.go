@@ -176,4 +176,5 @@ func (r *Reader) decode(rest []byte, order binary.ByteOrder) []byte {
 // failing returns an error again that occurred too early to be returned.
 type failing struct{ err error }
 
+// Read returns the error.
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
