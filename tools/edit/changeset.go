@@ -90,6 +90,7 @@ func (d Deps) before(p fsguard.Place) (string, error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
 		return "absent", nil
 	}
+	// Hashing a large file for each intent would take too long.
 	if p.Info.Size() > hashLimit {
 		return fmt.Sprintf("%d bytes of %s", p.Info.Size(), p.Info.ModTime().UTC()), nil
 	}
@@ -169,6 +170,7 @@ func (s *changeSet) open(path string) (*file, error) {
 	if f, ok := s.files[t.place.Path]; ok {
 		return f, nil
 	}
+	// The gate has decided on the intent, so nothing else may be changed.
 	if !s.asIntended(t) {
 		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was checked", tools.ShownPath(path))
 	}
@@ -289,6 +291,7 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 	if len(changes) == 0 {
 		return nil
 	}
+	// The job has the id of the call, so that probe finds its receipt after a restart.
 	job, err := s.job(s.call, in)
 	if err != nil {
 		return err

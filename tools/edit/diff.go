@@ -47,6 +47,7 @@ func unified(oldName, newName string, old, now []byte, line int) (diff string, a
 	if bytes.Equal(old, now) {
 		return "", 0, 0
 	}
+	// The diff algorithm takes quadratic time, so it gets only the changed part.
 	lead, tail := shared(old, now)
 	a, b := old[lead:len(old)-tail], now[lead:len(now)-tail]
 	if len(a) > maxWindow || len(b) > maxWindow {

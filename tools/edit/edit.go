@@ -139,6 +139,7 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// All replacements happen in memory first. Nothing is written if one of them does not fit.
 	s := e.changeSet(call, intent)
 	defer s.close()
 	s.long = true
@@ -203,6 +204,7 @@ func (s *changeSet) mismatch(err error, f *file, r Replacement, i, n int) error 
 		return tools.RefusePath(s.Guard, s.call, r.Path, err)
 	}
 	lines := strings.Split(string(flatten(head)), "\n")
+	// Models often misquote a line. The most similar lines of the file usually show the mistake.
 	if near := patch.Near(lines, strings.Split(r.OldText, "\n")); near != "" {
 		hint = "the closest lines:\n" + near
 	}

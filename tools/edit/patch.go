@@ -72,6 +72,8 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 	out := Patched{}
 	var diffs strings.Builder
 	for _, f := range s.order {
+		// The old name of a moved file appears with its new one; a file that was added and deleted
+		// again has not changed.
 		if f.moved || !f.exists && !f.existed {
 			continue
 		}
@@ -157,6 +159,7 @@ func (s *changeSet) update(sec patch.Section) (string, error) {
 		f.now = []byte(text)
 		return "M " + tools.ShownPath(sec.Path), nil
 	}
+	// A move is a new file with the permissions of the old one, and a removal.
 	to.now, to.exists, to.moved, to.from, to.count = []byte(text), true, false, sec.Path, f.count
 	to.like, to.origin = f.place.Info, f.now
 	f.now, f.exists, f.moved = nil, false, true

@@ -41,6 +41,7 @@ func replace(data []byte, r Replacement) ([]byte, int, error) {
 	if len(found) > 1 && !r.ReplaceAll {
 		return nil, 0, several(data, found)
 	}
+	// Overlapping places count for the message above, but only one of them can be replaced.
 	found = dropOverlaps(found)
 	out := make([]byte, 0, len(data)+len(found)*max(0, len(put)-len(old)+8))
 	at := int64(0)

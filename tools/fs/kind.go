@@ -109,6 +109,7 @@ func binaryKind(name string, head []byte) string {
 		if len(head) < s.at+len(s.magic) || string(head[s.at:s.at+len(s.magic)]) != s.magic {
 			continue
 		}
+		// A text may start with the letters of a magic, such as "BM".
 		if plain && textual(s.magic) {
 			continue
 		}

@@ -117,6 +117,7 @@ func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below st
 // the listing.
 func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name, path string, in Listing) string {
 	sub, err := l.guard.Resolve(p.Path, name)
+	// The gate has decided on the parent only. A folder with keys needs a call of its own.
 	if err == nil && sub.Area == fsguard.Sensitive && p.Area != fsguard.Sensitive {
 		return "not listed: it holds keys or credentials; ask for it by name"
 	}

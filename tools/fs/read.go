@@ -162,6 +162,7 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 	if in.Pages != "" && format != formatPDF {
 		return tools.Fail(tools.Validation, "use offset and limit", "%s has no pages: only PDF files do", tools.ShownPath(in.Path)), nil
 	}
+	// From here on a write of this session is safe as long as the file stays the same.
 	r.seen.note(call.Session, p.Path, m)
 	s := pageView{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
 	switch format {
@@ -180,6 +181,7 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 
 // text shows a text file.
 func (r reader) text(ctx context.Context, in Reading, f *os.File, s pageView) (tools.Result, error) {
+	// Skip as much as possible in whole blocks, and the rest line by line.
 	done, at, err := r.skipBlocks(ctx, f, s.Size, in.Offset)
 	if err != nil {
 		return tools.Result{}, err

@@ -57,6 +57,7 @@ func (s *Seen) note(session int64, path string, m mark) {
 		s.order = append(s.order, k)
 	}
 	s.marks[k] = m
+	// Drop the oldest file. The new backing array lets the collector free its key.
 	if len(s.order) > maxSeen {
 		delete(s.marks, s.order[0])
 		s.order = append(s.order[:0:0], s.order[1:]...)

@@ -81,6 +81,7 @@ func (r reader) document(ctx context.Context, in Reading, f *os.File, s pageView
 		res, err = s.from(ctx, in, text, 0)
 		return err
 	}, kind, args...)
+	// A broken notebook is still text, and the model may be about to repair it.
 	if kind == document.Notebook && errors.Is(err, document.ErrBroken) {
 		return r.asText(ctx, in, f, s, err)
 	}

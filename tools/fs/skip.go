@@ -32,6 +32,7 @@ func (r reader) skipBlocks(ctx context.Context, f *os.File, size int64, n int) (
 		var errA, errB error
 		var both sync.WaitGroup
 		both.Add(1)
+		// Count the second half of the block in a second goroutine.
 		r.deps.Spawn.Once("count lines", func() error {
 			defer both.Done()
 			errB = errGone // remains if the count panics

@@ -108,6 +108,7 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	if p.IsDir() {
 		return tools.Fail(tools.Validation, nameIt, "%s is a folder", tools.ShownPath(in.Path)), nil
 	}
+	// Check here and not in the intent: an approval may have taken hours.
 	if res, stop := w.conflict(call, in, p); stop {
 		return res, nil
 	}

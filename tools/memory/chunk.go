@@ -35,6 +35,7 @@ type cutter struct {
 // line processes one line.
 func (c *cutter) line(n int, line string) {
 	bare := strings.TrimSpace(line)
+	// Inside a code block a # is not a heading, and empty lines do not separate.
 	if c.fence(bare) || c.fenced != "" {
 		c.add(n, line)
 		return

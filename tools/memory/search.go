@@ -83,6 +83,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 	}
 	texts := make([]string, len(pieces))
 	for i, p := range pieces {
+		// The headings above a chunk count as its words: a note may name its subject only there.
 		texts[i] = p.above + "\n" + p.text
 	}
 	foreign := ""

@@ -63,6 +63,7 @@ func (m messenger) enclose(ctx context.Context, files []enclosure) (list []event
 		if err != nil {
 			return nil, err
 		}
+		// The owner may have approved the file by its hash, so a changed one is refused.
 		if e.SHA256 != "" && e.SHA256 != f.id {
 			return nil, changed(f.Path)
 		}

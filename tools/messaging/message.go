@@ -138,6 +138,7 @@ func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) 
 	if err != nil {
 		return "", err
 	}
+	// Never guess an address: list the known ones and let the model choose.
 	names := make([]string, 0, len(known))
 	for _, k := range known {
 		names = append(names, string(k))

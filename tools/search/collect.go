@@ -51,6 +51,7 @@ func (c *collector) add(h hit) {
 		return
 	}
 	c.hits = append(c.hits, h)
+	// Prune seldom, because it sorts. The bound still limits the memory.
 	if c.held += c.results(h); c.held > 4*c.need+1000 {
 		c.prune()
 	}

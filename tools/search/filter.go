@@ -48,6 +48,7 @@ func newFilter(d Deps, start fsguard.Place) (*filter, error) {
 	if !start.IsDir() {
 		return s, nil
 	}
+	// Ignore rules in the folders above the start apply as well.
 	if s.top, err = s.rules.Above(start.Path, s.limit()); err != nil {
 		s.unread.Add(1)
 	}

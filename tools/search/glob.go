@@ -260,7 +260,9 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 	for _, n := range r.found {
 		all, out.Total = append(all, n.files...), out.Total+n.total
 	}
+	// Each worker has kept its newest files. The newest of all are among them.
 	all = newestOf(all, r.limit)
+	// The final check: files may have changed since the walk.
 	folders, found := map[string]bool{}, len(all)
 	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.filter.lists(strings.TrimSuffix(f.path, "/"), folders) })
 	withheld := found - len(all)

@@ -144,6 +144,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 		query: q, filter: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
 		found: collector{need: in.Offset + q.HeadLimit, content: in.OutputMode == modeContent},
 	}
+	// A scanner has buffers of its own, so each worker needs one.
 	for range walk.Workers() {
 		r.scanners = append(r.scanners, &scanner{
 			pattern: q.pattern, searcher: q.pattern.Searcher(), mode: in.OutputMode, whole: in.Multiline, keep: in.Offset + q.HeadLimit,
@@ -249,6 +250,7 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 		}
 		e.Inode, careful = info.Inode, info.Links > 1
 	}
+	// Several names, or an inode of the state folder: ask the path guard before opening.
 	if careful || r.kept.some() {
 		return r.filter.open(d.Child(e.Name))
 	}

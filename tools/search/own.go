@@ -30,6 +30,7 @@ func newOwn(state string) (own, error) {
 	if err != nil {
 		return o, err
 	}
+	// Device and inode identify the folder whatever its name is.
 	o.folder[0], o.folder[1] = walk.Identity(info)
 	return o, o.each(func(_, inode uint64) { o.inodes[inode] = struct{}{} })
 }

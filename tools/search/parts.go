@@ -91,6 +91,7 @@ func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep
 func (p *parts) take() (at int64, keep int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// Wait for the slowest worker, so that the results in ahead stay few.
 	for p.err == nil && !p.enough && p.taken-p.joined >= maxAhead {
 		p.turn.Wait()
 	}

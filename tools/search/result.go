@@ -82,6 +82,7 @@ type drawing struct {
 
 // hit formats the matches of one file, after a final check whether the file may be shown.
 func (d *drawing) hit(h hit) {
+	// The file may have been replaced since it was searched, so the guard checks it again.
 	foreign, ok := d.run.filter.shows(h.path)
 	if !ok {
 		d.passed += d.run.found.results(h)

@@ -38,6 +38,7 @@ func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) 
 	if wants && s.mode == modeContent {
 		keep = s.keep
 	}
+	// A large file is split among all workers, unless matches may span lines.
 	if size >= largeFile && !s.whole {
 		if h, err := s.byParts(ctx, src, size, keep); !errors.Is(err, errOdd) {
 			return h, false, err
@@ -59,6 +60,7 @@ func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) 
 			return h, false, nil
 		}
 	}
+	// A NUL may appear only after some lines have matched. ripgrep then drops the count.
 	atOnce, later := s.reader.Binary()
 	if later && s.mode == modeCount {
 		h.count = 0

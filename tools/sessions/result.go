@@ -181,6 +181,7 @@ func show(ctx context.Context, a Artifact, in Lookup, re *regexp.Regexp) (tools.
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read result %s: %w", in.ID, err)
 	}
+	// End the page at a line break, and continue from there.
 	raw = whole(raw, in.Offset+int64(len(raw)) >= a.Size)
 	p.Text = strings.ToValidUTF8(string(raw), "\uFFFD")
 	content := p.Text

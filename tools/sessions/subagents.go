@@ -101,6 +101,7 @@ func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tool
 			open = append(open, a)
 		}
 	}
+	// Without an id the call must be unambiguous.
 	if len(open) != 1 {
 		hint := "there are " + strings.Join(ids(list), ", ")
 		if len(list) == 0 {

@@ -105,6 +105,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 		return tools.Result{}, err
 	}
 	links := f.links(t)
+	// A model often asks several questions about one page.
 	page, hit := f.cache.page(t.link, call.Now)
 	if hit {
 		page.Cached = true
@@ -118,6 +119,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 		}
 		return unanswered(ctx, err, hint)
 	}
+	// The gate has decided on this host only. The model must ask for the other one itself.
 	if answer.Moved != "" {
 		return elsewhere(answer), nil
 	}

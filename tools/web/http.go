@@ -134,6 +134,7 @@ func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (
 		return tools.Result{}, err
 	}
 	hide := &secret.Redactor{}
+	// The values exist only in this function. hide removes them from everything that comes back.
 	fields, err := h.filled(ctx, in.Headers, names, hide)
 	if err != nil {
 		return tools.Result{}, err

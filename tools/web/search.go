@@ -180,6 +180,7 @@ func (s searcher) show(in Search, hits []Hit) tools.Result {
 	out := Found{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
 	var list, sources strings.Builder
 	for _, h := range hits {
+		// Drop invalid and repeated addresses, and those that the engine should have filtered.
 		link, host, err := netguard.Canonical(h.URL)
 		if err != nil || !in.wants(host) || len(out.Results) == in.Limit || slices.ContainsFunc(out.Results, func(o Hit) bool { return o.URL == link }) {
 			continue

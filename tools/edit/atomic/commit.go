@@ -72,6 +72,7 @@ func Commit(ctx context.Context, g *fsguard.Guard, job Job, changes []Change) ([
 			return nil, errors.Join(err, c.abandon())
 		}
 	}
+	// From here on a kill no longer reverts the job: Recover completes it.
 	fail.Point("edit.journal")
 	if err := c.apply(); err != nil {
 		return nil, errors.Join(err, c.undo())
@@ -146,6 +147,7 @@ func (c *commit) stage(ctx context.Context) error {
 		if len(c.staged) == 1 {
 			return nil // a single rename is atomic: nothing to undo
 		}
+		// Several files: keep the old ones under second names, so that undo can restore them.
 		if err := s.Keep(c.record.Steps[i].Old); err != nil {
 			return err
 		}

@@ -52,6 +52,8 @@ func Recover(ctx context.Context, folder string) error {
 		return fmt.Errorf("list the edit journals: %w", err)
 	}
 	var faults []error
+	// Journals come first: a job with a journal must be completed before its other records are
+	// removed.
 	for _, suffix := range []string{journaled, began, ".tmp"} {
 		for _, e := range entries {
 			name, ok := strings.CutSuffix(e.Name(), suffix)
@@ -91,6 +93,7 @@ func (b journal) forward() error {
 		return err
 	}
 	var faults []error
+	// New contents come first, then removals: a removed file may be the source of a move.
 	for _, removals := range []bool{false, true} {
 		skip := removals && (len(faults) > 0 || r.Half)
 		for _, s := range r.Steps {

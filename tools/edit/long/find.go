@@ -30,6 +30,7 @@ func (t *Text) Find(ctx context.Context, old []byte, most int) ([]Span, error) {
 				return 0, ErrMany
 			}
 		}
+		// Remember the line number of the first place: the diff will need it.
 		if first && len(found) > 0 {
 			t.note(found[0].From, lines+newlines(data[:found[0].From-at]))
 		} else if first {

@@ -126,6 +126,7 @@ func (t *Text) readSource(to []byte, off int64) (int, error) {
 // Replace replaces each span. The spans ascend and do not overlap. put returns the new bytes; it
 // may return the same slice twice, because Replace does not modify it.
 func (t *Text) Replace(spans []Span, put func(Span) ([]byte, error)) error {
+	// Build the new list of parts: between the spans, share the parts of the old list.
 	next := &Text{}
 	at := int64(0)
 	for _, s := range spans {

@@ -102,6 +102,7 @@ func Apply(raw []byte, e Edit) ([]byte, int, error) {
 func open(raw []byte) (document, error) {
 	b := document{raw: raw}
 	start := len(raw) - len(bytes.TrimPrefix(raw, []byte("\ufeff")))
+	// Check the whole text once. The functions below then need not handle broken JSON.
 	if !json.Valid(raw[start:]) {
 		return b, fmt.Errorf("%w: it is not JSON", ErrFormat)
 	}

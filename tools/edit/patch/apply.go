@@ -18,6 +18,7 @@ const mark = "\ufeff"
 // type *Error.
 func (s Section) Apply(old string) (string, error) {
 	if s.diff != nil {
+		// A diff that fits exactly is applied exactly. Only otherwise are its lines searched for.
 		if text, ok := s.exact(old); ok {
 			return text, nil
 		}
@@ -115,6 +116,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 		all = append(all, cutsOf(lines, found, i)...)
 		at = found + len(wanted(lines))
 	}
+	// Hunks may come in any order. They must not overlap.
 	slices.SortStableFunc(all, func(a, b cut) int { return a.from - b.from })
 	for i := 1; i < len(all); i++ {
 		if all[i].from < all[i-1].to {

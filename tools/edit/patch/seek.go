@@ -49,6 +49,7 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 	if end {
 		start = last
 	}
+	// Each round is less strict than the one before and covers all lines.
 	for _, as := range normalizers() {
 		pattern := make([]string, len(want))
 		for i, w := range want {

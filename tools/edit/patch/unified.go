@@ -29,6 +29,7 @@ var (
 // parseUnified parses a unified diff of git or diff. It corrects wrong line counts in the hunk
 // headers.
 func parseUnified(text string) ([]Section, error) {
+	// The library trusts the counts in the headers, so correct them first.
 	counted := recount(strings.Trim(text, "\r\n") + "\n")
 	files, _, err := gitdiff.Parse(strings.NewReader(counted))
 	if err != nil {

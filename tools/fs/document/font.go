@@ -31,6 +31,7 @@ func (b *pdfFile) font(v pdf.Value) *font {
 		return f
 	}
 	f := newFont(v)
+	// Beyond the limits fonts are read each time they are used, which is slower.
 	if len(b.fonts) < maxFonts && len(key) < 1<<16 {
 		b.fonts[key] = f
 	}

@@ -99,6 +99,7 @@ func kinds() map[string]error {
 // loop, fill the memory or overflow the stack, and only the end of a process stops that. The
 // process limits its own time, memory and stack.
 func Helper(args []string, in *os.File, out, errs io.Writer) int {
+	// Limit everything before the first byte of the file is read.
 	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(softLimit)
 	debug.SetGCPercent(50)
@@ -165,6 +166,7 @@ func readOut(args []string, in *os.File, w *bufio.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	// Most formats need random access, which a pipe does not offer.
 	if j.size = info.Size(); info.Mode().IsRegular() {
 		return r.read(j)
 	}

@@ -61,6 +61,7 @@ func (l *layout) put(text string, from, to point, size float64) {
 // between returns the separator between the last piece and one that starts at from.
 func (l *layout) between(text string, from point) string {
 	gap := from.minus(l.end)
+	// Split the gap into its parts across and along the line, because text may be rotated.
 	drop, on := math.Abs(gap.across(l.along)), gap.dot(l.along)
 	switch {
 	case drop > paraDrop*l.size:

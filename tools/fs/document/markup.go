@@ -94,6 +94,7 @@ var blanks = regexp.MustCompile(`\n[ \t]*\n(?:[ \t]*\n)+`)
 // markdown converts a page to Markdown: its main part if there is a clear one, else the whole page.
 // A page that breaks the libraries, or exceeds their limits, becomes bare text.
 func markdown(at *url.URL, page string) (title, text string) {
+	// Count before parsing: a parsed page takes many times the memory of its text.
 	if tags(page) > maxTags {
 		return "", BareText(page)
 	}

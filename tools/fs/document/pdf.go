@@ -26,6 +26,7 @@ func openPDF(r io.ReaderAt, size int64) (*pdfFile, error) {
 	if err := sized(size); err != nil {
 		return nil, err
 	}
+	// Some files have bytes after the end mark. The library gets the file without them.
 	size, err := whole(r, size)
 	if err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening
 	if !text.ended { // use has stopped early
 		stop()
 	}
+	// The exit code tells more than the end of the output.
 	waited := cmd.Wait()
 	switch {
 	case ctx.Err() != nil:

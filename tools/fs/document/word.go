@@ -34,6 +34,7 @@ func readWord(j job) error {
 		return broken(err)
 	}
 	b.left = math.MaxInt64 // the parts have their own limits
+	// The styles come first, because the paragraphs refer to them.
 	heads, err := headings(z)
 	if err != nil {
 		return err

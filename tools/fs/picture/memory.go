@@ -38,6 +38,7 @@ func (h Header) eachPixel(r *io.SectionReader, m color.Model) (float64, error) {
 	if palette {
 		each = 1
 	}
+	// Byte 28 of a PNG file is the interlace method (RFC 2083, 4.1.1).
 	inter := make([]byte, 1)
 	if _, err := r.ReadAt(inter, 28); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err

@@ -92,6 +92,7 @@ func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	if size > maxFile {
 		return s, fmt.Errorf("%w: its file has more than %d MB", ErrLarge, maxFile>>20)
 	}
+	// The decoders may panic on a broken picture.
 	defer caught(&err)
 	f, head, err := headerOf(io.NewSectionReader(r, 0, size))
 	if err != nil {
@@ -165,6 +166,7 @@ func (s *Shown) redraw(img *image.RGBA, photo bool) error {
 		if err != nil || !full {
 			return err
 		}
+		// JPEG has no transparency.
 		img = onWhite(img)
 	}
 	for _, quality := range []int{85, 60, 30} {

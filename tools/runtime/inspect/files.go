@@ -36,6 +36,7 @@ func Files(command, home, cwd string, env []string, set map[string]string) Names
 		name, value, _ := strings.Cut(pair, "=")
 		f.vars[name] = value
 	}
+	// A command may refer to both, whatever its environment says.
 	f.vars["HOME"], f.vars["PWD"] = home, cwd
 	f.program(command, 0)
 	for _, name := range slices.Sorted(maps.Keys(set)) {

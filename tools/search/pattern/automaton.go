@@ -314,6 +314,7 @@ func (l *lazy) find(text []byte, from int) int {
 		s = next
 		i += size
 	}
+	// The last line break has ended the last line already.
 	if ended := len(text) > 0 && text[len(text)-1] == '\n'; ended && !l.across {
 		return -1
 	}

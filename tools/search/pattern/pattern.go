@@ -50,6 +50,7 @@ func Compile(expr string, o Options) (*Pattern, error) {
 	if p.std, err = regexp.Compile(prefix + expr); err != nil {
 		return nil, err
 	}
+	// Find the literals before the expression is changed for $ and CR LF.
 	set := require(re)
 	beforeReturn(re)
 	prog, err := syntax.Compile(re.Simplify())
@@ -57,6 +58,7 @@ func Compile(expr string, o Options) (*Pattern, error) {
 		return nil, fmt.Errorf("compile the expression: %w", err)
 	}
 	p.auto = newAutomaton(prog, o.Multiline)
+	// Without good literals the automaton alone is faster.
 	if set.cost() >= automatonCost {
 		return p, nil
 	}

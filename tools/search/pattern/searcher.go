@@ -58,6 +58,8 @@ func (s *Searcher) Next(from int) (start, end int) {
 			return -1, -1
 		}
 		start, end = s.line(from, at)
+		// A literal only says that the line may match. The automaton decides, unless the literal is
+		// the whole pattern.
 		if s.p.exact || s.auto.find(s.text[start:end], 0) >= 0 {
 			return start, end
 		}
