@@ -10,7 +10,7 @@ import (
 	"hob/tools"
 )
 
-// What lies beside a missing file is told only to whoever could list it without a question.
+// A hint lists the neighbours of a missing file only if the requester could list them without approval.
 func TestNamesAreToldToWhoeverMayListThem(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"/ws/attachments/1", "/state", "/root", "/away", "/away/.ssh"} {

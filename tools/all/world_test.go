@@ -38,20 +38,20 @@ import (
 	"hob/tools/web"
 )
 
-// shelf keeps artifacts in memory.
-type shelf map[string][]byte
+// artifactStore keeps artifacts in memory.
+type artifactStore map[string][]byte
 
-func (s shelf) Keep(_ context.Context, _ string, data []byte) (string, error) {
+func (s artifactStore) Keep(_ context.Context, _ string, data []byte) (string, error) {
 	id := fmt.Sprintf("a%d", len(s)+1)
 	s[id] = bytes.Clone(data)
 	return id, nil
 }
 
-func (s shelf) KeepForeign(ctx context.Context, name, _ string, data []byte) (string, error) {
+func (s artifactStore) KeepForeign(ctx context.Context, name, _ string, data []byte) (string, error) {
 	return s.Keep(ctx, name, data)
 }
 
-func (s shelf) Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error) {
+func (s artifactStore) Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error) {
 	b, err := io.ReadAll(data)
 	if err != nil {
 		return event.Enclosed{}, err
@@ -61,7 +61,7 @@ func (s shelf) Enclose(ctx context.Context, path string, size int64, data io.Rea
 	return event.Enclosed{Artifact: id, SHA256: hex.EncodeToString(sum[:]), Name: filepath.Base(path), Path: path, Size: size}, err
 }
 
-func (s shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
+func (s artifactStore) Open(_ context.Context, id string) (sessions.Artifact, error) {
 	data, ok := s[id]
 	if !ok {
 		return sessions.Artifact{}, sessions.ErrNoArtifact
@@ -204,7 +204,7 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
-		Artifacts: shelf{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
+		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
 		Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")

@@ -107,7 +107,7 @@ func TestKilledEditChild(t *testing.T) {
 	t.Errorf("it lives: %v %s", err, res.Content)
 }
 
-// What somebody changed between the kill and the start is left to him, and named. The other files get their new content;
+// Recovery leaves alone, and names, what somebody changed between the kill and the start. The other files get their new content;
 // nothing is removed then, so that nothing is lost.
 func TestRecoverLeavesWhatSomebodyChanged(t *testing.T) {
 	for _, c := range []struct {

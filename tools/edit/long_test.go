@@ -14,7 +14,7 @@ import (
 	"hob/tools/edit"
 )
 
-// padding is so long that a file with it is not held in memory.
+// padding makes a file too long to be held in memory.
 var padding = strings.Repeat("nothing to see in this line, and it is one of very many\n", 17<<20/56)
 
 // An edit in a long file is the same as one in a short file: with the text at its beginning, in its middle, at its end. (A short

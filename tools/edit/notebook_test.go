@@ -55,7 +55,7 @@ func TestNotebookEdit(t *testing.T) {
 		file string // "": book
 		args args
 		old  string // what of the file changes
-		want string // to what; {ID} stands for a new id
+		want string // the result; {ID} is replaced by the new id
 		n    int    // the number of the cell
 		left int    // cells
 	}{

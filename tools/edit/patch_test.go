@@ -260,7 +260,7 @@ func TestApplyPatchKeepsModes(t *testing.T) {
 	}
 }
 
-// Every path of a patch is named before anything happens: what is read, what is written, where it lies.
+// The intent names every path of a patch, with its access and its area.
 func TestApplyPatchNamesItsPaths(t *testing.T) {
 	d := newFixture(t)
 	d.put(t, "f", abc)

@@ -11,7 +11,7 @@ import (
 	"hob/tools"
 )
 
-// While another process swaps a folder for a link out of the workspace, over and over, no patch lands outside, and what is there stays.
+// Another process keeps swapping a folder for a link out of the workspace. No patch may change anything outside.
 func TestASwappedFolderLeadsNowhere(t *testing.T) {
 	d := newFixture(t)
 	out := filepath.Join(d.top, "out")

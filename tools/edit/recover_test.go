@@ -18,7 +18,7 @@ import (
 	"hob/tools/edit/atomic"
 )
 
-// killed is a desk on which a patch was cut off at a point.
+// killed is a fixture with a patch that was interrupted at a point.
 func killed(t *testing.T, point string) fixture {
 	t.Helper()
 	d := newFixture(t)

@@ -36,22 +36,22 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	dir             string
 	guard           *fsguard.Guard
-	shelf           *shelf
+	artifactStore   *artifactStore
 	read, write, ls tools.Tool
 }
 
-// shelf keeps pictures in memory, with where they are from.
-type shelf struct {
+// artifactStore keeps pictures in memory, with where they are from.
+type artifactStore struct {
 	kept   [][]byte
 	source []string // "" for the owner's
 	err    error
 }
 
-func (s *shelf) Keep(ctx context.Context, name string, data []byte) (string, error) {
+func (s *artifactStore) Keep(ctx context.Context, name string, data []byte) (string, error) {
 	return s.KeepForeign(ctx, name, "", data)
 }
 
-func (s *shelf) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
+func (s *artifactStore) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
 	if s.err != nil {
 		return "", s.err
 	}
@@ -77,8 +77,8 @@ func newFixture(t testing.TB) fixture {
 	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
-	d.shelf = &shelf{}
-	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Artifacts: d.shelf, Spawn: group, Helper: helper})
+	d.artifactStore = &artifactStore{}
+	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Artifacts: d.artifactStore, Spawn: group, Helper: helper})
 	d.write, d.ls = fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
 	return d
 }

@@ -149,16 +149,16 @@ func TestReadPictures(t *testing.T) {
 		if res.IsError || p.Format != "image" || !strings.Contains(res.Content, c.content) || p.Picture == nil || *p.Picture != c.picture {
 			t.Fatalf("%s: %s %+v", c.path, res.Content, p.Picture)
 		}
-		kept := d.shelf.kept[len(d.shelf.kept)-1]
+		kept := d.artifactStore.kept[len(d.artifactStore.kept)-1]
 		want := []event.Part{{Kind: event.Image, Artifact: c.picture.Artifact, Name: c.path, Size: int64(len(kept)), MIME: "image/png"}}
 		if diff := cmp.Diff(want, res.Parts); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if string(d.shelf.kept[0]) != small || fmt.Sprint(d.shelf.source) != "[  ]" {
-		t.Errorf("sources %q", d.shelf.source)
+	if string(d.artifactStore.kept[0]) != small || fmt.Sprint(d.artifactStore.source) != "[  ]" {
+		t.Errorf("sources %q", d.artifactStore.source)
 	}
-	d.shelf.err = errors.New("disk full")
+	d.artifactStore.err = errors.New("disk full")
 	if res := d.do(t, d.read, args{"path": "small.png"}); res.Code != tools.IO || !strings.Contains(res.Content, "disk full") {
 		t.Errorf("%s", res.Content)
 	}
@@ -169,7 +169,7 @@ func TestReadPictures(t *testing.T) {
 	}
 }
 
-// What comes of somebody else's picture is kept as his.
+// A picture made from a foreign file is stored as foreign.
 func TestForeignPicturesStayForeign(t *testing.T) {
 	d := newFixture(t)
 	d.put(t, "mine.png", pngOf(t, 3, 3))
@@ -192,7 +192,7 @@ func TestForeignPicturesStayForeign(t *testing.T) {
 		must(t, err)
 		res, err := d.read.Run(t.Context(), call, intent)
 		must(t, err)
-		if source := d.shelf.source[len(d.shelf.source)-1]; res.IsError || intent.Paths[0].Foreign != c.foreign || source != c.source {
+		if source := d.artifactStore.source[len(d.artifactStore.source)-1]; res.IsError || intent.Paths[0].Foreign != c.foreign || source != c.source {
 			t.Errorf("%s: %s, path %q, source %q", c.path, res.Content, intent.Paths[0].Foreign, source)
 		}
 	}

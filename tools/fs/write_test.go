@@ -57,7 +57,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// What stands for a secret is not written in its place. A file that holds such words already may keep them, as often as it does.
+// A placeholder is not written in place of its secret. A file that already contains placeholders may keep as many.
 func TestWriteRefusesPlaceholders(t *testing.T) {
 	for _, c := range []struct{ name, old, content, refused string }{
 		{"new", "", "key = [secret ntfy.token]\n", "[secret ntfy.token]"},

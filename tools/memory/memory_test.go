@@ -17,20 +17,20 @@ import (
 	"hob/tools/memory"
 )
 
-// desk is a workspace and the two tools over it.
-type desk struct {
+// fixture is a workspace and the two tools over it.
+type fixture struct {
 	dir, space  string
 	search, get tools.Tool
 }
 
-// newDesk makes one; marked are files of the workspace that a tainted turn wrote.
-func newDesk(t testing.TB, marked ...string) *desk {
+// newFixture makes one; marked are files of the workspace that a tainted turn wrote.
+func newFixture(t testing.TB, marked ...string) *fixture {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{dir: dir, space: filepath.Join(dir, "workspace")}
+	d := &fixture{dir: dir, space: filepath.Join(dir, "workspace")}
 	if err := os.MkdirAll(filepath.Join(d.space, "memory"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func newDesk(t testing.TB, marked ...string) *desk {
 	return d
 }
 
-func (d *desk) put(t testing.TB, name, text string) {
+func (d *fixture) put(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(d.space, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -59,7 +59,7 @@ func (d *desk) put(t testing.TB, name, text string) {
 }
 
 // call validates, judges and runs a call, as it is dispatched.
-func (d *desk) call(t testing.TB, tool tools.Tool, args string) (tools.Intent, tools.Result) {
+func (d *fixture) call(t testing.TB, tool tools.Tool, args string) (tools.Intent, tools.Result) {
 	t.Helper()
 	c := tools.Call{ID: "t1_1", Name: tool.Spec().Name, Args: json.RawMessage(args), Workdir: d.dir, Trust: event.Owner}
 	if res, ok := tools.Validate(tool, c.Args); !ok {
@@ -79,7 +79,7 @@ func (d *desk) call(t testing.TB, tool tools.Tool, args string) (tools.Intent, t
 	return intent, res
 }
 
-func (d *desk) found(t testing.TB, args string) memory.Found {
+func (d *fixture) found(t testing.TB, args string) memory.Found {
 	t.Helper()
 	_, res := d.call(t, d.search, args)
 	f, ok := res.Data.(memory.Found)
@@ -113,7 +113,7 @@ func places(f memory.Found) (list []string) {
 }
 
 func TestSearch(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", main)
 	d.put(t, "memory/2026-05-01.md", "Bought a cake for Anna's birthday.\n")
 	d.put(t, "memory/2026-05-02.md", "Nothing.\r\n\r\nDentist called.\r\n")
@@ -148,7 +148,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestMinScoreLeavesOutAndSaysSo(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", "Anna sings.\n\nAda is the cat that sleeps all day long on the sofa in the living room.\n\nThe bus leaves at nine.\n")
 	all := d.found(t, `{"query": "cat volcano eruption", "min_score": 0}`)
 	if len(all.Results) != 1 || all.Below != 0 {
@@ -169,7 +169,7 @@ func TestMinScoreLeavesOutAndSaysSo(t *testing.T) {
 }
 
 func TestAnEmptyMemory(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	if _, res := d.call(t, d.search, `{"query": "anna"}`); res.IsError || !strings.HasPrefix(res.Content, "there is nothing to search yet") {
 		t.Errorf("%+v", res)
 	}
@@ -186,7 +186,7 @@ func TestAnEmptyMemory(t *testing.T) {
 }
 
 func TestLongPlacesAreCut(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", strings.Repeat("é many words ", 500)+"the needle "+strings.Repeat("and more é ", 500)+"\n")
 	d.put(t, "memory/list.md", strings.Repeat("- a line of a long list without a gap\n", 200)+"- the other needle\n")
 	f := d.found(t, `{"query": "needle", "min_score": 0}`)
@@ -212,7 +212,7 @@ func TestLongPlacesAreCut(t *testing.T) {
 
 // What a tainted turn wrote lowers the trust of a turn when it is found, and only then.
 func TestMarkedFilesAreForeign(t *testing.T) {
-	d := newDesk(t, "memory/mail.md")
+	d := newFixture(t, "memory/mail.md")
 	d.put(t, "memory/mail.md", "the password of the bank")
 	d.put(t, "MEMORY.md", "Anna sings")
 	intent, res := d.call(t, d.search, `{"query": "password of the bank"}`)
@@ -234,7 +234,7 @@ func TestLinksOutOfTheMemoryAreLeftOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	outside := filepath.Join(d.dir, "outside.md")
 	if err := os.WriteFile(outside, []byte("canary"), 0o600); err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestLinksOutOfTheMemoryAreLeftOut(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", "one\ntwo\nthree\n")
 	d.put(t, "memory/long.md", strings.Repeat("line\n", 100))
 	d.put(t, "memory/wide.md", strings.Repeat(strings.Repeat("x", 3000)+"\n", 30))
@@ -294,9 +294,9 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What is missing is not named as what was meant instead.
+// The hint for a missing file does not suggest that file itself.
 func TestGetWithoutAMemory(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	if _, res := d.call(t, d.get, `{"path": "MEMORY.md"}`); res.Content != "NOT_FOUND: there is no MEMORY.md\nhint: memory_search shows what there is" {
 		t.Errorf("%q", res.Content)
 	}
@@ -307,7 +307,7 @@ func TestGetReadsWhatWasJudged(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", "mine")
 	secret := filepath.Join(d.dir, "id_rsa")
 	if err := os.WriteFile(secret, []byte("canary"), 0o600); err != nil {
@@ -336,7 +336,7 @@ func TestGetReadsWhatWasJudged(t *testing.T) {
 }
 
 func TestAStoppedTurnStopsTheSearch(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "MEMORY.md", "anna")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -59,7 +59,7 @@ func TestMessageEncloses(t *testing.T) {
 	}
 }
 
-// What was looked at, and approved, is what is sent: other bytes at its place are not, also when they are as many.
+// Only the approved bytes are sent. Other bytes in the same file are refused, even if their number is the same.
 func TestMessageSendsNothingElse(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"another file": func(path string) error {

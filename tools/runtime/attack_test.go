@@ -172,7 +172,7 @@ func TestManyMarks(t *testing.T) {
 	}
 }
 
-// The command line of a tainted turn's process is foreign text, and so is what is said of it.
+// The command line of a tainted turn's process is foreign text, and so is every text that contains it.
 func TestProcessesOfATaintedTurnAreForeign(t *testing.T) {
 	b := sandboxed(t, false)
 	mine := b.background(t, "sleep 60")
@@ -198,7 +198,7 @@ func TestProcessesOfATaintedTurnAreForeign(t *testing.T) {
 	}
 }
 
-// A tainted turn types into a shell that was the owner's: what it says and writes from then on is foreign, what it wrote before is not.
+// A tainted turn types into a shell of the owner. Its later output and files are foreign, its earlier ones are not.
 func TestInputOfATaintedTurnMarks(t *testing.T) {
 	b := sandboxed(t, false)
 	id := b.background(t, "echo mine > before; echo ready; sh")
@@ -343,18 +343,18 @@ func TestAnApprovalBindsTheFilesOfACommand(t *testing.T) {
 	}
 }
 
-// What was foreign when it was said is foreign on the shelf.
+// Foreign output is stored as a foreign artifact.
 func TestArtifactsKnowForeignOutput(t *testing.T) {
 	for _, tainted := range []bool{false, true} {
 		b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Limits.Keep = 10 })
 		b.call.Tainted = tainted
-		if res, _ := b.run(t, sh("seq 1000")); len(b.shelf.sources) != 1 || (b.shelf.sources[0] != "") != tainted {
-			t.Errorf("tainted %v: %q %+v", tainted, b.shelf.sources, res)
+		if res, _ := b.run(t, sh("seq 1000")); len(b.artifactStore.sources) != 1 || (b.artifactStore.sources[0] != "") != tainted {
+			t.Errorf("tainted %v: %q %+v", tainted, b.artifactStore.sources, res)
 		}
 	}
 }
 
-// A call that was cut off leaves the marks of what it wrote until then.
+// An interrupted call leaves marks on the files that it has written.
 func TestTraces(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -393,7 +393,7 @@ func TestTraces(t *testing.T) {
 func (b *bench) execTool() tools.Tool    { return b.exec }
 func (b *bench) processTool() tools.Tool { return b.process }
 
-// What hob writes in the place of a secret is no part of a command.
+// A placeholder of a secret must not be part of a command.
 func TestPlaceholdersAreRefused(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	for _, args := range []map[string]any{

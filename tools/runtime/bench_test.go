@@ -31,7 +31,7 @@ func BenchmarkExec(b *testing.B) {
 			if res, _ := k.run(b, sh(command)); res.IsError {
 				return fmt.Errorf("%s: %s", command, res.Content)
 			}
-			k.shelf.kept = nil
+			k.artifactStore.kept = nil
 			return nil
 		}
 	}

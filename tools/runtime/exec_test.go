@@ -283,7 +283,7 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 		{"shelf too small", "seq 100000", true, 50_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b.shelf.kept = nil
+			b.artifactStore.kept = nil
 			res, out := b.run(t, sh(c.command))
 			if res.IsError || out.Truncated != c.cut {
 				t.Fatalf("truncated %v: %.300s", out.Truncated, res.Content)
@@ -294,8 +294,8 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 			if !c.cut {
 				return
 			}
-			if out.Artifact != "a1" || len(b.shelf.kept[0]) != c.shelved || !strings.Contains(res.Content, "result_read a1") {
-				t.Errorf("artifact %q of %d bytes; %.200s", out.Artifact, len(b.shelf.kept[0]), res.Content)
+			if out.Artifact != "a1" || len(b.artifactStore.kept[0]) != c.shelved || !strings.Contains(res.Content, "result_read a1") {
+				t.Errorf("artifact %q of %d bytes; %.200s", out.Artifact, len(b.artifactStore.kept[0]), res.Content)
 			}
 		})
 	}
@@ -303,7 +303,7 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 	if !strings.HasPrefix(out.Output, "1\n2\n3\n") || !strings.HasSuffix(out.Output, "\n99999\n100000\n") || !strings.Contains(out.Output, "of output cut here") {
 		t.Errorf("head or tail is wrong: %.40q … %q", out.Output, out.Output[len(out.Output)-40:])
 	}
-	b.shelf.err = errors.New("disk full")
+	b.artifactStore.err = errors.New("disk full")
 	if res, _ := b.run(t, sh("seq 10000")); res.IsError || !strings.Contains(res.Content, "could not be kept: disk full") {
 		t.Errorf("%.300s", res.Content)
 	}
@@ -313,7 +313,7 @@ func TestHugeOutputTakesBoundedMemory(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
-	// The last bytes before the shelf is full come one by one: room for them must not be made again for each.
+	// The last bytes before the limit arrive one by one: the buffer must not be reallocated for each.
 	res, out := b.run(t, sh("echo first; head -c 10475000 /dev/zero | tr '\\0' 'a'; for i in $(seq 40); do echo a; sleep 0.002; done; head -c 90000000 /dev/zero | tr '\\0' 'a'; echo; echo last"))
 	goruntime.ReadMemStats(&after)
 	if res.IsError || !strings.HasPrefix(out.Output, "first\naaa") || !strings.HasSuffix(out.Output, "aaa\nlast\n") {
@@ -322,8 +322,8 @@ func TestHugeOutputTakesBoundedMemory(t *testing.T) {
 	if used := after.TotalAlloc - before.TotalAlloc; used > 60<<20 {
 		t.Errorf("100 MB of output took %d MB of memory, in sum over time", used>>20)
 	}
-	if len(b.shelf.kept[0]) != 10<<20 {
-		t.Errorf("%d bytes shelved", len(b.shelf.kept[0]))
+	if len(b.artifactStore.kept[0]) != 10<<20 {
+		t.Errorf("%d bytes shelved", len(b.artifactStore.kept[0]))
 	}
 }
 

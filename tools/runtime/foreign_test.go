@@ -78,7 +78,7 @@ func TestTheSandboxHidesFilesOfARunningProcess(t *testing.T) {
 	}
 	sandboxed := *b
 	sandboxed.exec = runtime.NewExec(runtime.ExecDeps{
-		Guard: b.guard, Artifacts: b.shelf, Spawn: b.group, Registry: b.registry, Sandbox: s, Instance: "test", Environ: []string{"PATH=" + os.Getenv("PATH")},
+		Guard: b.guard, Artifacts: b.artifactStore, Spawn: b.group, Registry: b.registry, Sandbox: s, Instance: "test", Environ: []string{"PATH=" + os.Getenv("PATH")},
 	})
 	_, out := b.run(t, map[string]any{"command": "echo canary > new; echo ready; read -r line", "background": true})
 	if res, polled := b.handle(t, map[string]any{"action": "poll", "process_id": out.ProcessID, "wait": 60}); polled.Output != "ready\n" {

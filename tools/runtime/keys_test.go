@@ -99,7 +99,7 @@ func TestBelowEndsAtItsLimits(t *testing.T) {
 	}
 }
 
-// Each place that is known by where it stands is one of fsguard's.
+// The path guard also knows each of the well-known places.
 func TestPlaces(t *testing.T) {
 	home, g := world(t)
 	for _, place := range runtime.KeyPlaces() {

@@ -45,7 +45,7 @@ func (b *bench) poll(t testing.TB, id string, more ...any) (string, runtime.Proc
 	return out.Output, out.Processes[0]
 }
 
-// A process that is talked to: poll gives what is new and nothing twice, input reaches it, and its end is reported once.
+// A dialogue with a process: poll returns each output once, input arrives, and the end is reported once.
 func TestBackground(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	b.call.ReplyTo = "chat:me"
@@ -110,7 +110,7 @@ func TestALongCommandGoesOnInTheBackground(t *testing.T) {
 	}
 }
 
-// What ends in time is no process, however close it comes.
+// A command that ends in time never becomes a background process, however close it is.
 func TestAShortCommandIsNotReported(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	if res, out := b.run(t, sh("echo x")); res.IsError || out.ProcessID != "" || code(out) != 0 {
@@ -162,7 +162,7 @@ func TestPollShowsHeadAndTailOfMuch(t *testing.T) {
 	if r := b.report(t); !strings.Contains(r.Text, "the first 1024 KB of 6727 KB are kept: result_read a1") {
 		t.Errorf("%q", r.Text)
 	}
-	if kept := b.shelf.kept[0]; len(kept) != 1<<20 || !strings.HasPrefix(string(kept), "1\n2\n3\n") {
+	if kept := b.artifactStore.kept[0]; len(kept) != 1<<20 || !strings.HasPrefix(string(kept), "1\n2\n3\n") {
 		t.Errorf("%d bytes", len(kept))
 	}
 }

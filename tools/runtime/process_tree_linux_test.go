@@ -22,9 +22,9 @@ import (
 	"hob/tools/runtime"
 )
 
-// zoo are the ways to leave something behind, and to multiply. Each of its processes carries token in its command line, and each
+// survivorCommands are the ways to leave something behind, and to multiply. Each of its processes carries token in its command line, and each
 // command writes "ready" when all have begun.
-func zoo(token string) map[string]string {
+func survivorCommands(token string) map[string]string {
 	out := map[string]string{
 		"a tree that grows":                 `echo 'n=$1; if [ $n -gt 0 ]; then bash t $((n-1)) TOKEN & bash t $((n-1)) TOKEN & fi; exec sleep 1000TOKEN' > t; bash t 5 TOKEN & sleep 0.5; echo ready`,
 		"a tree that grows in new sessions": `echo 'n=$1; if [ $n -gt 0 ]; then setsid bash t $((n-1)) TOKEN & setsid bash t $((n-1)) TOKEN & fi; trap "" TERM HUP INT; exec sleep 1000TOKEN' > t; bash t 4 TOKEN & sleep 0.7; echo ready`,
@@ -74,7 +74,7 @@ func token(n int) string { return fmt.Sprintf("%d.%d", 1000+n, os.Getpid()) }
 
 func TestZoo(t *testing.T) {
 	n := 0
-	for name, command := range zoo("TOKEN") {
+	for name, command := range survivorCommands("TOKEN") {
 		for where, b := range map[string]*bench{"in the sandbox": sandboxed(t, false), "outside": newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				n++
@@ -139,7 +139,7 @@ func playHob() int {
 // A hob that is killed takes with it what ran in the sandbox; what ran outside of it is found when hob starts again.
 func TestZooAfterHobWasKilled(t *testing.T) {
 	n := 100
-	for name, command := range zoo("TOKEN") {
+	for name, command := range survivorCommands("TOKEN") {
 		for where, box := range map[string][]string{"in the sandbox": {"boxed"}, "outside": nil} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				if box != nil {

@@ -171,7 +171,7 @@ func TestS1NoPlantedShell(t *testing.T) {
 	}
 }
 
-// Where commands must be confined and cannot be, none runs, and the hint says how to mend that.
+// Where commands must be confined and cannot be, none runs, and the hint says how to fix that.
 func TestRequireFailsClosed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no bwrap, no sandbox-exec
 	s := sandbox.New(t.Context(), sandbox.Config{Mode: sandbox.Require, Home: "/home", State: "/home/state"})

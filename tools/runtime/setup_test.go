@@ -37,17 +37,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-type shelf struct {
+type artifactStore struct {
 	kept    [][]byte
-	sources []string // of what was kept, "" where it is the owner's
+	sources []string // source of each stored output; "" for the owner's
 	err     error
 }
 
-func (s *shelf) Keep(ctx context.Context, name string, data []byte) (string, error) {
+func (s *artifactStore) Keep(ctx context.Context, name string, data []byte) (string, error) {
 	return s.KeepForeign(ctx, name, "", data)
 }
 
-func (s *shelf) KeepForeign(_ context.Context, _, source string, data []byte) (string, error) {
+func (s *artifactStore) KeepForeign(_ context.Context, _, source string, data []byte) (string, error) {
 	if s.err != nil {
 		return "", s.err
 	}
@@ -75,19 +75,19 @@ func (i inbox) none(t *testing.T) {
 
 // bench is exec and process with their surroundings.
 type bench struct {
-	exec     tools.Tool
-	process  tools.Tool
-	guard    *fsguard.Guard
-	sandbox  *sandbox.Sandbox // nil: commands are not confined
-	group    *sys.Group
-	registry *runtime.Registry
-	inbox    inbox
-	end      context.CancelFunc // ends hob: all that runs in the background
-	call     tools.Call         // what calls have in common
-	dir      string             // the workspace
-	home     string
-	state    string
-	shelf    *shelf
+	exec          tools.Tool
+	process       tools.Tool
+	guard         *fsguard.Guard
+	sandbox       *sandbox.Sandbox // nil: commands are not confined
+	group         *sys.Group
+	registry      *runtime.Registry
+	inbox         inbox
+	end           context.CancelFunc // ends hob: all that runs in the background
+	call          tools.Call         // what calls have in common
+	dir           string             // the workspace
+	home          string
+	state         string
+	artifactStore *artifactStore
 }
 
 func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecDeps)) *bench {
@@ -96,7 +96,7 @@ func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecD
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{dir: filepath.Join(home, "ws"), home: home, state: filepath.Join(home, "state"), shelf: &shelf{}, inbox: inbox{make(chan runtime.Report, 100)}}
+	b := &bench{dir: filepath.Join(home, "ws"), home: home, state: filepath.Join(home, "state"), artifactStore: &artifactStore{}, inbox: inbox{make(chan runtime.Report, 100)}}
 	for _, d := range []string{b.dir, b.state} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecD
 	}
 	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	d := runtime.ExecDeps{
-		Guard: g, Artifacts: b.shelf, Spawn: group, Registry: runtime.NewRegistry(b.inbox), Instance: "test",
+		Guard: g, Artifacts: b.artifactStore, Spawn: group, Registry: runtime.NewRegistry(b.inbox), Instance: "test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SECRET_TOKEN=canary", "OPENAI_API_KEY=canary", "LC_TIME=C", "TMPDIR=" + home}, Limits: limits,
 	}
 	for _, f := range change {

@@ -54,7 +54,7 @@ func TestFilesOfATerminalAreMarked(t *testing.T) {
 	for time.Since(old) < 1100*time.Millisecond { // tmux tells whole seconds
 		<-time.After(20 * time.Millisecond)
 	}
-	// marked says what a call must mark, and what it may: what it has typed runs already.
+	// marked checks the marks of a call: those it must set and those it may set, because the typed command is already running.
 	marked := func(args map[string]any, want string, may ...string) {
 		t.Helper()
 		res, _ := do(args)

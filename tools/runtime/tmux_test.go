@@ -148,7 +148,7 @@ func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, runtime.Multi
 	}
 }
 
-// What the owner is asked names things as he does, not as tmux wants them.
+// An approval names sessions and windows in the owner's terms, not in tmux's syntax.
 func TestSummaries(t *testing.T) {
 	g, err := fsguard.New(fsguard.Config{Workspace: "/tmp/ws", State: "/tmp/state", Home: "/tmp"})
 	if err != nil {

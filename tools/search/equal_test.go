@@ -250,7 +250,7 @@ func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
 	rg := program(t, "rg")
 	const part, size = 256 << 10, 5 << 20
 	edges := []byte(strings.Repeat("some line of text\n", size/18))
-	for i, at := 0, part; at+40 < len(edges); i, at = i+1, at+part { // breaks at, before and behind each edge
+	for i, at := 0, part; at+40 < len(edges); i, at = i+1, at+part { // line breaks at, before and after each edge
 		copy(edges[at-30:], strings.Repeat("~", 60))
 		edges[at-2+i%4] = '\n'
 		copy(edges[at-1+i%4:], "needle")

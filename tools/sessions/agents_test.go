@@ -74,7 +74,7 @@ func (rows) Left(context.Context) (sessions.Left, error) {
 	return sessions.Left{Micros: 2_500_000, Tokens: -1}, nil
 }
 
-// within makes a call inside a turn and returns what it would touch and what it comes to.
+// within makes a call inside a turn and returns its intent and its result.
 func within(t *testing.T, tool tools.Tool, in any, change ...func(*tools.Call)) (tools.Intent, tools.Result) {
 	t.Helper()
 	raw, err := json.Marshal(in)

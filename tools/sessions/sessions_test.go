@@ -19,14 +19,14 @@ import (
 	"hob/tools/sessions"
 )
 
-// shelf holds results and counts what is open.
-type shelf struct {
+// artifactStore holds results and counts what is open.
+type artifactStore struct {
 	data  map[string]string
 	owner map[string]sessions.Artifact // trust and source of some; the others are the owner's
 	open  int
 }
 
-func (s *shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
+func (s *artifactStore) Open(_ context.Context, id string) (sessions.Artifact, error) {
 	if id == "broken" {
 		return sessions.Artifact{}, errors.New("disk I/O error")
 	}
@@ -45,11 +45,11 @@ func (s *shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
 
 type body struct {
 	io.ReadSeeker
-	shelf *shelf
+	artifactStore *artifactStore
 }
 
 func (b *body) Close() error {
-	b.shelf.open--
+	b.artifactStore.open--
 	return nil
 }
 
@@ -83,7 +83,7 @@ func TestResultPages(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&long, "line %d\n", i)
 	}
-	s := &shelf{data: map[string]string{"a": "one\ntwo\n", "long": long.String(), "wide": strings.Repeat("ä", 30_000), "empty": ""}}
+	s := &artifactStore{data: map[string]string{"a": "one\ntwo\n", "long": long.String(), "wide": strings.Repeat("ä", 30_000), "empty": ""}}
 	tool := sessions.NewResultRead(s)
 	for _, c := range []struct {
 		args args
@@ -113,7 +113,7 @@ func TestPagesAddUpToTheResult(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("aä漢😀\n "))).Draw(t, "text")
 		limit := rapid.IntRange(4, 50).Draw(t, "limit")
-		tool := sessions.NewResultRead(&shelf{data: map[string]string{"x": text}})
+		tool := sessions.NewResultRead(&artifactStore{data: map[string]string{"x": text}})
 		got, offset := "", int64(0)
 		for {
 			res := do(t, tool, args{"id": "x", "offset": offset, "limit": limit})
@@ -137,7 +137,7 @@ func TestPagesAddUpToTheResult(t *testing.T) {
 }
 
 func TestResultSearch(t *testing.T) {
-	s := &shelf{data: map[string]string{"a": "alpha\nbeta error here\ngamma\nERROR twice error\n", "many": strings.Repeat("x ", 60), "wide": strings.Repeat("a", 1000) + "needle" + strings.Repeat("b", 1000)}}
+	s := &artifactStore{data: map[string]string{"a": "alpha\nbeta error here\ngamma\nERROR twice error\n", "many": strings.Repeat("x ", 60), "wide": strings.Repeat("a", 1000) + "needle" + strings.Repeat("b", 1000)}}
 	tool := sessions.NewResultRead(s)
 	res := do(t, tool, args{"id": "a", "search": "(?i)error"})
 	if res.Content != "11: beta error here\n28: ERROR twice error\n40: ERROR twice error\n(3 matches; the numbers are offsets)" {
@@ -163,7 +163,7 @@ func TestResultSearch(t *testing.T) {
 }
 
 func TestResultRefusals(t *testing.T) {
-	tool := sessions.NewResultRead(&shelf{data: map[string]string{"a": "12345"}})
+	tool := sessions.NewResultRead(&artifactStore{data: map[string]string{"a": "12345"}})
 	for _, c := range []struct {
 		args args
 		code tools.Code
@@ -225,9 +225,9 @@ func TestWaitTask(t *testing.T) {
 	}
 }
 
-// Who reads a result that is not the owner's is told so before it is read, and with it.
+// A foreign result is announced as foreign in the intent and again in the result.
 func TestAForeignResultIsNamed(t *testing.T) {
-	s := &shelf{data: map[string]string{"mine": "x", "mail": "x", "bare": "x"}, owner: map[string]sessions.Artifact{
+	s := &artifactStore{data: map[string]string{"mine": "x", "mail": "x", "bare": "x"}, owner: map[string]sessions.Artifact{
 		"mail": {Trust: event.Known, Source: "mail of x@y"}, "bare": {},
 	}}
 	tool := sessions.NewResultRead(s)

@@ -14,7 +14,7 @@ import (
 	"hob/tools/web"
 )
 
-// article is a page with a readable part and what stands around it.
+// article is a page with a readable part and its surroundings.
 func article() string {
 	para := strings.Repeat("A chore is done best when nobody has to think of it, and that is what a daemon is for. ", 6)
 	return `<!DOCTYPE html><html><head><title>On chores</title><script>alert("no")</script><style>p{}</style></head><body>
@@ -299,7 +299,7 @@ func TestFetchCuts(t *testing.T) {
 	}
 }
 
-// With a prompt the page goes to a model, which has no tools; what stands in the page stays the page.
+// With a prompt the page goes to a model without tools. Instructions in the page stay part of the page.
 func TestFetchWithAPrompt(t *testing.T) {
 	at, client := serve(t, func(w http.ResponseWriter, _ *http.Request) { write(t, w, article()) })
 	_, res := do(t, newFetch(t, client), args{"url": at, "prompt": "What is a daemon for?"})

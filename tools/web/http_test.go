@@ -18,7 +18,7 @@ import (
 
 const canary = "canary-7f3a9c/+&"
 
-// vault resolves references of a test: the value stands behind "env:".
+// vault resolves references of a test: the value follows "env:".
 func vault(_ context.Context, name, ref string) (string, error) {
 	if ref == "env:MISSING" {
 		return "", errors.New("env:MISSING: the variable MISSING is not set where hob runs")

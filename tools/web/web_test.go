@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// newFetch makes the tool with its helper, and a shelf that forgets.
+// newFetch builds the tool with its helper, and with artifacts that are not kept.
 func newFetch(t testing.TB, client *netguard.Client) tools.Tool {
 	t.Helper()
 	self, err := os.Executable()
@@ -43,13 +43,13 @@ func newFetch(t testing.TB, client *netguard.Client) tools.Tool {
 	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
 		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
 	}
-	return web.NewFetch(web.FetchDeps{Client: client, Artifacts: &shelf{}, Helper: helper})
+	return web.NewFetch(web.FetchDeps{Client: client, Artifacts: &artifactStore{}, Helper: helper})
 }
 
-// shelf says where a picture is from.
-type shelf struct{}
+// artifactStore says where a picture is from.
+type artifactStore struct{}
 
-func (*shelf) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
+func (*artifactStore) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
 	return fmt.Sprintf("%s from %s, %d bytes", name, source, len(data)), nil
 }
 
@@ -148,7 +148,7 @@ func stopped(t *testing.T, tool tools.Tool, in args, started <-chan struct{}) {
 	}
 }
 
-// Every tool of the web is small in the request and says that what it brings is foreign.
+// Every web tool is short in the request and declares its results as foreign.
 func described(t *testing.T, tool tools.Tool) {
 	t.Helper()
 	s := tool.Spec()

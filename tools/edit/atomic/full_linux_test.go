@@ -21,7 +21,7 @@ func small(t *testing.T, at, size string) {
 	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
 }
 
-// The disk may be full while new content is staged, or while the journal is written: nothing changes, and nothing is left behind.
+// The disk may be full while new content is staged, or while the journal is written: nothing changes, and no file remains.
 func TestAFullDiskChangesNothing(t *testing.T) {
 	big := []byte(strings.Repeat("x", 200<<10))
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"hob/tools/edit/notebook"
 )
 
-// Whatever the notebook looks like: what is written is JSON, and all cells but one are as they were, to the byte.
+// For any notebook the result is valid JSON, and all cells but one keep their bytes.
 func FuzzApply(f *testing.F) {
 	f.Add(`{"cells":[{"source":"a","cell_type":"code","outputs":[]}],"nbformat":4}`, "0", "b", 1, "")
 	f.Add(`{"cells":[{"outputs":1,"source":[],"execution_count":2,"cell_type":"code"}, {"source":""}],"nbformat":4,"cells":[{"source":[],"cell_type":""}]}`, "0", "", 0, "raw")

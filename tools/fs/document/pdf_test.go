@@ -264,7 +264,7 @@ func TestPDFRefuses(t *testing.T) {
 	}
 }
 
-// inItself is a file whose catalogue lies in an object stream that lies in itself: a reader that looks for it never comes back.
+// inItself is a file with its catalogue in an object stream that contains itself: a naive reader never ends.
 func inItself() string {
 	body := "%PDF-1.5\n"
 	at := len(body)

@@ -178,7 +178,7 @@ func TestTransparencyIsKept(t *testing.T) {
 	}
 }
 
-// turnedJPEG is a JPEG file with an EXIF segment that says how it lies.
+// turnedJPEG is a JPEG file with an EXIF segment for the orientation.
 func turnedJPEG(t testing.TB, order binary.AppendByteOrder, way uint16, img image.Image) []byte {
 	t.Helper()
 	tiff := []byte("II*\x00")
@@ -186,7 +186,7 @@ func turnedJPEG(t testing.TB, order binary.AppendByteOrder, way uint16, img imag
 		tiff = []byte("MM\x00*")
 	}
 	tiff = order.AppendUint32(tiff, 8)
-	tiff = order.AppendUint16(tiff, 2) // entries: the width of the picture, then how it lies
+	tiff = order.AppendUint16(tiff, 2) // entries: the width of the picture, then the orientation
 	for _, e := range [][2]uint16{{0x0100, 40}, {0x0112, way}} {
 		tiff = order.AppendUint16(tiff, e[0])
 		tiff = order.AppendUint16(tiff, 3)
@@ -281,7 +281,7 @@ func TestWhatIsTooManyBytesIsShownAsJPEG(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is shown of it can be decoded and is not too large.
+// For any file, the shown picture can be decoded and is not too large.
 func FuzzFit(f *testing.F) {
 	for _, format := range []string{"png", "jpeg", "gif", "bmp", "webp"} {
 		f.Add(encoded(f, format, corners(9, 7)))
