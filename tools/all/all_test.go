@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // mostOfDescription bounds the description of a tool, in tokens of about four bytes.
 const mostOfDescription = 40
 
-// mostShown is how large a result may be before it is shelved, in bytes, unless the tool pages itself.
+// mostShown is how large a result may be before it is stored as an artifact, in bytes, unless the tool pages itself.
 const mostShown = 32 << 10
 
 func call(name, args, dir string) tools.Call {

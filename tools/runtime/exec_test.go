@@ -274,7 +274,7 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
 		cut           bool
-		shelved       int
+		stored       int
 	}{
 		{"just fits", "head -c 1000 /dev/zero | tr '\\0' x", false, 0},
 		{"one too many", "head -c 1001 /dev/zero | tr '\\0' x", true, 1001},
@@ -294,7 +294,7 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 			if !c.cut {
 				return
 			}
-			if out.Artifact != "a1" || len(b.artifactStore.kept[0]) != c.shelved || !strings.Contains(res.Content, "result_read a1") {
+			if out.Artifact != "a1" || len(b.artifactStore.kept[0]) != c.stored || !strings.Contains(res.Content, "result_read a1") {
 				t.Errorf("artifact %q of %d bytes; %.200s", out.Artifact, len(b.artifactStore.kept[0]), res.Content)
 			}
 		})
@@ -323,7 +323,7 @@ func TestHugeOutputTakesBoundedMemory(t *testing.T) {
 		t.Errorf("100 MB of output took %d MB of memory, in sum over time", used>>20)
 	}
 	if len(b.artifactStore.kept[0]) != 10<<20 {
-		t.Errorf("%d bytes shelved", len(b.artifactStore.kept[0]))
+		t.Errorf("%d bytes stored", len(b.artifactStore.kept[0]))
 	}
 }
 

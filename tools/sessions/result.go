@@ -86,7 +86,7 @@ func NewResultRead(artifacts Artifacts) tools.Tool {
 	r := resultReader{artifacts}
 	return tools.New[Lookup, Piece](tools.Spec{
 		Name: "result_read", Group: "sessions", Core: true, ReadOnly: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
-		Description: "Page through or search a shelved result.",
+		Description: "Page through or search a stored result.",
 	}, r.intent, r.run)
 }
 
