@@ -252,7 +252,7 @@ func TestReadRefuses(t *testing.T) {
 		{args{"path": "../state/hob.db"}, tools.Denied, "hob's own state"},
 		{args{"path": "p.png"}, tools.Validation, "p.png cannot be shown: not a picture that can be read"},
 		{args{"path": "d.pdf"}, tools.Validation, "d.pdf cannot be read: broken: its end is missing"},
-		{args{"path": "d.pdf", "pages": "3-1"}, tools.Validation, `pages: no such pages: "3-1" is none`},
+		{args{"path": "d.pdf", "pages": "3-1"}, tools.Validation, `pages: no such pages: "3-1" is not a page or range`},
 		{args{"path": "w.docx"}, tools.Validation, "w.docx cannot be read: broken: zip"},
 		{args{"path": "z.zip"}, tools.Validation, "is a zip archive"},
 		{args{"path": "b.bin"}, tools.Validation, "is a binary file"},

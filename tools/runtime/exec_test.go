@@ -274,7 +274,7 @@ func TestLongOutputIsCutAndShelved(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
 		cut           bool
-		stored       int
+		stored        int
 	}{
 		{"just fits", "head -c 1000 /dev/zero | tr '\\0' x", false, 0},
 		{"one too many", "head -c 1001 /dev/zero | tr '\\0' x", true, 1001},
