@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/all"
 	"hob/daemon/event"
-	"hob/daemon/store/view"
+	"hob/daemon/store"
 )
 
 // commands are those that the owner has in a chat, and one that does not exist.
@@ -92,7 +92,7 @@ func TestCommandsByLevelAndSource(t *testing.T) {
 // became is what a message of a channel has become: kind, trust and session of its row, "" for none.
 func (h *house) became(ext string) string {
 	h.t.Helper()
-	rows, err := view.New(h.Store.Reader()).InboxRows(h.t.Context(), event.Filter{Limit: 1})
+	rows, err := store.NewView(h.Store.Reader()).InboxRows(h.t.Context(), event.Filter{Limit: 1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ import (
 	"hob/daemon/prompt"
 	"hob/daemon/secret"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
 	"hob/daemon/triggers"
@@ -58,7 +57,7 @@ type daemon struct {
 	feed    event.Feed
 
 	store   *store.Store
-	view    *view.View
+	view    *store.View
 	shelf   artifacts.Store
 	account *account   // of the backend codex
 	group   *sys.Group // owns what tools start
@@ -223,7 +222,7 @@ func (d conf) watches() triggers.Watches {
 func costs(d *daemon) triggers.Costs {
 	return triggers.Costs{
 		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
-			return view.RunCost(ctx, d.store.Reader(), job, since)
+			return store.RunCost(ctx, d.store.Reader(), job, since)
 		},
 		Price: func() (input, output int64, free bool) {
 			m := d.chain().First().Info()
@@ -233,7 +232,7 @@ func costs(d *daemon) triggers.Costs {
 }
 
 // runsOf finds the newest slots of a job; of one without a number, of those that have or had its name; of all where it has none.
-func runsOf(v *view.View) func(context.Context, scheduler.View, int) ([]automation.Run, error) {
+func runsOf(v *store.View) func(context.Context, scheduler.View, int) ([]automation.Run, error) {
 	return func(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
 		which := j.Name
 		if j.ID != 0 {

@@ -14,7 +14,7 @@ import (
 	"hob/channels/channelstest"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/store/view"
+	"hob/daemon/store"
 )
 
 // notices are what hob says of itself, oldest first, as "ADDRESS TEXT".
@@ -141,7 +141,7 @@ func TestOneAddressIsNotTheChannel(t *testing.T) {
 
 func (h *house) notices() []string {
 	h.t.Helper()
-	rows, err := view.New(h.Store.Reader()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}

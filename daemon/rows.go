@@ -13,13 +13,12 @@ import (
 	"hob/daemon/llm/codex"
 	"hob/daemon/policy"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/triggers"
 )
 
 // rows lists and shows what the local API offers.
 type rows struct {
-	view     *view.View
+	view     *store.View
 	budget   func(ctx context.Context) (api.Budget, error)
 	grants   func(ctx context.Context) ([]policy.Grant, error)
 	marks    func(ctx context.Context, hashes bool) ([]api.Mark, error)

@@ -19,7 +19,6 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/netguard"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
 	"hob/tools/edit"
@@ -78,7 +77,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.view = view.New(d.store.Reader())
+	d.view = store.NewView(d.store.Reader())
 	d.shelf = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Triggers.SetAside(ctx)
 	if d.store.Boots.Boot().Crashed && err == nil {

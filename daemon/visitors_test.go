@@ -16,7 +16,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/store/view"
+	"hob/daemon/store"
 	"hob/daemon/sys"
 )
 
@@ -161,7 +161,7 @@ func (h *house) pairing(id int64) channels.PairingRow {
 // inbox is what became of messages: who was taken for whom, and what was said.
 func (h *house) inbox() (list []string) {
 	h.t.Helper()
-	rows, err := view.New(h.Store.Reader()).InboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader()).InboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (h *house) inbox() (list []string) {
 // told is what hob says of itself, by where it goes.
 func (h *house) told() (list []string) {
 	h.t.Helper()
-	rows, err := view.New(h.Store.Reader()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -24,7 +24,6 @@ import (
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/policy"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/sys"
 	"hob/tools"
 )
@@ -284,7 +283,7 @@ func stranger(text string) event.In {
 }
 
 // rows is what people see.
-func (r *harness) rows() *view.View { return view.New(r.store.Reader()) }
+func (r *harness) rows() *store.View { return store.NewView(r.store.Reader()) }
 
 // settle waits until nobody has anything to do without time passing.
 func (r *harness) settle() { synctest.Wait() }

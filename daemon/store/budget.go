@@ -11,7 +11,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/store/view"
 )
 
 // exceeds reports whether a cap does not allow an amount.
@@ -92,7 +91,7 @@ func (s Spending) Spent(ctx context.Context) (api.Budget, error) {
 		return err
 	})
 	if err == nil {
-		b.Sources, err = view.Sources(ctx, s.core.read(), b.Day)
+		b.Sources, err = spendSources(ctx, s.core.read(), b.Day)
 	}
 	return b, err
 }

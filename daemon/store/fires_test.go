@@ -9,7 +9,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/store/view"
+	"hob/daemon/store"
 	"hob/scheduler"
 )
 
@@ -141,7 +141,7 @@ func TestCostOfARun(t *testing.T) {
 	if got := s.ledger(event.Filter{})[0]; got.Tokens != 130 || got.CostMicros != 9 {
 		t.Errorf("%+v", got)
 	}
-	if c, err := view.RunCost(t.Context(), s.Reader(), j.ID, time.Time{}); err != nil || c != (scheduler.Cost{Micros: 9, Tokens: 130}) {
+	if c, err := store.RunCost(t.Context(), s.Reader(), j.ID, time.Time{}); err != nil || c != (scheduler.Cost{Micros: 9, Tokens: 130}) {
 		t.Errorf("mean of one run: %+v, %v", c, err)
 	}
 	// A job without runs of its own is like the others of late; a reminder tells nothing.
@@ -149,10 +149,10 @@ func TestCostOfARun(t *testing.T) {
 	s.fire(k.ID, k.Due)
 	s.later(time.Hour)
 	s.end(turn.Done)
-	if c, err := view.RunCost(t.Context(), s.Reader(), k.ID, s.now().Add(-24*time.Hour)); err != nil || c != (scheduler.Cost{Micros: 9, Tokens: 130}) {
+	if c, err := store.RunCost(t.Context(), s.Reader(), k.ID, s.now().Add(-24*time.Hour)); err != nil || c != (scheduler.Cost{Micros: 9, Tokens: 130}) {
 		t.Errorf("mean of all jobs: %+v, %v", c, err)
 	}
-	if c, err := view.RunCost(t.Context(), s.Reader(), k.ID, s.now().Add(time.Hour)); err != nil || c != (scheduler.Cost{}) {
+	if c, err := store.RunCost(t.Context(), s.Reader(), k.ID, s.now().Add(time.Hour)); err != nil || c != (scheduler.Cost{}) {
 		t.Errorf("no runs since: %+v, %v", c, err)
 	}
 }

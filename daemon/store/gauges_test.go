@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/store/view"
+	"hob/daemon/store"
 )
 
 // ask adds a model step to a turn.
@@ -16,7 +16,7 @@ func (s *shop) ask(turn int64, n int, model, state, why, usage string) {
 	s.sql("INSERT INTO steps (turn, n, kind, state, epoch, model, why, usage) VALUES (?, ?, 'model', ?, 1, ?, ?, ?)", turn, n, state, model, why, usage)
 }
 
-func (s *shop) gauges() view.Gauges {
+func (s *shop) gauges() store.Gauges {
 	s.t.Helper()
 	g, err := s.Gauges(s.t.Context())
 	if err != nil {
@@ -50,7 +50,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	used := `{"input":10,"cached":4,"output":2,"cost_micros":3,"priced":true}`
 	s.ask(first, 1, "x/m", "done", "", used)
 	s.ask(first, 2, "x/m", "intent", "", "{}")
-	want := []view.Requests{{Model: "x/m", Count: 1, Input: 10, Cached: 4, Output: 2, Micros: 3}}
+	want := []store.Requests{{Model: "x/m", Count: 1, Input: 10, Cached: 4, Output: 2, Micros: 3}}
 	for range 2 {
 		if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
 			t.Fatalf("while it runs: %+v", got)
@@ -62,7 +62,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	s.accept(message("b"))
 	second := s.take()
 	s.ask(second, 1, "x/m", "unknown", "", "{}")
-	want = []view.Requests{
+	want = []store.Requests{
 		{Model: "x/m", Count: 2, Input: 20, Cached: 8, Output: 4, Micros: 6}, {Model: "x/m", Fault: "interrupted", Count: 1}, {Model: "x/m", Fault: "rate_limit", Count: 1},
 	}
 	for range 3 {
@@ -76,7 +76,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
 		t.Errorf("after both have ended: %+v", got)
 	}
-	if g, err := view.New(s.Reader()).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
+	if g, err := store.NewView(s.Reader()).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
 		t.Errorf("after a restart: %+v, %v", g.Requests, err)
 	}
 }

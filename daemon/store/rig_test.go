@@ -15,7 +15,6 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/sys"
 )
 
@@ -26,7 +25,7 @@ const chat event.Address = "chat:1"
 // shop is a store under test, with a clock that can be moved.
 type shop struct {
 	*store.Store
-	*view.View
+	*store.View
 	t      *testing.T
 	dir    string
 	ahead  *atomic.Int64 // of the machine's clock
@@ -50,7 +49,7 @@ func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	s.View = view.New(s.Reader())
+	s.View = store.NewView(s.Reader())
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)

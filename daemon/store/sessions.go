@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/store/view"
+
 	"hob/tools"
 )
 
@@ -68,7 +68,7 @@ func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, erro
 
 func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools.Talk, error) {
 	rs, err := r.core.read().QueryContext(ctx, `SELECT s.id, s.key, s.title, s.kind, s.watermark, s.archived = 0, s.created, (SELECT count(*) FROM items i WHERE i.session = s.id),
-		(SELECT count(*) FROM turns t WHERE t.session = s.id), (SELECT coalesce(sum(t.tokens), 0) FROM turns t WHERE t.session = s.id), (SELECT iif(coalesce(sum(t.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+view.Unpriced+`)), NULL, coalesce(sum(t.cost), 0)) FROM turns t WHERE t.session = s.id),
+		(SELECT count(*) FROM turns t WHERE t.session = s.id), (SELECT coalesce(sum(t.tokens), 0) FROM turns t WHERE t.session = s.id), (SELECT iif(coalesce(sum(t.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`)), NULL, coalesce(sum(t.cost), 0)) FROM turns t WHERE t.session = s.id),
 		coalesce((SELECT json_extract(k.usage, '$.input') + json_extract(k.usage, '$.output') FROM steps k JOIN turns t ON t.id = k.turn
 			WHERE t.session = s.id AND k.kind = 'model' AND k.state = 'done' ORDER BY k.turn DESC, k.n DESC LIMIT 1), 0),
 		coalesce((SELECT b.reply_to FROM inbox b WHERE b.session = s.key AND b.reply_to NOT IN ('', 'none') ORDER BY b.seq DESC LIMIT 1), '')

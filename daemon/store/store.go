@@ -1,5 +1,8 @@
-// Package store is hob's tables: a type for each subject, one method for each transaction. It decides nothing: rules over
-// rows stand in CHECK and UNIQUE constraints or in the pure packages. Only package daemon imports it.
+// Package store holds hob's tables. Each service of Store has one subject, and each of its methods is one transaction. Inside a transaction the
+// unexported helpers of all files share the one Tx, so that an input, its event and the answer that it closes are one commit.
+//
+// Rules over rows are CHECK and UNIQUE constraints first. What has to be decided is a pure function over rows that were read (Waiting.Next, BeginsAnew,
+// AnsweredAsk, InstantReplies, QuietTimes.End, AfterFailure). The database file itself is package sqlite. Only package daemon imports store.
 package store
 
 import (

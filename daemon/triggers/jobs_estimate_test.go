@@ -9,7 +9,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/store/view"
 	"hob/daemon/sys"
 	"hob/daemon/triggers"
 	"hob/scheduler"
@@ -37,7 +36,7 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: triggers.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
-				return view.RunCost(ctx, s.Reader(), job, since)
+				return store.RunCost(ctx, s.Reader(), job, since)
 			},
 			Price: func() (input, output int64, free bool) { return 2_000_000, 10_000_000, false },
 		},

@@ -64,8 +64,7 @@ var table = []row{
 	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
+	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", event: true},
 	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},

@@ -36,7 +36,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "cmd/hob/a.go", `import _ "hob/daemon"`, `import _ "hob/daemon/store"`, "only daemon may"},
 		{"imports", "daemon/store/a.go", `import _ "hob/daemon/sqlite"`, `import _ "hob/daemon/agent"`, "imports daemon/agent"},
 		{"imports", "daemon/sqlite/a.go", `import _ "hob/daemon/event"`, `import _ "hob/daemon/api/server"`, "imports daemon/api/server"},
-		{"imports", "daemon/agent/b.go", ``, `import _ "hob/daemon/store/view"`, "only daemon may"},
+		{"imports", "daemon/agent/b.go", ``, `import _ "hob/daemon/store"`, "only daemon may"},
 		{"imports", "scheduler/a_test.go", `import _ "hob/channels"`, `import _ "hob/daemon/store"`, "only daemon may"},
 		{"imports", "daemon/a.go", `import _ "hob/daemon/store"`, `import _ "hob/daemon/llm/llmtest"`, "which is for tests"},
 		{"places", "channels/irc/a.go", ``, ``, ""},

@@ -1,4 +1,4 @@
-package view
+package store
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// chain grows while it is followed back.
-type chain struct {
+// causeChain grows while it is followed back.
+type causeChain struct {
 	nodes []api.Node
 	view  *View
 }
 
-func (c *chain) add(n api.Node) { c.nodes = append(c.nodes, n) }
+func (c *causeChain) add(n api.Node) { c.nodes = append(c.nodes, n) }
 
 // Why traces a message back: outbox, turn, calls and approvals, inbox, the job or person. name is an outbox id or "last".
 func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
@@ -35,8 +35,8 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 		return api.Why{}, event.NewFault(event.Missing, "hob outbox list shows what was sent", "there is no such message")
 	}
 	o := rows[0]
-	c := chain{view: s}
-	c.add(api.Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
+	c := causeChain{view: s}
+	c.add(api.Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, causeExcerpt(o.Body)), At: o.Created, Detail: deliveryText(o)})
 	err = c.cause(ctx, o.Cause)
 	if err == nil {
 		err = c.joinedNodes(ctx, o.ID)
@@ -45,15 +45,15 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 }
 
 // joinedNodes are the messages whose texts went out with a message. Each has a chain of its own.
-func (c *chain) joinedNodes(ctx context.Context, id int64) error {
+func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
 	rows, err := c.view.outboxRows(ctx, "joined = ? ORDER BY id", id)
 	for _, o := range rows {
-		c.nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, excerpt(o.Body))
+		c.nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, causeExcerpt(o.Body))
 	}
 	return err
 }
 
-func delivered(o api.OutboxRow) string {
+func deliveryText(o api.OutboxRow) string {
 	text := o.State
 	for _, d := range o.Deliveries {
 		if d.RemoteID != "" {
@@ -69,8 +69,8 @@ func delivered(o api.OutboxRow) string {
 	return text
 }
 
-// excerpt is the head of a text on one line.
-func excerpt(text string) string {
+// causeExcerpt is the head of a text on one line.
+func causeExcerpt(text string) string {
 	const most = 100
 	out := []rune{}
 	for _, c := range text {
@@ -85,7 +85,7 @@ func excerpt(text string) string {
 	return string(out)
 }
 
-func (c *chain) cause(ctx context.Context, by event.Cause) error {
+func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 	switch by.Kind {
 	case event.ByTurn:
 		return c.turnNode(ctx, by.ID)
@@ -101,7 +101,7 @@ func (c *chain) cause(ctx context.Context, by event.Cause) error {
 	}
 }
 
-func (c *chain) questionNode(ctx context.Context, id int64) error {
+func (c *causeChain) questionNode(ctx context.Context, id int64) error {
 	list, err := c.view.questionRows(ctx, "id = ?", id)
 	if err != nil || len(list) == 0 {
 		return err
@@ -111,14 +111,14 @@ func (c *chain) questionNode(ctx context.Context, id int64) error {
 	if q.Answer != "" {
 		detail += ": " + q.Answer
 	}
-	c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: detail})
+	c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(q.Text), At: q.Asked, Detail: detail})
 	if q.Turn == 0 {
 		return nil
 	}
 	return c.turnNode(ctx, q.Turn)
 }
 
-func (c *chain) turnNode(ctx context.Context, id int64) error {
+func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	v, err := c.view.TurnView(ctx, id)
 	if err != nil {
 		return err
@@ -132,10 +132,10 @@ func (c *chain) turnNode(ctx context.Context, id int64) error {
 	}
 	c.add(api.Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
 	for _, a := range v.Audit {
-		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + excerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
+		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + causeExcerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}
 	for _, q := range v.Questions {
-		c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
+		c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
 	}
 	if err := c.inboxNode(ctx, "turn = ? ORDER BY seq", id); err != nil || v.Fire == 0 {
 		return err
@@ -143,19 +143,19 @@ func (c *chain) turnNode(ctx context.Context, id int64) error {
 	return c.fireNode(ctx, v.Fire)
 }
 
-func (c *chain) inboxNode(ctx context.Context, where string, id int64) error {
+func (c *causeChain) inboxNode(ctx context.Context, where string, id int64) error {
 	rows, err := c.view.inboxRows(ctx, where, id)
 	for _, r := range rows {
 		who := r.Source
 		if r.Sender != "" {
 			who += ", " + r.Sender
 		}
-		c.add(api.Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, excerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
+		c.add(api.Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, causeExcerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
 	}
 	return err
 }
 
-func (c *chain) fireNode(ctx context.Context, id int64) error {
+func (c *causeChain) fireNode(ctx context.Context, id int64) error {
 	var n api.Node
 	var job int64
 	var outcome, reason string
@@ -174,7 +174,7 @@ func (c *chain) fireNode(ctx context.Context, id int64) error {
 	return c.triggerNode(ctx, job)
 }
 
-func (c *chain) triggerNode(ctx context.Context, id int64) error {
+func (c *causeChain) triggerNode(ctx context.Context, id int64) error {
 	n := api.Node{ID: id}
 	var name, spec, zone, prompt string
 	var removed bool
@@ -183,7 +183,7 @@ func (c *chain) triggerNode(ctx context.Context, id int64) error {
 	if err != nil {
 		return fmt.Errorf("read trigger %d: %w", id, err)
 	}
-	n.Title, n.Detail = n.Kind+" "+name, excerpt(prompt)
+	n.Title, n.Detail = n.Kind+" "+name, causeExcerpt(prompt)
 	if spec != "" {
 		n.Title += fmt.Sprintf(": %s (%s)", spec, zone)
 	}

@@ -1,4 +1,4 @@
-package view
+package store
 
 import (
 	"context"
@@ -11,35 +11,35 @@ import (
 	"hob/scheduler"
 )
 
-// ended is the outcome of a fire as it is told: a run that began after its limit is late.
-const ended = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us, 'late', f.outcome)"
+// fireOutcome is the outcome of a fire as it is told: a run that began after its limit is late.
+const fireOutcome = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us, 'late', f.outcome)"
 
-// said are the messages of a fire's turn.
-const said = "FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = f.turn"
+// fireAnswers are the messages of a fire's turn.
+const fireAnswers = "FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = f.turn"
 
-// called finds the triggers of a name, an id or "KIND:NAME", also those that are gone.
-const called = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FROM triggers WHERE id = cast(?2 AS INTEGER) AND cast(id AS TEXT) = ?2
+// triggerNamed finds the triggers of a name, an id or "KIND:NAME", also those that are gone.
+const triggerNamed = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FROM triggers WHERE id = cast(?2 AS INTEGER) AND cast(id AS TEXT) = ?2
 	UNION SELECT id FROM triggers WHERE name = substr(?2, instr(?2, ':') + 1) AND kind || ':' || name = ?2`
 
 // FireRows lists slots, newest first. f.Name is the name or id of a job, watch or webhook, or "KIND:NAME"; f.State a state or an outcome.
 func (s *View) FireRows(ctx context.Context, f event.Filter) ([]api.Fire, error) {
-	where := "(?1 = '' OR f.state = ?1 OR " + ended + " = ?1) AND "
+	where := "(?1 = '' OR f.state = ?1 OR " + fireOutcome + " = ?1) AND "
 	if f.Name != "" {
-		where += "f.trigger IN (" + called + ") AND "
+		where += "f.trigger IN (" + triggerNamed + ") AND "
 	}
-	return s.fireRows(ctx, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.fireRows(ctx, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]api.Fire, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+ended+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
+	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+fireOutcome+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
 		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
-		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+Unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
+		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT coalesce(sum(x.tokens), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT CASE WHEN sum(o.state = 'dead') > 0 THEN 'failed' WHEN sum(o.state = 'expired') > 0 THEN 'expired' WHEN sum(o.state = 'held') > 0 THEN 'held'
 			WHEN sum(o.state IN ('draft', 'ready')) > 0 THEN 'sending' WHEN sum(o.state = 'done') > 0 THEN 'sent' WHEN count(*) > 0 THEN 'dropped'
-			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+said+`),
-		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+said+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
+			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+fireAnswers+`),
+		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+fireAnswers+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Fire, error) {
 		var r api.Fire

@@ -1,4 +1,4 @@
-package view
+package store
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 
 // TurnRows lists turns, newest first.
 func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error) {
-	return s.turnRows(ctx, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.turnRows(ctx, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]api.Turn, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
-		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+Unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
+		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Turn, error) {
 		var r api.Turn
 		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended), &r.RunningMS,

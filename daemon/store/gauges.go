@@ -1,4 +1,4 @@
-package view
+package store
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Unpriced are, in SQL, the steps p whose tokens have no known price.
-const Unpriced = "p.kind = 'model' AND p.state IN ('done', 'unknown') AND coalesce(p.usage ->> 'priced', 0) = 0 AND coalesce(p.usage ->> 'input', 0) + coalesce(p.usage ->> 'output', 0) > 0"
+// unpriced are, in SQL, the steps p whose tokens have no known price.
+const unpriced = "p.kind = 'model' AND p.state IN ('done', 'unknown') AND coalesce(p.usage ->> 'priced', 0) = 0 AND coalesce(p.usage ->> 'input', 0) + coalesce(p.usage ->> 'output', 0) > 0"
 
 // Gauges are the numbers that a monitor asks for again and again.
 type Gauges struct {
@@ -42,21 +42,21 @@ type Requests struct {
 	Unpriced int64 // how many of them have no known price
 }
 
-// interrupted is the fault of requests that did not end as a model's: hob ended in the middle, or the turn was stopped.
-const interrupted = "interrupted"
+// interruptedRequest is the fault of requests that did not end as a model's: hob ended in the middle, or the turn was stopped.
+const interruptedRequest = "interrupted"
 
 // Meter counts what Gauges holds, again and again. It is safe for concurrent use.
 type Meter struct {
 	rows  *sqlite.Readers
-	asked tally
+	asked requestTally
 }
 
 // Gauges counts. Requests of turns that have ended are added up once and remembered.
 func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 	g := Gauges{
-		Inbox:  zeroes("queued held joined done dropped expired dead"),
-		Turns:  zeroes("ready running waiting done failed stopped dead"),
-		Outbox: zeroes("draft held ready done cancelled expired dead"),
+		Inbox:  zeroCounts("queued held joined done dropped expired dead"),
+		Turns:  zeroCounts("ready running waiting done failed stopped dead"),
+		Outbox: zeroCounts("draft held ready done cancelled expired dead"),
 	}
 	for table, counts := range map[string]map[string]int64{"inbox": g.Inbox, "turns": g.Turns, "outbox": g.Outbox} {
 		if err := s.byState(ctx, table, counts); err != nil {
@@ -72,7 +72,7 @@ func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 	return g, err
 }
 
-func zeroes(states string) map[string]int64 {
+func zeroCounts(states string) map[string]int64 {
 	m := map[string]int64{}
 	for _, s := range strings.Fields(states) {
 		m[s] = 0
@@ -92,8 +92,8 @@ func (s *Meter) byState(ctx context.Context, table string, counts map[string]int
 	return err
 }
 
-// Sources lists who the money of a day was spent for, the dearest first.
-func Sources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent, error) {
+// spendSources lists who the money of a day was spent for, the dearest first.
+func spendSources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent, error) {
 	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
 		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Spent, error) {
@@ -104,25 +104,25 @@ func Sources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent
 	})
 }
 
-// tally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.
-type tally struct {
+// requestTally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.
+type requestTally struct {
 	mu      sync.Mutex
 	through int64   // the newest turn that was seen
 	open    []int64 // turns up to it that had not ended
-	sums    map[outcome]Requests
+	sums    map[requestOutcome]Requests
 }
 
-// outcome is what requests are added up by.
-type outcome struct{ model, fault string }
+// requestOutcome is what requests are added up by.
+type requestOutcome struct{ model, fault string }
 
-// asked is the requests of one turn that came to the same end; a turn without any has Count 0.
-type asked struct {
+// askedRequest is the requests of one turn that came to the same end; a turn without any has Count 0.
+type askedRequest struct {
 	turn  int64
 	ended bool
 	Requests
 }
 
-func (t *tally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, error) {
+func (t *requestTally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list, err := t.fresh(ctx, read)
@@ -130,10 +130,10 @@ func (t *tally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, er
 		return nil, fmt.Errorf("count requests: %w", err)
 	}
 	if t.sums == nil {
-		t.sums = map[outcome]Requests{}
+		t.sums = map[requestOutcome]Requests{}
 	}
 	t.open = nil
-	now := map[outcome]Requests{}
+	now := map[requestOutcome]Requests{}
 	for _, a := range list {
 		t.through = max(t.through, a.turn)
 		into := t.sums
@@ -153,8 +153,8 @@ func (t *tally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, er
 	}), nil
 }
 
-func (r Requests) addTo(sums map[outcome]Requests) {
-	key := outcome{r.Model, r.Fault}
+func (r Requests) addTo(sums map[requestOutcome]Requests) {
+	key := requestOutcome{r.Model, r.Fault}
 	s := sums[key]
 	s.Model, s.Fault = r.Model, r.Fault
 	s.Count, s.Input, s.Cached, s.Output, s.Micros = s.Count+r.Count, s.Input+r.Input, s.Cached+r.Cached, s.Output+r.Output, s.Micros+r.Micros
@@ -163,22 +163,22 @@ func (r Requests) addTo(sums map[outcome]Requests) {
 }
 
 // fresh reads the requests of all turns that are new or had not ended, in one look.
-func (t *tally) fresh(ctx context.Context, read *sqlite.Readers) ([]asked, error) {
+func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]askedRequest, error) {
 	open, err := json.Marshal(append([]int64{}, t.open...))
 	if err != nil {
 		return nil, err
 	}
 	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.fault, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
 		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0),
-		coalesce(sum(`+Unpriced+`), 0)
+		coalesce(sum(`+unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
-		var a asked
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (askedRequest, error) {
+		var a askedRequest
 		var lost bool
 		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros, &a.Unpriced)
 		if lost && a.Fault == "" {
-			a.Fault = interrupted
+			a.Fault = interruptedRequest
 		}
 		return a, err
 	})

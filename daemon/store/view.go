@@ -1,6 +1,4 @@
-// Package view is what people and programs see of the rows: lists, one row with its details, and the chain behind a
-// message. It only reads, from the readers' side of the database.
-package view
+package store
 
 import (
 	"context"
@@ -25,10 +23,10 @@ type View struct {
 	read *sqlite.Readers
 }
 
-// New makes a view over the readers of a database.
-func New(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
+// NewView makes a view over the readers of a database.
+func NewView(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
 
-func limit(f event.Filter) int {
+func rowLimit(f event.Filter) int {
 	if f.Limit <= 0 {
 		return defaultRows
 	}
@@ -37,7 +35,7 @@ func limit(f event.Filter) int {
 
 // InboxRows lists the inbox, newest first.
 func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]api.InboxRow, error) {
-	return s.inboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.inboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]api.InboxRow, error) {
@@ -54,7 +52,7 @@ func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]api.
 
 // OutboxRows lists the outbox, newest first.
 func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]api.OutboxRow, error) {
-	return s.outboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.outboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]api.OutboxRow, error) {
@@ -71,7 +69,7 @@ func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]api
 
 // SessionRows lists sessions, the live ones first, then newest first.
 func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, error) {
-	return s.sessionRows(ctx, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.sessionRows(ctx, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) sessionRows(ctx context.Context, where string, args ...any) ([]api.Session, error) {
@@ -98,7 +96,7 @@ func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, erro
 
 // QuestionRows lists questions, newest first.
 func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]api.Question, error) {
-	return s.questionRows(ctx, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, limit(f))
+	return s.questionRows(ctx, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
 }
 
 func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]api.Question, error) {
@@ -116,7 +114,7 @@ func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]a
 // AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
 // the owner.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]api.AuditRow, error) {
-	return s.auditRows(ctx, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.auditRows(ctx, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]api.AuditRow, error) {
@@ -162,26 +160,26 @@ func (s *View) One(ctx context.Context, resource, id string) (any, error) {
 	switch resource {
 	case "inbox":
 		list, err := s.inboxRows(ctx, "cast(seq AS TEXT) = ?", id)
-		return single(list, err, "inbox row", id)
+		return singleRow(list, err, "inbox row", id)
 	case "outbox":
 		list, err := s.outboxRows(ctx, "cast(id AS TEXT) = ?", id)
-		return single(list, err, "outbox row", id)
+		return singleRow(list, err, "outbox row", id)
 	case "questions":
 		list, err := s.questionRows(ctx, "code = upper(?1) OR cast(id AS TEXT) = ?1", id)
-		return single(list, err, "question", id)
+		return singleRow(list, err, "question", id)
 	case "audit":
 		list, err := s.auditRows(ctx, "cast(seq AS TEXT) = ?1 OR call_id = ?1", id)
-		return single(list, err, "audit row", id)
+		return singleRow(list, err, "audit row", id)
 	case "fires":
 		list, err := s.fireRows(ctx, "cast(f.id AS TEXT) = ?", id)
-		return single(list, err, "slot", id)
+		return singleRow(list, err, "slot", id)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is no %s %s", resource, id)
 	}
 }
 
-// single is the one row of a list, or the fault that there is none.
-func single[T any](list []T, err error, what, id string) (any, error) {
+// singleRow is the one row of a list, or the fault that there is none.
+func singleRow[T any](list []T, err error, what, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +187,4 @@ func single[T any](list []T, err error, what, id string) (any, error) {
 		return nil, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
 	}
 	return list[0], nil
-}
-
-// notFound is the fault of a row that is not there.
-func notFound(what string, id any) error {
-	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
 }
