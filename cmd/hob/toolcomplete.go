@@ -28,7 +28,7 @@ func completeTool(a *cli.App) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		behind := args[slices.Index(args, name)+1:]
-		words, anything := form.Offer(behind, typed)
+		words, anything := form.Complete(behind, typed)
 		if anything {
 			return words, cobra.ShellCompDirectiveDefault
 		}

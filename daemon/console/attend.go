@@ -11,8 +11,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// Attend runs a daemon and, from the moment it is ready, a conversation beside it.
-// When the conversation ends, the daemon is asked to stop; when the daemon ends, so does the conversation.
+// Attend runs a daemon and, once it is ready, a conversation with it. When the conversation ends, Attend stops the daemon; when
+// the daemon ends, it ends the conversation.
 func Attend(ctx context.Context, log *slog.Logger, run func(ctx context.Context, ready func()) error, talk func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -41,7 +41,7 @@ func NewPrompter(in io.Reader, out io.Writer, log *slog.Logger) *Prompter {
 }
 
 // Ask writes the prompt and returns the line that is typed, without its end. It returns early when
-// ctx ends; whoever asked must not ask again then.
+// ctx ends; the caller must not ask again after that.
 func (p *Prompter) Ask(ctx context.Context, prompt string) (string, error) {
 	if _, err := io.WriteString(p.out, prompt); err != nil {
 		return "", fmt.Errorf("show the question: %w", err)

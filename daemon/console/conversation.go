@@ -32,9 +32,9 @@ type screen interface {
 // conversation follows the turns that serve what was typed here. It is used by one goroutine.
 type conversation struct {
 	out   screen
-	seq   int64              // newest event seen
-	rows  map[int64]*answer  // by inbox row: what was typed here and is not settled yet
-	turns map[int64]*telling // by turn: those that serve one of the rows, and those lately finished
+	seq   int64               // newest event seen
+	rows  map[int64]*answer   // by inbox row: what was typed here and is not settled yet
+	turns map[int64]*turnText // by turn: those that serve one of the rows, and those lately finished
 	asked map[string]Question
 	// recent is the code of the question that the next line may answer, "" when there is none.
 	recent string
@@ -66,7 +66,7 @@ type answer struct {
 }
 
 func newConversation(out screen) *conversation {
-	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*telling{}, asked: map[string]Question{}}
+	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}}
 }
 
 // expect notes that an inbox row was typed here.
@@ -178,7 +178,7 @@ func (c *conversation) serves(turn, row int64) {
 	}
 	a.turn = turn
 	if c.turns[turn] == nil {
-		c.turns[turn] = &telling{}
+		c.turns[turn] = &turnText{}
 	}
 }
 
@@ -347,7 +347,7 @@ func (c *conversation) message(e *event.Event) {
 	if body == "" || cause == byQuestion {
 		return // a question has an event of its own
 	}
-	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.told(body) {
+	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.covers(body) {
 		return
 	}
 	if cause == byTurn && c.foreign(turnOf(e)) {

@@ -9,10 +9,10 @@ import (
 	"hob/daemon/event"
 )
 
-// maxMissed is how many missed messages are shown; older ones stay in the outbox.
+// maxMissed is the number of missed messages that are shown. Older ones stay in the outbox.
 const maxMissed = 20
 
-// missed is what came while nobody looked.
+// missed holds the messages that arrived while no terminal was open.
 type missed struct {
 	seq      int64 // the newest event
 	messages []*event.Event
@@ -62,7 +62,7 @@ func (m *missed) close(gone func(Question) bool) {
 	m.open = kept
 }
 
-// show tells what was missed; questions that are still open come last, with how to answer them.
+// show prints the missed messages, then the questions that are still open and how to answer them.
 func (m *missed) show(out screen, zone *time.Location) {
 	list := m.messages
 	if len(list) > 0 {

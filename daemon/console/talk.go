@@ -13,7 +13,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// Pauses between tries to reach a daemon that has gone away.
+// Pauses between attempts to reach a daemon that has stopped.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 5 * time.Second
@@ -51,7 +51,7 @@ type Talk struct {
 type talk struct {
 	*Talk
 	*conversation
-	desk   *desk
+	editor *lineEditor
 	draft  draft
 	armed  bool           // Ctrl-C was pressed and there was nothing to stop
 	unsent client.Message // the one that did not reach the daemon
@@ -65,13 +65,13 @@ type talk struct {
 var errLeave = errors.New("leave")
 
 // Run talks until the person leaves (Ctrl-D, or Ctrl-C twice when there is nothing to stop) or ctx ends.
-// A daemon that goes away is waited for. The goroutine that reads In ends with In.
+// If the daemon stops, Run waits for it to come back. The goroutine that reads In ends with In.
 func (t *Talk) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	d := newDesk(t.Out, t.Dim)
+	d := newLineEditor(t.Out, t.Dim)
 	k := &talk{
-		Talk: t, conversation: newConversation(d), desk: d,
+		Talk: t, conversation: newConversation(d), editor: d,
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
 	}
 	if err := k.catchUp(ctx); err != nil {
@@ -104,7 +104,7 @@ func (k *talk) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	away.show(k.desk, k.Zone)
+	away.show(k.editor, k.Zone)
 	k.seq = away.seq
 	return nil
 }
@@ -127,7 +127,7 @@ func (k *talk) read(ctx context.Context) error {
 	}
 }
 
-// listen follows the daemon, also over its restarts.
+// listen follows the daemon's events, also across its restarts.
 func (k *talk) listen(ctx context.Context, seq int64) error {
 	pause := firstPause
 	for {
@@ -171,8 +171,8 @@ func (k *talk) tell(ctx context.Context, err error) {
 }
 
 func (k *talk) loop(ctx context.Context) error {
-	for k.desk.err == nil {
-		if !k.desk.editing && !k.busy() {
+	for k.editor.err == nil {
+		if !k.editor.editing && !k.busy() {
 			k.begin()
 		}
 		var err error
@@ -184,7 +184,7 @@ func (k *talk) loop(ctx context.Context) error {
 				return errLeave
 			}
 			err = k.keyed(ctx, b)
-		case l := <-k.desk.lines:
+		case l := <-k.editor.lines:
 			err = k.entered(ctx, l)
 		case f := <-k.frames:
 			err = k.shown(f)
@@ -195,12 +195,12 @@ func (k *talk) loop(ctx context.Context) error {
 			return err
 		}
 	}
-	return k.desk.err
+	return k.editor.err
 }
 
 func (k *talk) begin() {
 	w, h := k.Size()
-	k.desk.begin(k.prompt(), w, h)
+	k.editor.begin(k.prompt(), w, h)
 }
 
 func (k *talk) prompt() string {
@@ -216,8 +216,8 @@ func (k *talk) prompt() string {
 func (k *talk) shown(f client.Frame) error {
 	before := k.prompt()
 	k.see(f)
-	if now := k.prompt(); k.desk.editing && now != before {
-		k.desk.reprompt(now)
+	if now := k.prompt(); k.editor.editing && now != before {
+		k.editor.reprompt(now)
 	}
 	if e := f.Event; e != nil && (e.Type == "message.sent" || e.Type == "turn.finished") {
 		k.forget()
@@ -242,11 +242,11 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 	}
 	k.armed = false
 	k.begin()
-	k.desk.keys.put(b)
+	k.editor.keys.put(b)
 	return nil
 }
 
-// interrupted stops the turn that runs for what was typed here. What waits behind it has been accepted and goes on.
+// interrupted stops the running turn of this conversation. Messages in the queue have been accepted and are still served.
 func (k *talk) interrupted(ctx context.Context) error {
 	waiting := ""
 	if n := k.queued(); n > 0 {
@@ -255,7 +255,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 	if turns := k.running(); len(turns) > 0 {
 		k.out.Note(waiting + "stopping …")
 		for _, turn := range turns {
-			if err := k.excuse(halt(ctx, k.API, turn)); err != nil {
+			if err := k.showError(halt(ctx, k.API, turn)); err != nil {
 				return err
 			}
 		}
@@ -267,16 +267,16 @@ func (k *talk) interrupted(ctx context.Context) error {
 	k.armed = true
 	k.draft = draft{}
 	k.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
-	if k.desk.editing {
-		k.desk.keys.put([]byte(wipe))
-		k.desk.reprompt(k.prompt())
+	if k.editor.editing {
+		k.editor.keys.put([]byte(wipe))
+		k.editor.reprompt(k.prompt())
 	}
 	return nil
 }
 
 // entered takes a line: an answer to the question that was just asked, or (part of) a message.
 func (k *talk) entered(ctx context.Context, l typed) error {
-	k.desk.ended()
+	k.editor.ended()
 	if l.err != nil {
 		return errLeave
 	}
@@ -292,7 +292,7 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	if q, ok := k.current(); ok {
 		k.recent = ""
 		if verb, args, ok := q.Reply(message); ok {
-			return k.excuse(k.API.Act(ctx, "questions", q.Code, verb, args, nil))
+			return k.showError(k.API.Act(ctx, "questions", q.Code, verb, args, nil))
 		}
 	}
 	if strings.TrimSpace(message) == "" {
@@ -301,8 +301,8 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	return k.post(ctx, message)
 }
 
-// post sends a message. One that the daemon did not get stands in the editor again; sent unchanged it is the same message, in case
-// that only the daemon's word was lost.
+// post sends a message. If no acknowledgement comes, the message is put back into the editor. Sent again unchanged, it keeps its
+// id, so the daemon drops it if only the acknowledgement was lost.
 func (k *talk) post(ctx context.Context, message string) error {
 	m := client.Message{Text: message, Session: k.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
 	if message == k.unsent.Text && len(m.Attachments) == 0 {
@@ -316,19 +316,19 @@ func (k *talk) post(ctx context.Context, message string) error {
 		k.expect(r.Inbox)
 		return nil
 	case errors.As(err, &p), errors.Is(err, context.Canceled):
-		return k.excuse(err)
+		return k.showError(err)
 	}
 	k.unsent = m
 	k.out.Note(err.Error() + "; your message stands below to be sent again")
 	lines := strings.Split(message, "\n")
 	k.draft.lines = lines[:len(lines)-1]
 	k.begin()
-	k.desk.keys.put([]byte(pasteStart + lines[len(lines)-1] + pasteEnd))
+	k.editor.keys.put([]byte(pasteStart + lines[len(lines)-1] + pasteEnd))
 	return nil
 }
 
-// excuse shows an error of the daemon and goes on.
-func (k *talk) excuse(err error) error {
+// showError shows an error of the daemon; the conversation goes on.
+func (k *talk) showError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"hob/channels/markup"
 )
 
-// score is what came of one chat server.
+// serverCounts are the results of one chat server.
 type serverCounts struct {
 	in, lostIn           int // messages that hob was to take up
 	out, lost            int // parts that were sent
@@ -150,7 +150,7 @@ func checkPairs(v *chatServer, pairs map[int][]inboxRow, s *serverCounts) (broke
 	return broken
 }
 
-// postbag is what hob has sent to one chat server, by its own books and by the server's.
+// sentMessages is what hob has sent to one chat server, according to its database and according to the server.
 type sentMessages struct {
 	v      *chatServer
 	parts  []sentPart
@@ -273,7 +273,7 @@ func (p sentMessages) shows(a received, d sentPart) bool {
 	return a.to == d.to && a.file == d.file && strings.HasPrefix(plainLetters(a.text), plainLetters(markup.Plain().Render(d.body).Text))
 }
 
-// letters are what of a text is the same on each platform.
+// plainLetters is the part of a text that is the same on each platform.
 func plainLetters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -15,7 +15,7 @@ import (
 // Somebody who answers hob at once time after time is taken for a program, and not heard: so often one whom the owner knows writes at most in one home.
 const mostReplies = 4
 
-// chats are the chat servers of one home, and what was said on them.
+// chatState holds the chat servers of one home and the messages on them.
 type chatState struct {
 	venues  []*chatServer
 	said    []*chatMessage
@@ -29,7 +29,7 @@ type chatState struct {
 	looks   map[string]int              // for a button below a question, by its code
 }
 
-// utterance is something that somebody has said.
+// chatMessage is a message that somebody has written to hob.
 type chatMessage struct {
 	at     *chatServer
 	who    speaker
@@ -64,7 +64,7 @@ func (r *harness) sections() (text string) {
 	return text
 }
 
-// heeded tells whether hob is to take it up.
+// expected reports whether hob must accept the message.
 func (u *chatMessage) expected() bool { return u.who != stranger && u.who != aside }
 
 // speak is somebody saying something, whether or not hob listens.
@@ -76,7 +76,7 @@ func (r *harness) speak(v *chatServer, who speaker, text string) *chatMessage {
 	return u
 }
 
-// breathe is the owner saying two things in one breath.
+// sayPair lets the owner write two messages at once, which debounce must join.
 func (r *harness) sayPair(v *chatServer, one, two string) {
 	r.chats.breaths++
 	for _, text := range []string{one, two} {
@@ -85,7 +85,7 @@ func (r *harness) sayPair(v *chatServer, one, two string) {
 	}
 }
 
-// meet lets hob listen on all chat servers for the first time: on some of them, what was said before is no news.
+// connectServers lets hob connect to all chat servers for the first time. On some of them, earlier messages are not delivered.
 func (r *harness) connectServers() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)

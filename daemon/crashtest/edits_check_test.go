@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// heard is the row of something that was said.
+// inboxRow is the inbox row of a chat message.
 type inboxRow struct{ seq, turn, trust, state, reason string }
 
 // rowOf finds the row of something that was said; more than one, or none that should be there, is broken.

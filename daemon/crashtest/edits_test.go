@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// fate is what has become of something that the owner has said.
+// messageChanges records the edits and the deletion of a message of the owner.
 type messageChanges struct {
 	edits  []edit
 	gone   bool // deleted

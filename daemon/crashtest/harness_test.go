@@ -26,7 +26,7 @@ const (
 	stopTime   = 20 * time.Second
 )
 
-// rig is one home, the world around it, and the daemon that is killed again and again.
+// harness is one home directory, the fakes outside, and the daemon that is killed again and again.
 type harness struct {
 	t     *testing.T
 	bin   string

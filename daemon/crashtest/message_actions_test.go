@@ -9,7 +9,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// afterthoughts are what can be done on a chat server beside writing, by the owner in his private chat. What is nil, its platform does not tell bots.
+// messageActions are what can be done on a chat server beside writing, by the owner in his private chat. What is nil, its platform does not tell bots.
 type messageActions struct {
 	brings  func(caption string, f attachment) (extID string) // by somebody whom he knows
 	edits   func(extID, text string) (editID string)
@@ -19,7 +19,7 @@ type messageActions struct {
 	taken   func() bool // hob has taken all that has happened
 }
 
-// enclosure is a file that comes with a message. No two have one name.
+// attachment is a file that comes with a message. Names are unique.
 type attachment struct {
 	name    string
 	content []byte

@@ -22,7 +22,7 @@ const (
 	topicToken = "tk_rig"
 )
 
-// world is everything outside: the model's server, the chat server, and what they have seen. It lives on when hob dies.
+// outside is everything outside hob: the model server, the chat server, and what both have seen. It survives hob's crashes.
 type outside struct {
 	model *llmtest.Server
 	ntfy  *channelstest.Ntfy

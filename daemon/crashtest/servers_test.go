@@ -35,7 +35,7 @@ type chatServer struct {
 	messageActions
 }
 
-// part is who says something, and where.
+// speaker is who writes a message, and where.
 type speaker string
 
 const (
@@ -46,7 +46,7 @@ const (
 	aside    speaker = "aside"    // the owner in the group, and he does not
 )
 
-// arrival is a message of hob's as it can be read now.
+// received is a message from hob as the server shows it now.
 type received struct {
 	id   string // as the adapter names it
 	to   string // the id of the place
@@ -55,10 +55,10 @@ type received struct {
 	grew bool   // it was edited
 }
 
-// everywhere is a chat server of each class: nothing, a key, a look back.
+// allServers has a chat server of each delivery class: no protection against repeats, idempotency keys, look-up of sent messages.
 var allServers = []string{"telegram", "matrix", "slack"}
 
-// venues are the chat servers of these names.
+// chatServers makes the chat servers of these names.
 func chatServers(t *testing.T, names []string) (list []*chatServer) {
 	t.Helper()
 	for _, name := range names {
@@ -68,7 +68,7 @@ func chatServers(t *testing.T, names []string) (list []*chatServer) {
 	return list
 }
 
-// cutting is how a fake names a cut.
+// faultName is the fake's name for a cut connection.
 func faultName(after bool) string {
 	if after {
 		return "after"
@@ -76,7 +76,7 @@ func faultName(after bool) string {
 	return "before"
 }
 
-// uncalled tells, later on, whether a method has not been called since now.
+// notCalledSince returns a function that reports whether a method has not been called since.
 func notCalledSince(calls func(method string) int, method string) func() bool {
 	before := calls(method)
 	return func() bool { return calls(method) == before }

@@ -28,7 +28,7 @@ var (
 	hookSecret = "whsec_" + base64.StdEncoding.EncodeToString(hookKey)
 )
 
-// senses are what hob notices by itself: somebody calls its webhook, a folder is watched, a gate looks at a file.
+// triggerSources are the sources of triggers other than time: calls of a webhook, a watched folder, a file that a gate reads.
 type triggerSources struct {
 	caller *http.Client
 	calls  []*delivery
@@ -65,14 +65,14 @@ type delivery struct {
 	inbox  int64
 }
 
-// ring puts a call of the webhook in the line.
+// queueWebhook queues a call of the webhook.
 func (r *harness) queueWebhook(id, do string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.senses.calls = append(r.senses.calls, &delivery{id: id, do: do})
 }
 
-// ringing are the calls that hob has not taken yet, or that are made once more.
+// pendingWebhooks lists the calls that hob has not acknowledged, and those that are repeated.
 func (r *harness) pendingWebhooks() (list []*delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +183,7 @@ func (r *harness) checkWebhooks(b records, sum *counts) (broken []string) {
 	return broken
 }
 
-// mail is a file that a job looks at before it runs.
+// gateFile is a file that a job's gate reads before the job runs.
 type gateFile struct {
 	n     int
 	at    time.Time // when it last changed
@@ -191,7 +191,7 @@ type gateFile struct {
 	dealt int       // changes of which that is known
 }
 
-// post changes the file, all at once.
+// changeGateFile replaces the file atomically.
 func (r *harness) changeGateFile() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 // A watch that has fired thirty times within ten minutes is held, and would not settle: so often papers are moved at most in one home.
 const maxFileChanges = 12
 
-// papers is the watched folder, and what was ever put there.
+// watchedFolder is the folder that a watch observes, with everything that was ever put there.
 type watchedFolder struct {
 	dir      string
 	looked   bool // the first look is done: from then on every change is told
@@ -36,7 +36,7 @@ type watchedFolder struct {
 	shuffles int
 }
 
-// page is a content under a path.
+// fileVersion is a content under a path.
 type fileVersion struct{ path, content string }
 
 // change is one thing that is done to a file: "write" in place, put a new one "over" it, "remove", "rename" to the name in content.
@@ -47,7 +47,7 @@ func (p *watchedFolder) plan(how, name, content string) {
 	p.todo = append(p.todo, change{how, name, content})
 }
 
-// shuffle plans some changes. No content is new twice, but an old one may come back.
+// planFileChanges plans some changes. Each content is new only once, but an old content may come back.
 func (r *harness) planFileChanges(rng *rand.Rand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *harness) planFileChanges(rng *rand.Rand) {
 	}
 }
 
-// move carries out what is planned, if the first look is done.
+// applyFileChanges carries out the planned changes, once the watch has made its first snapshot.
 func (r *harness) applyFileChanges() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *watchedFolder) apply(c change) error {
 	}
 }
 
-// there drops the error that says that a file is not there.
+// ignoreMissing drops the error for a file that does not exist.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -137,7 +137,7 @@ func (r *harness) changeFilesWhileRunning(ctx context.Context, c *client.Client)
 	return true
 }
 
-// now is what lies in the folder.
+// now returns the contents of the folder.
 func (p *watchedFolder) now() (map[string]string, error) {
 	now := map[string]string{}
 	entries, err := os.ReadDir(p.dir)
@@ -215,7 +215,7 @@ func (r *harness) unreportedChange(ctx context.Context, c *client.Client) string
 	return ""
 }
 
-// tellings are what the runs of the watch were told, the oldest first.
+// watchReports returns the prompts of the watch's runs, oldest first.
 func (r *harness) watchReports(ctx context.Context, c *client.Client) (texts []string, err error) {
 	var fires []struct{ Turn int64 }
 	if err := c.List(ctx, "fires", client.Filter{Name: "watch:papers", State: "ran", Limit: 1000}, &fires); err != nil {

@@ -9,7 +9,7 @@ import (
 	"hob/daemon/console"
 )
 
-func TestOffer(t *testing.T) {
+func TestComplete(t *testing.T) {
 	form, err := console.NewForm(console.ToolSpec{Name: "find", Positional: "kind", Parameters: json.RawMessage(`{"type": "object", "properties": {
 		"kind": {"type": "string", "description": "what", "enum": ["file", "folder"]},
 		"sort_by": {"type": "array", "items": {"type": "string", "enum": ["name", "size"]}, "description": "order"},
@@ -39,7 +39,7 @@ func TestOffer(t *testing.T) {
 		{"file", "--", "--kind --sort-by --deep --path --input --approve", false},
 		{"--nonsense", "f", "file folder", false},
 	} {
-		words, anything := form.Offer(strings.Fields(c.args), c.typed)
+		words, anything := form.Complete(strings.Fields(c.args), c.typed)
 		for i, w := range words {
 			words[i], _, _ = strings.Cut(w, "\t")
 		}

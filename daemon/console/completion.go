@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Offer completes the word that is being typed behind the tool's name and args: a flag, or what a flag or the field without one takes.
-// anything tells that it may be any text, a path among them.
-func (f *Form) Offer(args []string, typed string) (words []string, anything bool) {
+// Complete completes the word typed after the tool's name and args: a flag, the value of a flag, or the value of the field
+// without a flag. anything is true when the value may be any text, such as a path.
+func (f *Form) Complete(args []string, typed string) (words []string, anything bool) {
 	if flag, value, ok := strings.Cut(typed, "="); ok && strings.HasPrefix(flag, "--") {
-		for _, w := range f.of(flag) {
+		for _, w := range f.valuesOf(flag) {
 			words = append(words, flag+"="+w)
 		}
 		return beginning(words, flag+"="+value), len(words) == 0
 	}
 	if n := len(args); n > 0 && f.waits(args[n-1]) {
-		words = f.of(args[n-1])
+		words = f.valuesOf(args[n-1])
 		return beginning(words, typed), len(words) == 0
 	}
 	if strings.HasPrefix(typed, "-") {
@@ -26,12 +26,12 @@ func (f *Form) Offer(args []string, typed string) (words []string, anything bool
 	if f.spec.Positional == "" || f.positioned(args) {
 		return nil, false
 	}
-	words = f.of("--" + strings.ReplaceAll(f.spec.Positional, "_", "-"))
+	words = f.valuesOf("--" + strings.ReplaceAll(f.spec.Positional, "_", "-"))
 	return beginning(words, typed), len(words) == 0
 }
 
-// of are the words that the flag of a field takes.
-func (f *Form) of(flag string) []string {
+// valuesOf returns the words that a field's flag takes.
+func (f *Form) valuesOf(flag string) []string {
 	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "_", "-")
 	i := slices.IndexFunc(f.fields, func(p param) bool { return p.flag == name })
 	if i < 0 {
@@ -46,7 +46,7 @@ func (f *Form) waits(arg string) bool {
 	return strings.HasPrefix(arg, "--") && flag != nil && flag.NoOptDefVal == ""
 }
 
-// positioned reports whether the field without a flag is given already.
+// positioned reports whether the field without a flag already has a value.
 func (f *Form) positioned(args []string) bool {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") && (i == 0 || !f.waits(args[i-1])) {
@@ -56,7 +56,7 @@ func (f *Form) positioned(args []string) bool {
 	return false
 }
 
-// flags are all flags with what they mean behind a tab, as shells show it.
+// flags lists all flags, each followed by a tab and its description, as shells expect.
 func (f *Form) flags() (list []string) {
 	f.Set.VisitAll(func(x *pflag.Flag) { list = append(list, "--"+x.Name+"\t"+OneLine(x.Usage)) })
 	return list

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/term"
 )
 
-// desk is a raw terminal with a line editor at its foot. While a line is edited, what comes is
-// written above it in whole lines; otherwise it is streamed.
-type desk struct {
+// lineEditor is a raw terminal with an input line at the bottom. While a line is edited, output is written above it in whole
+// lines; otherwise output is streamed.
+type lineEditor struct {
 	term    *term.Terminal
 	keys    *keys
-	start   chan struct{} // one line is wanted
+	start   chan struct{} // requests one line
 	lines   chan typed
 	editing bool
 	begun   bool   // Stream has begun a line
@@ -28,17 +28,17 @@ type typed struct {
 	err    error
 }
 
-func newDesk(out io.Writer, dim bool) *desk {
+func newLineEditor(out io.Writer, dim bool) *lineEditor {
 	k := newKeys()
 	rw := struct {
 		io.Reader
 		io.Writer
 	}{k, out}
-	return &desk{term: term.NewTerminal(rw, ""), keys: k, start: make(chan struct{}, 1), lines: make(chan typed, 1), dim: dim}
+	return &lineEditor{term: term.NewTerminal(rw, ""), keys: k, start: make(chan struct{}, 1), lines: make(chan typed, 1), dim: dim}
 }
 
-// edit runs the line editor; it returns when the desk is closed.
-func (d *desk) edit() error {
+// edit reads lines on request. It returns after close.
+func (d *lineEditor) edit() error {
 	for range d.start {
 		line, err := d.term.ReadLine()
 		t := typed{line: line, err: err}
@@ -53,20 +53,20 @@ func (d *desk) edit() error {
 	return nil
 }
 
-func (d *desk) close() {
+func (d *lineEditor) close() {
 	close(d.start)
 	d.keys.close()
 }
 
-// leave takes the prompt away and ends the line, so that what follows begins a new one.
-func (d *desk) leave() {
+// leave removes the prompt and ends the line, so that later output begins on a new one.
+func (d *lineEditor) leave() {
 	d.Break()
 	d.term.SetPrompt("")
 	d.write("\n")
 }
 
-// begin asks for a line.
-func (d *desk) begin(prompt string, width, height int) {
+// begin requests a line.
+func (d *lineEditor) begin(prompt string, width, height int) {
 	if d.editing {
 		return
 	}
@@ -81,13 +81,13 @@ func (d *desk) begin(prompt string, width, height int) {
 }
 
 // reprompt changes the prompt of the line that is being edited.
-func (d *desk) reprompt(prompt string) {
+func (d *lineEditor) reprompt(prompt string) {
 	d.term.SetPrompt(prompt)
 	d.write("")
 }
 
-// ended notes that the line has been entered; what was held goes on as a stream.
-func (d *desk) ended() {
+// ended notes that the line was entered. Held output continues as a stream.
+func (d *lineEditor) ended() {
 	d.editing = false
 	if d.held != "" {
 		d.write(d.held)
@@ -96,7 +96,7 @@ func (d *desk) ended() {
 }
 
 // Stream implements screen.
-func (d *desk) Stream(piece string) {
+func (d *lineEditor) Stream(piece string) {
 	piece = Clean(piece)
 	if !d.editing {
 		d.write(piece)
@@ -111,7 +111,7 @@ func (d *desk) Stream(piece string) {
 }
 
 // Break implements screen.
-func (d *desk) Break() {
+func (d *lineEditor) Break() {
 	if d.held != "" || d.begun {
 		d.write(d.held + "\n")
 		d.held, d.begun = "", false
@@ -119,29 +119,29 @@ func (d *desk) Break() {
 }
 
 // Say implements screen.
-func (d *desk) Say(message string) {
+func (d *lineEditor) Say(message string) {
 	d.Break()
 	d.write(Clean(strings.TrimRight(message, "\n")) + "\n")
 }
 
 // Ask implements screen.
-func (d *desk) Ask(question string) { d.Say(question) }
+func (d *lineEditor) Ask(question string) { d.Say(question) }
 
 // Note implements screen.
-func (d *desk) Note(line string) {
+func (d *lineEditor) Note(line string) {
 	if line != "" {
 		d.Break()
 		d.write(dim(Clean(line), d.dim) + "\n")
 	}
 }
 
-func (d *desk) write(s string) {
+func (d *lineEditor) write(s string) {
 	_, err := io.WriteString(d.term, s)
 	d.note(err)
 }
 
-// note remembers the first error: the terminal is gone then.
-func (d *desk) note(err error) {
+// note keeps the first error. After an error the terminal is unusable.
+func (d *lineEditor) note(err error) {
 	if err != nil && d.err == nil {
 		d.err = err
 	}

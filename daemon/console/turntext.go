@@ -8,8 +8,8 @@ import (
 	"hob/daemon/event"
 )
 
-// telling is the text of one turn as far as it has been shown, so that nothing is shown twice.
-type telling struct {
+// turnText is the part of a turn's text that has been shown, so that nothing is shown twice.
+type turnText struct {
 	step    int
 	shown   string   // of this step
 	earlier string   // of the steps before
@@ -19,8 +19,8 @@ type telling struct {
 	waiting bool     // parked
 }
 
-// piece shows a piece of the answer. Pieces can come twice, out of a new attempt, or not at all.
-func (t *telling) piece(out screen, l event.Live) {
+// piece shows a piece of the answer. Pieces may come twice, come from a new attempt, or be lost.
+func (t *turnText) piece(out screen, l event.Live) {
 	if t.over {
 		return
 	}
@@ -43,8 +43,8 @@ func (t *telling) piece(out screen, l event.Live) {
 	out.Stream(fresh)
 }
 
-// fresh is what of a piece has not been shown yet; again says that the step was begun anew with another text.
-func (t *telling) fresh(l event.Live) (text string, again bool) {
+// fresh returns the part of a piece that has not been shown. again is true when the step started over with another text.
+func (t *turnText) fresh(l event.Live) (text string, again bool) {
 	if l.Offset == 0 && t.shown != "" && !overlaps(t.shown, l.Text) {
 		return l.Text, true
 	}
@@ -62,8 +62,8 @@ func overlaps(a, b string) bool {
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// end shows what of the whole text is still missing.
-func (t *telling) end(out screen, text string) {
+// end shows the part of the whole text that has not been shown.
+func (t *turnText) end(out screen, text string) {
 	t.over, t.text, t.waiting = true, text, false
 	rest, ok := after(text, t.shown)
 	if !ok {
@@ -87,9 +87,9 @@ func (t *telling) end(out screen, text string) {
 	t.held = nil
 }
 
-// told reports whether a message of this turn needs no showing of its own now: it is the turn's
-// text, or the turn's end will tell.
-func (t *telling) told(body string) bool {
+// covers reports whether a message of this turn need not be shown by itself: it repeats the turn's text, or the end of the turn
+// will show it.
+func (t *turnText) covers(body string) bool {
 	if !t.over {
 		t.held = append(t.held, body)
 		return true
