@@ -116,21 +116,10 @@ func (c *client) download(ctx context.Context, address string) (io.ReadCloser, e
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {
 		return nil, errors.New("fetch a file: it is not on one of Discord's own hosts")
 	}
-	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u) }, wire.Final)
-}
-
-func (c *client) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-	if err != nil {
-		return nil, wire.Bare(ctx, err)
+	open := func(ctx context.Context) (io.ReadCloser, error) {
+		return wire.Open(ctx, c.http, u.String(), func(status int) error {
+			return refusal{Message: strings.ToLower(http.StatusText(status))}.error(status)
+		})
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, wire.Bare(ctx, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		_ = resp.Body.Close() // only the status counts
-		return nil, refusal{Message: strings.ToLower(http.StatusText(resp.StatusCode))}.error(resp.StatusCode)
-	}
-	return resp.Body, nil
+	return wire.Fetch(ctx, open, wire.Final)
 }

@@ -3,9 +3,7 @@ package email
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"mime"
@@ -14,13 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"hob/channels"
+	"hob/channels/wire"
+
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 	"github.com/emersion/go-message/charset"
 	"github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
-
-	"hob/channels"
 )
 
 // Times of connections.
@@ -109,20 +108,7 @@ func (p *peeked) within(d time.Duration) bool {
 // tls is how a server has to prove who it is.
 func (c *Config) tls(at string) *tls.Config {
 	host, _, _ := net.SplitHostPort(at)
-	cfg := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if c.Fingerprint != "" {
-		cfg.InsecureSkipVerify = true // the fingerprint is compared instead
-		cfg.VerifyConnection = c.isPinned
-	}
-	return cfg
-}
-
-func (c *Config) isPinned(state tls.ConnectionState) error {
-	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
-	if print := hex.EncodeToString(sum[:]); print != c.Fingerprint {
-		return fmt.Errorf("the server's certificate has the fingerprint %s, not the one of the config", print)
-	}
-	return nil
+	return wire.TLS(host, c.Fingerprint)
 }
 
 // box is a connection to the IMAP server, logged in.

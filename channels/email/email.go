@@ -3,7 +3,6 @@
 package email
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/event"
 	"hob/daemon/sys"
 )
@@ -122,7 +122,7 @@ func (c *Config) complete() error {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !regexp.MustCompile(`^[0-9A-Za-z._:-]+$`).MatchString(host) {
 			return fmt.Errorf("%s: %q is no address; want something like %s.example.org or %s.example.org:%d", s.key, *s.at, s.key, s.key, s.port)
 		}
-		if !c.secure() && !loopback(host) {
+		if !c.secure() && !wire.Loopback(host) {
 			return fmt.Errorf("tls: without it everybody on the way to %s reads the password; only a server on this machine may go without", host)
 		}
 		*s.at = net.JoinHostPort(host, port)
@@ -151,8 +151,8 @@ func (c *Config) checkFingerprint() error {
 	if c.Fingerprint == "" {
 		return nil
 	}
-	print := strings.ToLower(strings.ReplaceAll(c.Fingerprint, ":", ""))
-	if raw, err := hex.DecodeString(print); err != nil || len(raw) != 32 || !c.secure() {
+	print, ok := wire.Fingerprint(c.Fingerprint)
+	if !ok || !c.secure() {
 		return errors.New("fingerprint: want the SHA-256 of the servers' certificate, 64 hexadecimal digits, and no tls = false beside it")
 	}
 	c.Fingerprint = print
@@ -161,11 +161,6 @@ func (c *Config) checkFingerprint() error {
 
 // secure tells whether the servers are spoken to over TLS.
 func (c *Config) secure() bool { return c.TLS == nil || *c.TLS }
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
 
 // addressForm is the plain form of an address (RFC 5321, section 4.1.2, without quotes), in small letters.
 const addressForm = "[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,250}[0-9a-z])?"

@@ -5,7 +5,6 @@ package irc
 
 import (
 	"crypto/tls"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/sys"
 )
 
@@ -117,8 +117,8 @@ func (c *Config) checkServer() (string, error) {
 	}
 	c.Server = net.JoinHostPort(host, port)
 	if c.Fingerprint != "" {
-		print := strings.ToLower(strings.ReplaceAll(c.Fingerprint, ":", ""))
-		if raw, err := hex.DecodeString(print); err != nil || len(raw) != 32 || c.Plain {
+		print, ok := wire.Fingerprint(c.Fingerprint)
+		if !ok || c.Plain {
 			return "", fmt.Errorf("fingerprint: want the SHA-256 of the server's certificate, 64 hexadecimal digits, and no plain = true beside it")
 		}
 		c.Fingerprint = print

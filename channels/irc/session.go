@@ -3,9 +3,7 @@ package irc
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // Times of a connection. One over which nothing has come for deadAfter is half open: a ping was not answered.
@@ -102,25 +101,14 @@ func (c *Channel) secure(ctx context.Context, plain net.Conn) (net.Conn, error) 
 	if err != nil {
 		return nil, errors.Join(err, plain.Close())
 	}
-	cfg := &tls.Config{ServerName: c.host, MinVersion: tls.VersionTLS12, Certificates: pairs}
-	if c.cfg.Fingerprint != "" {
-		cfg.InsecureSkipVerify = true // the fingerprint is compared instead
-		cfg.VerifyConnection = c.isPinned
-	}
+	cfg := wire.TLS(c.host, c.cfg.Fingerprint)
+	cfg.Certificates = pairs
 	conn := tls.Client(plain, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = plain.Close() // it is of no use any more
 		return nil, fmt.Errorf("TLS: %w", err)
 	}
 	return conn, nil
-}
-
-func (c *Channel) isPinned(state tls.ConnectionState) error {
-	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
-	if print := hex.EncodeToString(sum[:]); print != c.cfg.Fingerprint {
-		return fmt.Errorf("the server's certificate has the fingerprint %s, not the one of the config", print)
-	}
-	return nil
 }
 
 // read waits for the next line.

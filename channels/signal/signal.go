@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -100,13 +99,8 @@ func checkURL(s string, starts bool) (string, error) {
 		return "", fmt.Errorf("url: %q is no address; want something like %s, or leave it out", s, defaultURL)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", fmt.Errorf("url: want only the daemon's address, like %s", defaultURL)
-	case starts && (u.Scheme != "http" || u.Port() == "" || !loopback(u.Hostname()) || strings.Trim(u.Path, "/") != ""):
+	case starts && (u.Scheme != "http" || u.Port() == "" || !wire.Loopback(u.Hostname()) || strings.Trim(u.Path, "/") != ""):
 		return "", fmt.Errorf("url: %q: hob starts signal-cli on this machine only, and lets nobody else in; want something like %s, or leave command out", s, defaultURL)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

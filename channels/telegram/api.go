@@ -142,17 +142,5 @@ func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, errOwnDisk
 	}
 	at := url.URL{Path: f.Path}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+at.EscapedPath(), nil)
-	if err != nil {
-		return nil, wire.Bare(ctx, err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, wire.Bare(ctx, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		_ = resp.Body.Close() // only the status counts
-		return nil, bare(resp.StatusCode)
-	}
-	return resp.Body, nil
+	return wire.Open(ctx, c.http, c.base+"/file/bot"+c.token+"/"+at.EscapedPath(), bare)
 }

@@ -1,5 +1,5 @@
-// Package wire is what channels share that speak HTTP: a client that stays where it was sent, whether a request has left, what errors may say
-// of it, and files that are fetched. It knows no platform, and decides nothing about a delivery.
+// Package wire is the network code that channels share: an HTTP client that follows no redirects, whether a request has left, what refusals
+// mean, what errors may say of an address, files that are fetched, and how a TLS server proves who it is. It knows no platform.
 package wire
 
 import (
@@ -98,6 +98,23 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 		}
 		channels.Pause(ctx, time.Duration(try)*time.Second)
 	}
+}
+
+// Open opens what is at an address, for Fetch. refusal makes an error of a status other than 200. Errors do not name the address.
+func Open(ctx context.Context, client *http.Client, address string, refusal func(status int) error) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, Bare(ctx, err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, Bare(ctx, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close() // only the status counts
+		return nil, refusal(resp.StatusCode)
+	}
+	return resp.Body, nil
 }
 
 // file is a file's body, which ends the time that it was given.
