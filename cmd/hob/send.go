@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -35,9 +36,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 			if err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), &raw, files...); err != nil {
 				return err
 			}
-			var made struct {
-				Outbox int64 `json:"outbox"`
-			}
+			var made api.Sent
 			if err := json.Unmarshal(raw, &made); err != nil {
 				return fmt.Errorf("the answer is not understood: %w", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/policy"
 	"hob/daemon/tasks"
+	"hob/scheduler"
 )
 
 // InboxRow is one row of the inbox as people and programs see it.
@@ -181,3 +182,6 @@ type Sent struct {
 	Outbox int64         `json:"outbox"`
 	To     event.Address `json:"to"`
 }
+
+// Job is a scheduled prompt.
+type Job = scheduler.View

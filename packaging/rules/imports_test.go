@@ -69,7 +69,7 @@ var table = []row{
 	{pkg: "daemon/api/client", event: true},
 	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox daemon/tasks tools"), event: true}, // rows and verbs: the types of everybody who has some
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox daemon/tasks scheduler tools"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},

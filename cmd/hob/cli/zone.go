@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -25,9 +26,7 @@ func OwnersClock(ctx context.Context, c *client.Client) Clock {
 
 // OwnersZone is the zone that the daemon says the owner lives in, else that of this machine.
 func OwnersZone(ctx context.Context, c *client.Client) *time.Location {
-	var s struct {
-		Zone string `json:"zone"`
-	}
+	var s api.Status
 	if c.Show(ctx, "status", "", &s) != nil || s.Zone == "" {
 		return time.Local
 	}

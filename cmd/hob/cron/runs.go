@@ -9,35 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/scheduler"
 )
-
-type fireRow struct {
-	Job        string    `json:"job"`
-	Zone       string    `json:"zone"`
-	Due        time.Time `json:"due"`
-	State      string    `json:"state"`
-	Outcome    string    `json:"outcome"`
-	LateMS     int64     `json:"late_ms"`
-	Started    time.Time `json:"started"`
-	Ended      time.Time `json:"ended"`
-	Delivery   string    `json:"delivery"`
-	Why        string    `json:"delivery_why"`
-	CostMicros *int64    `json:"cost_micros"` // nil: the price is not known
-	Tokens     int64     `json:"tokens"`
-	Reason     string    `json:"reason"`
-	Turn       int64     `json:"turn"`
-}
 
 // runsHead are the columns of a job's runs; those of all jobs have the name in front.
 func runsHead() []string {
 	return []string{"DUE", "STATE", "LATE", "BEGAN", "ENDED", "ANSWER", "COST", "TURN", "REASON"}
 }
 
-// cells of a slot: what it came to stands in the place of its state.
-func (r fireRow) cells(clock cli.Clock) []string {
+// cells of a run: what it came to stands in the place of its state.
+func cells(r api.Fire, clock cli.Clock) []string {
 	state, late, turn := r.State, "-", "-"
 	if r.Outcome != "" {
 		state = r.Outcome
@@ -56,11 +40,11 @@ func (r fireRow) cells(clock cli.Clock) []string {
 	if r.Why != "" {
 		reason += " (answer: " + r.Why + ")"
 	}
-	return []string{due, state, late, r.clock(r.Started), r.clock(r.Ended), console.OrDash(r.Delivery), r.cost(), turn, reason}
+	return []string{due, state, late, timeOf(r, r.Started), timeOf(r, r.Ended), console.OrDash(r.RunDelivery.Outcome), cost(r), turn, reason}
 }
 
-// clock shows when something happened, on the day that the slot was due without the date.
-func (r fireRow) clock(t time.Time) string {
+// timeOf shows when something happened, on the day that the slot was due without the date.
+func timeOf(r api.Fire, t time.Time) string {
 	zone, err := scheduler.Zone(r.Zone)
 	if err != nil {
 		zone = time.Local
@@ -74,23 +58,23 @@ func (r fireRow) clock(t time.Time) string {
 	return t.In(zone).Format("01-02 15:04")
 }
 
-func (r fireRow) cost() string {
+func cost(r api.Fire) string {
 	switch {
-	case r.CostMicros == nil && r.Tokens > 0:
+	case r.CostMicros < 0 && r.Tokens > 0:
 		return "unknown, " + console.Thousands(r.Tokens) + " tok"
-	case r.CostMicros != nil && *r.CostMicros > 0:
-		return fmt.Sprintf("%.4f", float64(*r.CostMicros)/1e6)
+	case r.CostMicros > 0:
+		return fmt.Sprintf("%.4f", float64(r.CostMicros)/1e6)
 	}
 	return "-"
 }
 
 func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
-	l := cli.Listing[fireRow]{
+	l := cli.Listing[api.Fire]{
 		Resource: "fires", Noun: "runs", None: "nothing has come due yet",
 		States: []string{"due", "queued", "running", "waiting", "done", "ran", "late", "failed", "missed", "coalesced", "skipped"},
 		Head:   append([]string{"NAME"}, runsHead()...),
-		Row:    func(r fireRow, clock cli.Clock) []string { return append([]string{r.Job}, r.cells(clock)...) },
+		Row:    func(r api.Fire, clock cli.Clock) []string { return append([]string{r.Job}, cells(r, clock)...) },
 	}
 	cmd := &cobra.Command{
 		Use: "runs [JOB]", Short: "List what came due and what became of it, newest first", Args: cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
@@ -98,7 +82,7 @@ func cronRunsCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.Name = args[0]
-				l.None, l.Head, l.Row = "it has not come due yet", runsHead(), fireRow.cells
+				l.None, l.Head, l.Row = "it has not come due yet", runsHead(), cells
 				l.Empty = func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none
 					return c.Show(ctx, "jobs", f.Name, new(json.RawMessage))
 				}

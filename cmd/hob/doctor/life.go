@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -56,25 +57,8 @@ func model(ctx context.Context, s *scene) Result {
 	if r := s.unasked(); r != nil {
 		return *r
 	}
-	var roster struct {
-		Models []struct {
-			Name    string `json:"name"`
-			Order   int    `json:"order"`
-			Backend string `json:"backend"`
-			Fault   string `json:"fault"`
-			Resting *struct {
-				Until time.Time `json:"until"`
-				Fault string    `json:"fault"`
-			} `json:"resting"`
-		} `json:"models"`
-	}
-	var servers []struct {
-		BaseURL string   `json:"base_url"`
-		Backend string   `json:"backend"`
-		Names   []string `json:"names"`
-		Error   string   `json:"error"`
-		Hint    string   `json:"hint"`
-	}
+	var roster api.Roster
+	var servers []api.ModelServer
 	if err := errors.Join(s.client.Show(ctx, "model", "", &roster), s.client.Show(ctx, "model", "servers", &servers)); err != nil {
 		return Result{State: Fail, Found: err.Error(), Mend: "hob model list"}
 	}
@@ -112,12 +96,7 @@ func hearing(ctx context.Context, s *scene) Result {
 	if r := s.unasked(); r != nil {
 		return *r
 	}
-	var voice struct {
-		BaseURL string `json:"base_url"`
-		Key     bool   `json:"key"`
-		Error   string `json:"error"`
-		Passing bool   `json:"passing"`
-	}
+	var voice api.Transcription
 	if err := s.client.Show(ctx, "model", "voice", &voice); err != nil {
 		return Result{State: Fail, Found: err.Error(), Mend: "hob service logs"}
 	}
@@ -136,19 +115,6 @@ func hearing(ctx context.Context, s *scene) Result {
 	return v.result("%s is there, and takes the key", voice.BaseURL)
 }
 
-// channel is one channel's health.
-type channel struct {
-	Name      string    `json:"name"`
-	Receiving direction `json:"receiving"`
-	Sending   direction `json:"sending"`
-}
-
-type direction struct {
-	State     string    `json:"state"`
-	Since     time.Time `json:"since"`
-	LastError string    `json:"last_error"`
-}
-
 func channels(_ context.Context, s *scene) Result {
 	if r := s.unasked(); r != nil {
 		return *r
@@ -159,7 +125,7 @@ func channels(_ context.Context, s *scene) Result {
 		if c.Sending.State == "not tried" {
 			untried++
 		}
-		for what, d := range map[string]direction{"receive": c.Receiving, "send": c.Sending} {
+		for what, d := range map[string]api.Direction{"receive": c.Receiving, "send": c.Sending} {
 			switch d.State {
 			case "down":
 				v.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
@@ -185,11 +151,7 @@ func jobs(ctx context.Context, s *scene) Result {
 	if r := s.unasked(); r != nil {
 		return *r
 	}
-	var list []struct {
-		Name     string `json:"name"`
-		Broken   string `json:"broken"`
-		Failures int    `json:"failures"`
-	}
+	var list []api.Job
 	if err := s.client.List(ctx, "jobs", client.Filter{}, &list); err != nil {
 		return Result{State: Fail, Found: err.Error(), Mend: "hob cron list"}
 	}

@@ -7,21 +7,10 @@ import (
 	"hob/daemon"
 )
 
-// confinement is how shell commands are confined.
-type confinement struct {
-	Kind    string `json:"kind"`
-	Mode    string `json:"mode"`
-	Works   bool   `json:"works"`
-	Network bool   `json:"network"`
-	Bound   string `json:"bound"`
-	Why     string `json:"why"`
-	Hint    string `json:"hint"`
-}
-
 // confined asks the hob that runs how it confines commands, since a service may do less than a shell; without one it tries.
 func confined(ctx context.Context, s *scene) Result {
 	c := s.status.Sandbox
-	if s.client == nil || s.sick != nil || c == nil {
+	if s.client == nil || s.sick != nil || c.Kind == "" {
 		if s.config == nil {
 			return skip("the config cannot be read")
 		}
@@ -29,8 +18,7 @@ func confined(ctx context.Context, s *scene) Result {
 		if err != nil {
 			return Result{State: Fail, Found: err.Error()}
 		}
-		t := daemon.Confinement(ctx, s.home, self, s.config)
-		c = &confinement{t.Kind, string(t.Mode), t.Works, t.Network, t.Bound, t.Why, t.Hint}
+		c = daemon.Confinement(ctx, s.home, self, s.config)
 	}
 	var v verdict
 	switch {

@@ -10,6 +10,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/sys"
 )
@@ -25,7 +26,7 @@ type scene struct {
 
 	client *client.Client // nil: nobody answers
 	noone  error          // why
-	status status
+	status api.Status
 	took   time.Duration // for the status
 	sick   error         // it could not be had
 	stored daemon.BackupReport
@@ -34,33 +35,6 @@ type scene struct {
 	config   *config.Snapshot // nil: it cannot be read
 	problems []config.Problem
 	unread   error
-}
-
-// status is what doctor reads of the daemon's.
-type status struct {
-	Home    string    `json:"home"`
-	Address string    `json:"address"`
-	Model   string    `json:"model"`
-	Zone    string    `json:"zone"`
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	Thread  struct {
-		State string `json:"state"`
-	} `json:"thread"`
-	Scheduler struct {
-		State string `json:"state"`
-	} `json:"scheduler"`
-	Channels []channel `json:"channels"`
-	Database struct {
-		Bytes int64  `json:"bytes"`
-		Fault string `json:"fault"`
-	} `json:"database"`
-	SafeMode struct {
-		On  bool   `json:"on"`
-		Why string `json:"why"`
-	} `json:"safe_mode"`
-	Sandbox *confinement `json:"sandbox"` // nil: an older hob does not tell
-	Config  []string     `json:"config"`
 }
 
 // survey gathers what several checks need. Only a home that cannot be named is an error; the rest is for the checks.

@@ -4,34 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/scheduler/hook"
 )
 
-// fireRow is one thing that a webhook was sent.
-type fireRow struct {
-	Key      string    `json:"key"`
-	Created  time.Time `json:"created"`
-	State    string    `json:"state"`
-	Outcome  string    `json:"outcome"`
-	Reason   string    `json:"reason"`
-	Turn     int64     `json:"turn"`
-	Delivery string    `json:"delivery"`
-}
-
-type turnRow struct {
-	ID   int64  `json:"id"`
-	Text string `json:"text"`
-}
-
 // cells of a fire: what it came to stands in the place of its state, and why in that of an answer that there is not.
-func (r fireRow) cells(clock cli.Clock, answers map[int64]string) []string {
+func cells(r api.Fire, clock cli.Clock, answers map[int64]string) []string {
 	state, turn := r.State, "-"
 	if r.Outcome != "" {
 		state = r.Outcome
@@ -43,17 +27,17 @@ func (r fireRow) cells(clock cli.Clock, answers map[int64]string) []string {
 	if answer == "" {
 		answer = console.ToYou(r.Reason)
 	}
-	return []string{clock(r.Created), state, turn, r.Key, console.OrDash(r.Delivery), console.OrDash(console.OneLine(answer))}
+	return []string{clock(r.Created), state, turn, r.Key, console.OrDash(r.RunDelivery.Outcome), console.OrDash(console.OneLine(answer))}
 }
 
 func runsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	answers := map[int64]string{}
-	l := cli.Listing[fireRow]{
+	l := cli.Listing[api.Fire]{
 		Resource: "fires", Noun: "runs", None: "nobody has posted to it yet",
 		States: []string{"queued", "running", "waiting", "done", "ran", "failed", "missed", "skipped"},
 		Head:   []string{"RECEIVED", "STATE", "TURN", "ID", "DELIVERY", "ANSWER"},
-		Row:    func(r fireRow, clock cli.Clock) []string { return r.cells(clock, answers) },
+		Row:    func(r api.Fire, clock cli.Clock) []string { return cells(r, clock, answers) },
 	}
 	cmd := &cobra.Command{
 		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
@@ -85,7 +69,7 @@ func known(ctx context.Context, a *cli.App, name string, answers map[int64]strin
 	} else if err := c.List(ctx, "fires", client.Filter{Name: "hook:" + name, Limit: 1}, &fires); err != nil || len(fires) == 0 {
 		return "", missing
 	}
-	var turns []turnRow
+	var turns []api.Turn
 	if err := c.List(ctx, "turns", client.Filter{Name: "hook:" + name, Limit: 1000}, &turns); err != nil {
 		return "", fmt.Errorf("read the answers: %w", err)
 	}

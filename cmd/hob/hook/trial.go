@@ -18,9 +18,7 @@ import (
 
 // said is the outcome in one sentence.
 func said(t hook.Trial) string {
-	var answer struct {
-		Detail string `json:"detail"`
-	}
+	var answer client.Problem
 	_ = json.Unmarshal(t.Answer, &answer) // it may be anything
 	text := fmt.Sprintf("%d %s", t.Status, http.StatusText(t.Status))
 	switch {

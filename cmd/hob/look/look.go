@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -22,9 +23,7 @@ type sheet struct {
 
 // sheetFor asks the daemon for the owner's zone.
 func sheetFor(ctx context.Context, c *client.Client, out *os.File) (sheet, error) {
-	var s struct {
-		Zone string `json:"zone"`
-	}
+	var s api.Status
 	if err := c.Show(ctx, "status", "", &s); err != nil {
 		return sheet{}, err
 	}

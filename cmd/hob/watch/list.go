@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/scheduler/watch"
@@ -48,16 +48,8 @@ func showCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-type fire struct {
-	Created time.Time `json:"created"`
-	State   string    `json:"state"`
-	Outcome string    `json:"outcome"`
-	Reason  string    `json:"reason"`
-	Turn    int64     `json:"turn"`
-}
-
-// cells of a fire: what it came to stands in the place of its state.
-func (f fire) cells(clock cli.Clock) []string {
+// cells of a run: what it came to stands in the place of its state.
+func cells(f api.Fire, clock cli.Clock) []string {
 	state, turn := f.State, "-"
 	if f.Outcome != "" {
 		state = f.Outcome
@@ -70,9 +62,9 @@ func (f fire) cells(clock cli.Clock) []string {
 
 func runsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
-	l := cli.Listing[fire]{
+	l := cli.Listing[api.Fire]{
 		Resource: "fires", Noun: "runs", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
-		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: fire.cells,
+		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: cells,
 		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a watch that is gone has a record; one that never was has none
 			return c.Show(ctx, resource, f.Name, new(json.RawMessage))
 		},
