@@ -86,18 +86,6 @@ func (c *client) keep(ctx context.Context, me, kind string, data any) error {
 	return c.call(ctx, http.MethodPut, path("v3", "user", me, "account_data", kind), data, nil)
 }
 
-// request makes a request, whose body is JSON where there is one.
-func (c *client) request(ctx context.Context, method, at string, body io.Reader) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+at, body)
-	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, nil
-}
-
 // send sends a request. An answer that is no success is an error.
 func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	req.Header.Set("Authorization", "Bearer "+c.token)

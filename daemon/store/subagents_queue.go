@@ -79,8 +79,8 @@ func (k Subagents) DrainChildren(ctx context.Context) error {
 }
 
 // StopChildren stops all sub-agents, and the turns that are parked for one. It returns how many sub-agents that were.
-func (k Commands) StopChildren(ctx context.Context) (n int, err error) {
-	err = k.core.write(ctx, func(tx *Tx) error {
+func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		if err := tx.One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
 			return err
 		}
@@ -99,8 +99,8 @@ func (k Commands) StopChildren(ctx context.Context) (n int, err error) {
 }
 
 // StopParked ends all turns that do not run, sub-agents with their parents, and returns how many.
-func (k Commands) StopParked(ctx context.Context) (n int, err error) {
-	err = k.core.write(ctx, func(tx *Tx) error {
+func (s Commands) StopParked(ctx context.Context) (n int, err error) {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		rs, err := tx.Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
 		ids, err := sqlite.Collect(rs, err, scanID)
 		if err != nil {
@@ -122,8 +122,8 @@ func stopTurns(tx *Tx, ids []int64) error {
 }
 
 // StopTurn ends one turn that the thread does not step at the moment; a sub-agent that runs ends as soon as its lane knows. False: it has ended already.
-func (k Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
-	err = k.core.write(ctx, func(tx *Tx) error {
+func (s Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		var n int
 		if err := tx.One("SELECT count(*) FROM turns WHERE id = ? AND ended = 0", []any{id}, &n); err != nil || n == 0 {
 			return err

@@ -20,8 +20,8 @@ const (
 type Tasks struct{ core *core }
 
 // Reserve gives out the number of a new task.
-func (d Tasks) Reserve(ctx context.Context) (id int64, err error) {
-	err = d.core.write(ctx, func(tx *Tx) error {
+func (r Tasks) Reserve(ctx context.Context) (id int64, err error) {
+	err = r.core.write(ctx, func(tx *Tx) error {
 		id, err = tx.Reserve("tasks")
 		return err
 	})

@@ -41,14 +41,14 @@ func scanWatch(rs *sql.Rows) (watch.Watch, error) {
 }
 
 // AllWatches lists all watches by name.
-func (d Watches) AllWatches(ctx context.Context) ([]watch.Watch, error) {
-	rs, err := d.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
+func (s Watches) AllWatches(ctx context.Context) ([]watch.Watch, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
 	return sqlite.Collect(rs, err, scanWatch)
 }
 
 // WatchNamed finds a live watch by its name or id.
-func (d Watches) WatchNamed(ctx context.Context, name string) (watch.Watch, error) {
-	rs, err := d.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+func (s Watches) WatchNamed(ctx context.Context, name string) (watch.Watch, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, scanWatch)
 	if err != nil {
 		return watch.Watch{}, err
@@ -60,9 +60,9 @@ func (d Watches) WatchNamed(ctx context.Context, name string) (watch.Watch, erro
 }
 
 // Looks is how far the watches have come, by their ids.
-func (d Watches) Looks(ctx context.Context) (map[int64]watch.Look, error) {
+func (s Watches) Looks(ctx context.Context) (map[int64]watch.Look, error) {
 	looks := map[int64]watch.Look{}
-	rs, err := d.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
+	rs, err := s.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
 		var l watch.Look
 		err = rs.Scan(&id, &l.Trouble, &l.Ready)

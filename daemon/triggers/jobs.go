@@ -10,7 +10,7 @@ import (
 	"hob/tools/automation"
 )
 
-// Rows is where jobs are kept.
+// JobRows stores jobs.
 type JobRows interface {
 	AllJobs(ctx context.Context) ([]scheduler.Job, error)
 	Job(ctx context.Context, id int64) (scheduler.Job, error)

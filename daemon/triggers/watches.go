@@ -18,7 +18,7 @@ import (
 	"hob/tools/automation"
 )
 
-// Rows is where watches are kept.
+// WatchRows stores watches.
 type WatchRows interface {
 	AllWatches(ctx context.Context) ([]watch.Watch, error)
 	WatchNamed(ctx context.Context, nameOrID string) (watch.Watch, error)

@@ -14,7 +14,7 @@ import (
 	"hob/scheduler/hook"
 )
 
-// Rows is where webhooks are kept, their secrets beside them.
+// WebhookRows stores webhooks and their secrets.
 type WebhookRows interface {
 	All(ctx context.Context) ([]hook.Hook, error)
 	// Named finds one by name or id. secret is what Put was given. The error is an event.Fault of the kind Missing when there is none.
@@ -24,12 +24,12 @@ type WebhookRows interface {
 	Pause(ctx context.Context, id int64, paused bool) error
 }
 
-// Inbox commits what a webhook was sent, once per id, and once per content within the hook's time unless content is "".
+// WebhookInbox commits a request to a webhook: once per id, and once per content within the hook's time unless content is "".
 type WebhookInbox interface {
 	Receive(ctx context.Context, h hook.Hook, in event.In, content string) (event.Receipt, error)
 }
 
-// Config is what a Webhooks works with. Every field must be set.
+// WebhookConfig is what a Webhooks works with. Every field must be set.
 type WebhookConfig struct {
 	Rows    WebhookRows
 	Inbox   WebhookInbox
@@ -51,7 +51,7 @@ type Webhooks struct {
 	known   map[string]*resolved
 }
 
-// New makes a desk.
+// NewWebhooks makes the service of webhooks.
 func NewWebhooks(c WebhookConfig) *Webhooks {
 	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }

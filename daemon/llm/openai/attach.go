@@ -12,14 +12,14 @@ import (
 )
 
 // show draws a part of a message for this model. An error means that ctx has ended.
-func (m *server) show(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
+func (s *server) show(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
 	v := viewer{
-		Files: m.cfg.Files, Blind: m.blind.Load(),
-		Documents: slices.Contains([]string{openAI, openRouter, codex}, m.cfg.Provider),
+		Files: s.cfg.Files, Blind: s.blind.Load(),
+		Documents: slices.Contains([]string{openAI, openRouter, codex}, s.cfg.Provider),
 	}
 	text, shown, err := v.Part(ctx, p, left)
 	if err != nil {
-		err = m.fault(ctx, ctx, llm.BadRequest, err)
+		err = s.fault(ctx, ctx, llm.BadRequest, err)
 	}
 	return text, shown, err
 }
@@ -72,12 +72,12 @@ func (w *writer) content(e *llm.Envelope) []fragment {
 
 // unsighted turns the refusal of a request that held images or files into llm.NoImages, when they are what it is about. From
 // then on they are named in words. Other errors stay what they are.
-func (m *server) unsighted(err error) error {
+func (s *server) unsighted(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || !refusesImages(e, m.cfg.Model) {
+	if !ok || !refusesImages(e, s.cfg.Model) {
 		return err
 	}
-	m.blind.Store(true)
+	s.blind.Store(true)
 	return &llm.Error{Fault: llm.NoImages, Status: e.Status, Text: e.Text, Err: e.Err}
 }
 

@@ -54,10 +54,10 @@ func New(c llm.Config) (llm.Model, error) {
 }
 
 // Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
-func (m *server) Info() llm.Info {
+func (s *server) Info() llm.Info {
 	return llm.Info{
-		Provider: m.cfg.Provider, Model: m.cfg.Model, Server: m.cfg.BaseURL + "#" + sys.Digest(m.cfg.APIKey), Local: free(m.cfg),
-		Context: m.cfg.Context, MaxOutput: m.cfg.MaxOutput, Price: m.cfg.Price,
+		Provider: s.cfg.Provider, Model: s.cfg.Model, Server: s.cfg.BaseURL + "#" + sys.Digest(s.cfg.APIKey), Local: free(s.cfg),
+		Context: s.cfg.Context, MaxOutput: s.cfg.MaxOutput, Price: s.cfg.Price,
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package voicetest is an endpoint for transcriptions that tests script. It speaks the real wire: OpenAI's createTranscription.
+// Package transcribetest is a transcription endpoint that tests script. It speaks the real wire: OpenAI's createTranscription.
 package transcribetest
 
 import (
