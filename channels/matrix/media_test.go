@@ -88,7 +88,7 @@ func TestFilesThatAreElsewhere(t *testing.T) {
 		{"without end", []channelstest.MatrixFault{here(307, "f1"), here(307, "f1"), here(307, "f1"), here(307, "f1"), here(307, "f1"), here(307, "f1")}, "", "again and again", 5, 0},
 		{"nowhere", []channelstest.MatrixFault{here(307, "")}, "", "says 307", 1, 0},
 		{"in a file of this machine", []channelstest.MatrixFault{here(307, "file:///etc/passwd")}, "", "http", 1, 0},
-		{"where machines keep their keys", []channelstest.MatrixFault{here(307, "http://169.254.169.254/latest?sig=key")}, "", "not of the public internet", 1, 0},
+		{"where machines keep their keys", []channelstest.MatrixFault{here(307, "http://169.254.169.254/latest?sig=key")}, "", "not in the public internet", 1, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, s := server(t), newStore(t)

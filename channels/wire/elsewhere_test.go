@@ -52,7 +52,7 @@ func TestElsewhere(t *testing.T) {
 		{"broken", ours, at + "/broken", 0, false, "says 502"},
 		{"moved without end", ours, at + "/round", 0, true, "again and again"},
 		{"nobody there", ours, "http://127.0.0.1:1/", 0, false, "refused"},
-		{"a private network for a public platform", public, at + "/file", 0, true, "not of the public internet"},
+		{"a private network for a public platform", public, at + "/file", 0, true, "not in the public internet"},
 		{"a platform without an address", "http://[", at + "/file", 0, false, "platform's address"},
 		{"no address", ours, "ftp://matrix.lan/file", 0, true, "http"},
 	} {

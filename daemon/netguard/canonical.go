@@ -10,18 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// ErrAddress marks an address that hob asks nobody for.
-var ErrAddress = errors.New("not an address to ask for")
+// ErrAddress marks an address that hob does not request.
+var ErrAddress = errors.New("not an address that hob requests")
 
-// maxLink bounds an address, in bytes.
+// maxLink is the longest allowed address, in bytes.
 const maxLink = 8 << 10
 
-// Canonical reads an http or https address and writes it in the one form in which addresses are compared, approved and asked for
-// (RFC 3986 section 6.2.2): scheme and host in lower case, other scripts in the letters of DNS, no default port, no
-// dot segments, no fragment, "/" for an empty path. host is the host alone, without port and brackets. Canonical of a link is the link.
-// Errors are ErrAddress: other schemes, credentials in the address, control characters, white space and backslashes,
-// and hosts in a spelling that others could read differently, such as 0x7f.1 or ::ffff:127.0.0.1.
-// It asks nobody and does not look whether the host is a private one.
+// Canonical parses an http or https address and returns it in the one form in which addresses are compared, approved and requested (RFC
+// 3986 section 6.2.2): scheme and host in lower case, international names in ASCII, no default port, no dot segments, no fragment, "/"
+// for an empty path. host is the host without port and brackets. The canonical form of link is link itself.
+//
+// Errors are ErrAddress: other schemes, credentials in the address, control characters, white space, backslashes, and spellings of a host
+// that other programs could read differently, such as 0x7f.1 or ::ffff:127.0.0.1.
+//
+// It makes no request and does not check whether the host is private.
 func Canonical(raw string) (link, host string, err error) {
 	raw = strings.TrimSpace(raw)
 	if err := readable(raw); err != nil {
@@ -38,7 +40,7 @@ func Canonical(raw string) (link, host string, err error) {
 		return "", "", fmt.Errorf("%w: it must begin with http:// or https://", ErrAddress)
 	}
 	if u.User != nil {
-		return "", "", fmt.Errorf("%w: it holds credentials; leave out what stands before the @", ErrAddress)
+		return "", "", fmt.Errorf("%w: it holds credentials; leave out everything before the @", ErrAddress)
 	}
 	if u.Opaque != "" || u.Host == "" || strings.Contains(authority(raw), "%") {
 		return "", "", fmt.Errorf("%w: it names no host, or hides it", ErrAddress)
@@ -53,7 +55,7 @@ func Canonical(raw string) (link, host string, err error) {
 	return written(u), host, nil
 }
 
-// readable refuses what different programs read differently.
+// readable rejects text that different programs read differently.
 func readable(raw string) error {
 	switch {
 	case len(raw) > maxLink:
@@ -66,7 +68,7 @@ func readable(raw string) error {
 	return nil
 }
 
-// authority is what stands between the scheme and the path.
+// authority returns the part of an address between the scheme and the path.
 func authority(raw string) string {
 	_, rest, _ := strings.Cut(raw, "//")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -75,12 +77,13 @@ func authority(raw string) string {
 	return rest
 }
 
+// canonicalHost rejects hosts that are neither a DNS name nor an IP address in its usual form.
 func canonicalHost(name string) (string, error) {
 	if strings.Contains(name, ":") {
 		a, err := netip.ParseAddr(name)
 		switch {
 		case err != nil || a.Zone() != "":
-			return "", fmt.Errorf("%w: %q is no host", ErrAddress, name)
+			return "", fmt.Errorf("%w: %q is not a host", ErrAddress, name)
 		case a.Is4In6():
 			return "", fmt.Errorf("%w: write the host as %s", ErrAddress, a.Unmap())
 		}
@@ -88,7 +91,7 @@ func canonicalHost(name string) (string, error) {
 	}
 	host, ok := ascii(name)
 	if host = strings.TrimSuffix(host, "."); !ok || !validName(host) {
-		return "", fmt.Errorf("%w: %q is no name of a host", ErrAddress, name)
+		return "", fmt.Errorf("%w: %q is not a host name", ErrAddress, name)
 	}
 	if !endsInNumber(host) {
 		return host, nil
@@ -119,9 +122,9 @@ func hostPort(scheme, host, port string) (string, error) {
 	return host + ":" + strconv.FormatUint(n, 10), nil
 }
 
-// written is the address in its one form; scheme and host are so already.
+// written formats the address. Its scheme and host are canonical already.
 func written(u *url.URL) string {
-	out := u.ResolveReference(u) // without dot segments
+	out := u.ResolveReference(u) // removes dot segments
 	query := ""
 	if out.RawQuery != "" {
 		query = "?" + quoted(out.RawQuery)
@@ -133,7 +136,7 @@ func written(u *url.URL) string {
 	return out.Scheme + "://" + out.Host + path + query
 }
 
-// quoted percent-encodes what RFC 3986 lets stand nowhere.
+// quoted percent-encodes the characters that RFC 3986 allows nowhere.
 func quoted(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

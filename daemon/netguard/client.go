@@ -16,30 +16,33 @@ import (
 	"syscall"
 )
 
-// Request is one question.
+// Request is one HTTP request.
 type Request struct {
 	Method  string // GET when ""
-	Link    string // Canonical reads it
+	Link    string // any form that Canonical accepts
 	Header  http.Header
 	Body    []byte
-	Private bool      // the owner approved of this very host, although it is of a private network
-	Into    io.Writer // takes the answer's body as it comes, and Answer has none; what was written counts for nothing when there is an error. Nil: Answer.Body
+	Private bool      // the owner approved this very host although it is in a private network
+	Into    io.Writer // receives the body as it arrives; Answer.Body is then empty, and after an error the written part is worthless. nil: Answer.Body
 }
 
-// Answer is what came back, whole.
+// Answer is a complete response.
 type Answer struct {
-	Link   string // that answered, after redirects
+	Link   string // the address that answered, after redirects
 	Status int
 	Header http.Header
-	Body   []byte // unpacked
-	Moved  string // where a redirect that was not followed leads; "" when there was none
+	Body   []byte // decoded
+	Moved  string // the target of a redirect that was not followed; "": none
 }
 
-// Do asks and reads the whole answer, within the limits of the client. Every address is checked when it is dialled, after the
-// name was looked up, so that a name which changes its address between two looks gains nothing. Private lets it dial
-// the private networks for the host of Link; cloud metadata, multicast and reserved networks are never dialled.
-// Redirects of GET and HEAD are followed where they lead to the same host and port, or there from http to https; any other is
-// the answer, with Moved. Errors are *Error of the kinds above, or the end of ctx.
+// Do makes a request and reads the whole response, within the limits of the client.
+//
+// It checks each IP address at the moment of dialling, after the DNS lookup. A name that changes its address between two lookups
+// therefore gains nothing. Private allows the private networks for the host of Link. Cloud metadata services, multicast and reserved
+// networks are never dialled.
+//
+// It follows a redirect of GET or HEAD only to the same host and port, or from http to https on the same host. Any other redirect is the
+// answer, with Moved. Errors are *Error with the kinds above, or the end of ctx.
 func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
 	link, host, err := Canonical(req.Link)
 	if err != nil {
@@ -53,7 +56,7 @@ func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
 	}
 	inner, cancel := context.WithTimeoutCause(ctx, c.conf.Timeout, ErrTimeout)
 	defer cancel()
-	// Transport and connections live for one exchange: none that was approved of can serve another one.
+	// Transport and connections serve one exchange only, so an approved connection cannot serve another request.
 	t := c.transport(host, req.Private)
 	defer t.CloseIdleConnections()
 	x := exchange{client: c, transport: t, req: req}
@@ -64,12 +67,12 @@ func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
 	if ctx.Err() == nil && inner.Err() != nil {
 		err = fmt.Errorf("%w: more than %s", ErrTimeout, c.conf.Timeout)
 	} else if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", ErrTimeout, err) // a connection or a look-up
+		err = fmt.Errorf("%w: %w", ErrTimeout, err) // a connection or a DNS lookup
 	}
 	return Answer{}, &Error{Link: x.link, Sent: x.sent.Load(), Err: err}
 }
 
-// transport dials for one exchange with one host.
+// transport makes the transport of one exchange. It dials one host only.
 func (c *Client) transport(host string, private bool) *http.Transport {
 	check := func(_ context.Context, network, address string, _ syscall.RawConn) error {
 		return c.check(network, address, private)
@@ -90,7 +93,7 @@ func (c *Client) transport(host string, private bool) *http.Transport {
 	}
 }
 
-// check judges an address that is about to be dialled.
+// check decides whether an IP address may be dialled. It runs after the DNS lookup.
 func (c *Client) check(network, address string, private bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
@@ -109,7 +112,7 @@ func (c *Client) check(network, address string, private bool) error {
 	return forbidden(a, n.name)
 }
 
-// exchange is one request with the redirects behind it.
+// exchange is one request including the redirects that it follows.
 type exchange struct {
 	client    *Client
 	transport *http.Transport
@@ -118,7 +121,7 @@ type exchange struct {
 	sent      atomic.Bool
 }
 
-// follow asks for a link, and for where it leads.
+// follow requests a link, then the redirects from it.
 func (x *exchange) follow(ctx context.Context, link string) (Answer, error) {
 	for hops := 0; ; hops++ {
 		x.link = link
@@ -137,7 +140,7 @@ func (x *exchange) follow(ctx context.Context, link string) (Answer, error) {
 	}
 }
 
-// ask is one request and its answer.
+// ask makes one request and reads its response.
 func (x *exchange) ask(ctx context.Context) (Answer, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) }}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), x.req.Method, x.link, bytes.NewReader(x.req.Body))
@@ -158,7 +161,7 @@ func (x *exchange) ask(ctx context.Context) (Answer, error) {
 	return answer, errors.Join(err, resp.Body.Close())
 }
 
-// read takes an answer in. The body of a redirect is of no use and is left out.
+// read reads a response. The body of a redirect is not read.
 func (x *exchange) read(resp *http.Response) (Answer, error) {
 	answer := Answer{Link: x.link, Status: resp.StatusCode, Header: resp.Header}
 	moved, err := x.leads(resp)
@@ -192,7 +195,7 @@ func (x *exchange) read(resp *http.Response) (Answer, error) {
 	return answer, nil
 }
 
-// leads is where a redirect leads, "" when the answer is none (RFC 9110 section 15.4).
+// leads returns the target of a redirect; "": the response is none (RFC 9110 section 15.4).
 func (x *exchange) leads(resp *http.Response) (string, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -221,7 +224,7 @@ func (x *exchange) leads(resp *http.Response) (string, error) {
 	return link, nil
 }
 
-// cut shows the beginning of a foreign text.
+// cut shortens a foreign text for an error.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 200 {
 		return string(r[:200]) + "…"
@@ -229,7 +232,7 @@ func cut(s string) string {
 	return s
 }
 
-// samePlace reports whether two canonical addresses are of one server: the same host and port, and no step from https to http.
+// samePlace reports whether two canonical addresses belong to one server: the same host and port, and not a step from https to http.
 func samePlace(from, to string) bool {
 	a, errA := url.Parse(from)
 	b, errB := url.Parse(to)

@@ -25,7 +25,7 @@ import (
 	"hob/daemon/netguard"
 )
 
-// TestMain sets a proxy at which nobody listens: the standard library reads it once in a process.
+// TestMain sets a proxy at which nothing listens. The standard library reads it once per process.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {
 		if err := os.Setenv(name, "http://127.0.0.1:1"); err != nil {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// home is the one network that the tests open: their own server's address.
+// home is the one private network that the tests allow: their own server's address.
 func home() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} }
 
 func serve(t *testing.T, h http.HandlerFunc) (*httptest.Server, *netguard.Client) {
@@ -79,8 +79,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// A name that is one address when it is looked up first, and another one afterwards, reaches the second one under no
-// circumstances: what is checked is what is dialled.
+// A name that changes its address after the first lookup never reaches the second address: the address that is checked is the one that is
+// dialled.
 func TestRebinding(t *testing.T) {
 	var got atomic.Int64
 	s, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -115,7 +115,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// A redirect looks its name up again: one that has moved in between is refused too.
+// A redirect looks up its name again. If the name has moved to a private address meanwhile, it is refused too.
 func TestRebindingBetweenRedirects(t *testing.T) {
 	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
@@ -183,7 +183,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What a server sends is bounded, as sent and unpacked.
+// The size of a response is limited, both as sent and decoded.
 func TestLargeAnswers(t *testing.T) {
 	packed, sent := bomb(t), atomic.Int64{}
 	s, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -214,13 +214,13 @@ func TestLargeAnswers(t *testing.T) {
 		if !errors.Is(err, kind) || kind == nil && (err != nil || len(answer.Body) != 1<<20) {
 			t.Errorf("%s: %v, %d bytes", path, err, len(answer.Body))
 		}
-		var into bytes.Buffer // the same, handed on as it comes
+		var into bytes.Buffer // the same, written to Into as it arrives
 		answer, err = client.Do(t.Context(), netguard.Request{Link: s.URL + path, Into: &into})
 		if !errors.Is(err, kind) || len(answer.Body) != 0 || kind == nil && (err != nil || into.Len() != 1<<20) {
 			t.Errorf("%s, handed on: %v, %d bytes, and %d in the answer", path, err, into.Len(), len(answer.Body))
 		}
 	}
-	if n := sent.Load(); n > 64<<20 { // what was read of two, and what lies in the buffers of their sockets
+	if n := sent.Load(); n > 64<<20 { // what two exchanges read, and the contents of their socket buffers
 		t.Errorf("%d MB of an endless answer were taken", n>>20)
 	}
 	if _, err := client.Do(t.Context(), netguard.Request{Link: s.URL + "/header"}); err == nil || !strings.Contains(err.Error(), "header") {
@@ -228,7 +228,7 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// bomb is 16 MB of nothing, packed in 16 KB.
+// bomb is 16 MB of zeros, compressed to 16 KB.
 func bomb(t *testing.T) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -240,7 +240,8 @@ func bomb(t *testing.T) string {
 	return packed.String()
 }
 
-// A server that drips is left when the time is over, in its header as in its body; and the caller's own end is the caller's.
+// A server that sends slowly is abandoned at the time limit, in its header and in its body. A cancellation by the caller is reported as
+// such.
 func TestSlowAnswers(t *testing.T) {
 	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/body" {
@@ -277,7 +278,7 @@ func TestSlowAnswers(t *testing.T) {
 	}
 }
 
-// Nothing of the environment and nothing of an earlier exchange has a part in a later one.
+// Neither the environment nor an earlier exchange affects a later one.
 func TestNothingIsKept(t *testing.T) {
 	from := map[string]bool{}
 	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -294,7 +295,7 @@ func TestNothingIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// By a name: proxies are never asked for this machine's own numbers.
+	// By a name, because proxies are never used for this machine's own addresses.
 	_, resolver := serveNames(t, map[string][][]netip.Addr{"example.com": {addrs("127.0.0.1")}})
 	client := netguard.NewClient(netguard.Config{Allow: home(), Resolver: resolver})
 	for range 3 {
@@ -356,7 +357,7 @@ func TestApprovedHost(t *testing.T) {
 
 func TestCertificates(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(t, w, "sure") }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would tell of each refused certificate
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log each refused certificate
 	s.StartTLS()
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// What a program may make a link of, in a word without what people do not see: an address with a scheme; one with a scheme that needs no
-// slashes, or that stands where markup has a target; a mail address; a name or a number that leads somewhere by itself.
+// The kinds of text that a program may turn into a link: an address with a scheme; a scheme that needs no slashes, or any scheme where
+// markup expects a target; a mail address; a name or number without a scheme. They are matched against a word without its invisible
+// characters.
 var (
 	withScheme = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]+:[/\\][^\s<>"` + enders + `]*`)
 	slashless  = regexp.MustCompile(`(?i)(?:\b(?:https?|hxxps?|ftps?|wss?|file|mailto|tel|sms|smsto|mms|callto|sips?|xmpp|data|javascript|vbscript|blob|cid|magnet|bitcoin|ethereum|geo|skype|facetime|facetime-audio|market|intent|feed|webcal|view-source|itms-services):|(?:\]\(<?|<|(?:href|src)=["']?)[a-z][a-z0-9+.-]+:)[^\s<>"` + enders + `]+`)
@@ -22,12 +23,12 @@ var (
 
 const enders = "`" + `{}|“”„«»‹›（）`
 
-// Defang shows the addresses in a text so that no program makes links of them, and people can still read them: https://evil.example/x
-// becomes https[:]//evil[.]example/x. No picture stays one. What is shown so already stays.
+// Defang rewrites the addresses in a text so that no program makes links of them and people can still read them: https://evil.example/x
+// becomes https[:]//evil[.]example/x. Pictures become links. Text that is already rewritten stays the same.
 func Defang(text string) string { return DefangBut(text, func(string) bool { return false }) }
 
-// DefangBut does the same, but for the addresses that keep names. It works word by word: a text that is cut at white space and put together
-// again comes to the same.
+// DefangBut is Defang, except for the addresses that keep accepts. It works word by word, so a text may be split at white space and
+// joined again.
 func DefangBut(text string, keep func(address string) bool) string {
 	var b strings.Builder
 	for text != "" {
@@ -46,16 +47,17 @@ func DefangBut(text string, keep func(address string) bool) string {
 	return b.String()
 }
 
-// bared is a word as programs may read it: without what nobody sees and what markup takes away, with what stands for a character in its place. Byte i
-// of text comes from word[from[i]:to[i]].
+// bared is a word as programs may read it: without invisible characters and characters of markup, and with entities decoded. Byte i of
+// text comes from word[from[i]:to[i]].
 type bared struct {
 	text     string
 	from, to []int
 }
 
-// alike are characters that programs take for others.
+// alike maps characters that programs treat as ASCII punctuation.
 var alike = strings.NewReplacer("。", ".", "．", ".", "｡", ".", "․", ".", "﹒", ".", "：", ":", "﹕", ":", "／", "/", "＠", "@", "﹫", "@", "＼", `\`)
 
+// bare reads a word as a program would.
 func bare(word string) bared {
 	var b strings.Builder
 	p := bared{}
@@ -75,8 +77,8 @@ func bare(word string) bared {
 		}
 		r, n := utf8.DecodeRuneInString(word[i:])
 		switch {
-		case unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || r == '\u034f' || r >= '\ufe00' && r <= '\ufe0f': // nobody sees it
-		case r == '*' || r == '`' || r == '~' || r == '\\' && i+1 < len(word) && word[i+1] != '\\' && !isWordByte(word[i+1]): // markup takes it away
+		case unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || r == '\u034f' || r >= '\ufe00' && r <= '\ufe0f': // invisible
+		case r == '*' || r == '`' || r == '~' || r == '\\' && i+1 < len(word) && word[i+1] != '\\' && !isWordByte(word[i+1]): // removed by markup
 		default:
 			add(alike.Replace(word[i:i+n]), i, i+n)
 		}
@@ -90,11 +92,12 @@ func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
 }
 
-// defanged is a word without live addresses.
+// defanged returns a word without live addresses. It finds candidates in the bare form and puts brackets around the bytes of the original
+// word that they come from.
 func defanged(word string, keep func(string) bool) string {
 	p := bare(word)
-	dead := make([]bool, len(p.text)) // bytes of p.text that are put in brackets
-	kept := make([]bool, len(p.text)) // those that stay as they are
+	dead := make([]bool, len(p.text)) // bytes of p.text that get brackets
+	kept := make([]bool, len(p.text)) // bytes of addresses that keep accepted
 	kill := func(from, to int) {
 		raw := trimmed(p.text[from:to])
 		to = from + len(raw)
@@ -110,7 +113,7 @@ func defanged(word string, keep func(string) bool) string {
 		for i := from; i < to; i++ {
 			c := p.text[i]
 			if i > 0 && p.text[i-1] == '[' && i+1 < len(p.text) && p.text[i+1] == ']' {
-				continue // it is dead
+				continue // has brackets already
 			}
 			dead[i] = dead[i] || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
 		}
@@ -137,21 +140,22 @@ func defanged(word string, keep func(string) bool) string {
 	return unpictured(redrawn(word, p, dead))
 }
 
-// leads reports whether a name leads somewhere: it is a place, or has the ending of a file that is a domain's too, below another name.
+// leads reports whether a name without a scheme leads somewhere: isPlace accepts it, or it has at least three labels and an ending that
+// is both a file type and a top-level domain.
 func leads(raw string) bool {
 	name, _, _ := strings.Cut(strings.NewReplacer("?", "/", ":", "/").Replace(raw), "/")
 	domains := []string{"md", "sh", "py", "rs", "pl", "ps", "so", "cc", "zip", "mov"}
 	labels := strings.Split(strings.ToLower(name), ".")
 	end := labels[len(labels)-1]
 	if endsInNumber(name) {
-		labels = labels[max(len(labels)-4, 0):] // four numbers may stand below a name
+		labels = labels[max(len(labels)-4, 0):] // four numbers may follow a name
 		labels[0] = strings.Trim(labels[0], "_")
 		name, raw = strings.Join(labels, "."), strings.Join(labels, ".")
 	}
 	return isPlace(raw) || strings.Contains(raw, "?") && isPlace(name+"/") || strings.Count(name, ".") > 1 && slices.Contains(domains, end)
 }
 
-// redrawn puts what is dead into brackets.
+// redrawn puts the marked bytes into brackets.
 func redrawn(word string, p bared, dead []bool) string {
 	var b strings.Builder
 	done := 0
@@ -165,7 +169,7 @@ func redrawn(word string, p bared, dead []bool) string {
 	return b.String() + word[done:]
 }
 
-// unpictured makes a picture of Markdown a link, and one of HTML words.
+// unpictured turns a picture of Markdown into a link, and one of HTML into plain text.
 func unpictured(word string) string {
 	return picture.ReplaceAllStringFunc(word, func(s string) string {
 		if s == "![" {
@@ -175,7 +179,7 @@ func unpictured(word string) string {
 	})
 }
 
-// Whole reports whether the address that a text begins with is the given one, and not a longer one.
+// Whole reports whether a text begins with exactly the given address, and not with a longer one.
 func Whole(text, address string) bool {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`<>"`+enders, r)

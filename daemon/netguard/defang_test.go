@@ -36,7 +36,7 @@ func TestDefang(t *testing.T) {
 	}
 }
 
-// FuzzDefang: nothing with a scheme stays, what is dead stays as it is, and all that is added are brackets.
+// FuzzDefang: no address with a scheme stays live, a second pass changes nothing, and only brackets are added.
 func FuzzDefang(f *testing.F) {
 	for _, s := range []string{"https://a.example/x", "see a.example.", "x://y://z.w", "http://http://a.b", "://", "a[.]b.c", "\xff.com://\xff"} {
 		f.Add(s)
@@ -55,7 +55,7 @@ func FuzzDefang(f *testing.F) {
 	})
 }
 
-// seen is a text as the most willing program reads it: without what nobody sees and what markup takes away, and with references resolved.
+// seen reads a text as the most generous program would: without invisible characters and markup, with entities decoded.
 func seen(text string) string {
 	text = html.UnescapeString(text)
 	text = strings.Map(func(r rune) rune {
@@ -78,7 +78,7 @@ func seen(text string) string {
 
 var schemed = regexp.MustCompile(`[a-z]://`)
 
-// S5: no spelling of an address stays live. Each has the place evil.example in it, or names its own.
+// S5: no spelling of an address stays live. Each one contains evil.example or names its own host.
 func TestNoSpellingStaysLive(t *testing.T) {
 	places := []string{"evil.example", "xn--evl-3na.example", "203.0.113.7", "evil.sh", "esc.evil.zip", "злой.рф"}
 	forms := []string{
@@ -123,7 +123,7 @@ func TestNoSpellingStaysLive(t *testing.T) {
 	}
 }
 
-// S5: what is kept stays as it is, and nothing else with it.
+// S5: the addresses that keep accepts stay as they are, and nothing else does.
 func TestDefangBut(t *testing.T) {
 	keep := func(address string) bool { return address == "https://good.example/a" || address == "me@good.example" }
 	for text, want := range map[string]string{
@@ -140,7 +140,7 @@ func TestDefangBut(t *testing.T) {
 	}
 }
 
-// S5: a text that comes in pieces, cut anywhere and held to a word's end, never shows a live address.
+// S5: a text that arrives in pieces and is held back to a word's end never shows a live address.
 func TestDefangWordByWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{" ", "\n", "https://", "evil.example", "/", "![", "](", ")", "(", ".", "&colon;", "\u200b", "**", "@", ":", "//", "\u00a0"})).Draw(t, "pieces")

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names is a name server on a real UDP socket. Each look-up of a name takes its next answer; the last one stays.
+// names is a DNS server on a real UDP socket. Each lookup of a name gets its next answer; the last one repeats.
 type names struct {
 	mu      sync.Mutex
-	answers map[string][][]netip.Addr // by name, in the order of look-ups
-	asked   map[string]int            // look-ups of IPv4 addresses so far
+	answers map[string][][]netip.Addr // by name, in the order of lookups
+	asked   map[string]int            // lookups of IPv4 addresses so far
 	at      string
 }
 
-// serveNames starts a name server and returns it with a resolver that asks nobody else.
+// serveNames starts a DNS server and returns it with a resolver that asks only this server.
 func serveNames(t testing.TB, answers map[string][][]netip.Addr) (*names, *net.Resolver) {
 	t.Helper()
 	socket, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
@@ -99,7 +99,7 @@ func (n *names) next(name string, kind dnsmessage.Type, all [][]netip.Addr) []ne
 	return all[min(i, len(all)-1)]
 }
 
-// lookups is how often a name's IPv4 address was asked for.
+// lookups returns how often a name's IPv4 address was asked for.
 func (n *names) lookups(name string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

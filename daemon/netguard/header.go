@@ -9,13 +9,13 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// CheckHeader refuses, as ErrHeader, headers that are not text on one line, that lead the request elsewhere than its address
-// says, or that belong to the connection (RFC 9110 sections 7.2 and 7.6.1), and more than 32 KB of them. No error holds a value.
+// CheckHeader returns ErrHeader for headers that are not one line of text, that would send the request to another place than its address
+// says, or that belong to the connection (RFC 9110 sections 7.2 and 7.6.1), and for more than 32 KB in total. No error contains a value.
 func CheckHeader(h http.Header) error {
 	size := 0
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%w: %q is no name of one", ErrHeader, cut(name))
+			return fmt.Errorf("%w: %q is not a header name", ErrHeader, cut(name))
 		}
 		if ofConnection(name) {
 			return fmt.Errorf("%w: hob sets %s itself", ErrHeader, name)
@@ -32,7 +32,7 @@ func CheckHeader(h http.Header) error {
 	return nil
 }
 
-// ofConnection are the names that are not the caller's to set.
+// ofConnection reports whether a header may be set by hob only.
 func ofConnection(name string) bool {
 	name = strings.ToLower(name)
 	own := []string{

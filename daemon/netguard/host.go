@@ -10,16 +10,17 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// privateNames are the ends of names that the public name system does not know (RFC 6761, RFC 6762 with its appendix G,
-// RFC 8375, and ICANN's reservation of .internal).
+// privateNames lists name endings that the public DNS does not have (RFC 6761, RFC 6762 with its appendix G, RFC 8375, and ICANN's
+// reservation of .internal).
 func privateNames() []string {
 	return []string{"localhost", "local", "internal", "home.arpa", "lan", "home", "corp", "intranet", "private", "localdomain"}
 }
 
-// Private reports whether a host is, by its name or its number, of a private or special-use network: names without a dot,
-// localhost, *.local, *.internal, *.home.arpa and their like, and addresses in every spelling that some resolver takes (decimal,
-// octal, hexadecimal, fewer than four parts, the forms of IPv6). What cannot be understood is private. It asks nobody, so that a public name that
-// points to a private network is not: the client refuses that when it dials.
+// Private reports whether a host belongs, by its name or number, to a private or special-use network: names without a dot, localhost,
+// *.local, *.internal, *.home.arpa and similar, and IP addresses in every spelling that some resolver accepts (decimal, octal,
+// hexadecimal, fewer than four parts, the forms of IPv6). A host that cannot be parsed is private.
+//
+// It makes no DNS lookup. So a public name that points to a private network is not private here; the client refuses it when dialling.
 func Private(host string) bool {
 	h, ok := plainHost(host)
 	if !ok {
@@ -34,7 +35,7 @@ func Private(host string) bool {
 	return slices.ContainsFunc(privateNames(), func(end string) bool { return strings.HasSuffix(h, "."+end) })
 }
 
-// plainHost takes brackets, a zone, a final dot and other scripts' spellings off a host.
+// plainHost removes brackets, a zone and a final dot from a host, and converts an international name to ASCII.
 func plainHost(host string) (string, bool) {
 	h := strings.TrimSpace(host)
 	if strings.HasPrefix(h, "[") && strings.HasSuffix(h, "]") {
@@ -48,7 +49,7 @@ func plainHost(host string) (string, bool) {
 	return strings.TrimSuffix(h, "."), ok
 }
 
-// ascii is a name in lower case and in the letters of DNS (UTS #46, RFC 5891).
+// ascii converts a name to lower case and ASCII (UTS #46, RFC 5891).
 func ascii(name string) (string, bool) {
 	if isASCII(name) {
 		return strings.ToLower(name), true
@@ -61,7 +62,7 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
 }
 
-// validName takes what a name in DNS may be, with the underscores that some have.
+// validName reports whether DNS allows a name. Underscores are accepted because some names have them.
 func validName(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -78,7 +79,7 @@ func notInLabel(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 }
 
-// endsInNumber tells names that a resolver could take for an address (WHATWG URL, "ends in a number checker").
+// endsInNumber reports whether a resolver could take a name for an IP address (WHATWG URL, "ends in a number checker").
 func endsInNumber(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if last == "" {
@@ -88,8 +89,8 @@ func endsInNumber(name string) bool {
 	return ok || !strings.ContainsFunc(last, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// number reads an address as inet_aton does (POSIX, inet_addr: one to four parts, each decimal, octal or hexadecimal, the last
-// of which fills what is left), or as IPv6.
+// number parses an address as inet_aton does (POSIX inet_addr: one to four parts, each decimal, octal or hexadecimal; the last part fills
+// the remaining bytes), or as IPv6.
 func number(host string) (netip.Addr, bool) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true
@@ -113,7 +114,7 @@ func number(host string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}), true
 }
 
-// part is one part of an address: 0x for hexadecimal, 0 for octal.
+// part parses one part of such an address: 0x means hexadecimal, a leading 0 octal.
 func part(text string) (uint64, bool) {
 	base := 10
 	switch {

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxLinks bounds what Links finds in one text.
+// maxLinks is the largest number of addresses that Links finds in one text.
 const maxLinks = 1000
 
-// whole is an address with its scheme; host one without: a name with a dot in it, or four numbers, with what may follow.
+// whole matches an address with a scheme. host matches one without: a name with a dot, or four numbers, and what may follow.
 var (
 	whole = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]+`)
 	host  = regexp.MustCompile(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
 )
 
-// Links are the addresses in a text that a person wrote, as Canonical writes them, each once, at most 1,000. A bare name such
-// as example.org/path counts as https. An address with http stands for its https form too, which is asked for in its place. What looks
-// like the name of a file (notes.md), and the name in a mail address, is none.
+// Links returns the addresses in a text that a person wrote, in canonical form, each once, at most 1,000. A bare name such as
+// example.org/path counts as https. An http address also counts as its https form, which is requested in its place. File names (notes.md)
+// and the domains of mail addresses do not count.
 func Links(text string) []string {
 	var found []string
 	add := func(raw string) {
@@ -48,14 +48,14 @@ func Links(text string) []string {
 	return found
 }
 
-// alone tells a name from a part of something else: a mail address, a path, another scheme's address.
+// alone reports whether a name is not part of a mail address, a path, or an address with another scheme.
 func alone(text []byte, from, to int) bool {
 	before, _ := utf8.DecodeLastRune(text[:from])
 	after, _ := utf8.DecodeRune(text[to:])
 	return (from == 0 || !strings.ContainsRune("@/\\.:-$~", before)) && (to == len(text) || !strings.ContainsRune("@\\", after))
 }
 
-// isPlace tells a name of a host from that of a file and from a number. Numbers count when there are four.
+// isPlace reports whether a name is a host rather than a file or a number. Numbers count if there are four.
 func isPlace(raw string) bool {
 	name, tail := raw, ""
 	if i := strings.IndexAny(raw, ":/?"); i >= 0 {
@@ -74,7 +74,7 @@ func isPlace(raw string) bool {
 	return named && utf8.RuneCountInString(end) > 1
 }
 
-// trimmed takes off what a sentence puts behind an address.
+// trimmed removes the punctuation that a sentence puts after an address.
 func trimmed(raw string) string {
 	for raw != "" {
 		last, n := utf8.DecodeLastRuneInString(raw)

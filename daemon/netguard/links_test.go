@@ -111,7 +111,7 @@ func manyLinks(n int) string {
 	return b.String()
 }
 
-// The one form is a fixed point: what was approved is what is asked for, and is found again in the owner's words.
+// The canonical form is a fixed point: the approved address is the one that is requested, and it is found again in the owner's messages.
 func FuzzCanonical(f *testing.F) {
 	for _, s := range []string{
 		"https://example.org/a?b#c", "http://[::1]:80/", "http://127.1/", "https://a%2fb/..;/%2e%2e/", "https://example.org/?q=a|b^c`{}", "http://ex\u00adample.org/", "https://例え.テスト/路?ä=ö",
@@ -148,7 +148,7 @@ func FuzzPrivate(f *testing.F) {
 		if netguard.Private(host) {
 			return
 		}
-		// What is public can be asked for, or is a number in a spelling that Canonical does not take.
+		// A public host can be requested, unless it is a number in a spelling that Canonical rejects.
 		name := strings.Trim(strings.TrimSpace(host), "[]")
 		if strings.Contains(name, ":") {
 			name, _, _ = strings.Cut(name, "%")

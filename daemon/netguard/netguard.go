@@ -1,6 +1,10 @@
-// Package netguard is hob's way out to the web: one guarded client that looks at the address which is really dialled, and
-// pure functions that read addresses. It keeps no cookie and no connection, takes no proxy from the environment, and decides
-// nothing about permission.
+// Package netguard is hob's way to the web. It has one guarded client and pure functions that parse addresses.
+//
+// The flow: a tool parses an address with Canonical, the gate decides about it, and Client.Do requests it. Do checks each IP address that
+// is really dialled, because a name can point anywhere. Defang and Links handle addresses in texts; Proxy serves connections to servers
+// that the config names.
+//
+// The client keeps no cookies and no connections and takes no proxy from the environment. The package decides nothing about permission.
 package netguard
 
 import (
@@ -12,20 +16,20 @@ import (
 	"time"
 )
 
-// The kinds of errors of Do, beside ErrAddress and the caller's own cancellation.
+// The kinds of errors of Do, besides ErrAddress and the cancellation by the caller.
 var (
-	ErrForbidden = errors.New("the address is not of the public internet")
+	ErrForbidden = errors.New("the address is not in the public internet")
 	ErrTooLarge  = errors.New("the answer is too large")
 	ErrTimeout   = errors.New("the answer took too long")
 	ErrRedirects = errors.New("too many redirects")
-	ErrEncoding  = errors.New("the answer is packed in a way that was not asked for")
+	ErrEncoding  = errors.New("the answer has an encoding that was not requested")
 	ErrHeader    = errors.New("a header that may not be set")
 )
 
-// Error is why there is no answer.
+// Error says why a request got no answer.
 type Error struct {
-	Link string // what was asked for last
-	Sent bool   // the request may have reached the server, so that it may have had its effect
+	Link string // the last requested address
+	Sent bool   // the request may have reached the server and had its effect
 	Err  error
 }
 
@@ -34,30 +38,30 @@ func (e *Error) Error() string { return e.Link + ": " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// forbidden is an ErrForbidden that says what was not dialled.
+// forbidden makes an ErrForbidden that names the refused network.
 func forbidden(a netip.Addr, name string) error {
 	return fmt.Errorf("%w: %s is %s", ErrForbidden, a, name)
 }
 
-// Config is what a client is made of. Zero values mean the defaults.
+// Config configures a client. Zero values mean the defaults, which are given last.
 type Config struct {
-	Timeout      time.Duration  // of a whole exchange, redirects and body included; 30 s
-	MaxBytes     int64          // of an answer's body, unpacked; 10 MB
-	MaxRedirects int            // followed in one exchange; 5
-	Allow        []netip.Prefix // networks that may be dialled although they are private; none
-	Resolver     *net.Resolver  // the system's
-	Roots        *x509.CertPool // certificates that are trusted; the system's
-	Agent        string         // the User-Agent; "Mozilla/5.0 (compatible; hob)"
+	Timeout      time.Duration  // limit of a whole exchange, including redirects and body; 30 s
+	MaxBytes     int64          // limit of a decoded body; 10 MB
+	MaxRedirects int            // redirects that one exchange follows; 5
+	Allow        []netip.Prefix // private networks that may be dialled; none
+	Resolver     *net.Resolver  // DNS resolver; the system's
+	Roots        *x509.CertPool // trusted certificates; the system's
+	Agent        string         // the User-Agent header; "Mozilla/5.0 (compatible; hob)"
 }
 
-// Limits that no caller sets.
+// Limits that no caller can change.
 const (
-	maxHeader  = 256 << 10 // of an answer, in bytes
-	maxSent    = 32 << 10  // of a request's headers, in bytes
+	maxHeader  = 256 << 10 // headers of an answer, in bytes
+	maxSent    = 32 << 10  // headers of a request, in bytes
 	connecting = 10 * time.Second
 )
 
-// NewClient makes a client; it is safe for concurrent use.
+// NewClient makes a client. It is safe for concurrent use.
 func NewClient(c Config) *Client {
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
@@ -74,5 +78,5 @@ func NewClient(c Config) *Client {
 	return &Client{c}
 }
 
-// Client asks the public web. See Do.
+// Client makes requests to the public web. See Do.
 type Client struct{ conf Config }

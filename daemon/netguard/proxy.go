@@ -17,19 +17,19 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// Proxy is a way out through a proxy server, which looks up the names and dials: what it dials cannot be checked here. So it is for servers that the
-// config names, and for nothing else; Client, which asks for what texts name, never uses one. The zero Proxy is none: everything is dialled directly.
+// Proxy is a proxy server. It looks up names and dials itself, so hob cannot check what it dials. It is therefore used only for servers
+// that the config names; Client, which requests addresses found in texts, never uses one. The zero Proxy means direct connections.
 type Proxy struct{ at *url.URL }
 
-// NewProxy reads the address of a proxy, like "http://user:password@proxy.example.org:3128"; "", "none" and "direct" are none. Errors hold no
-// credentials.
+// NewProxy parses the address of a proxy, for example "http://user:password@proxy.example.org:3128". "", "none" and "direct" mean no
+// proxy. Errors contain no credentials.
 func NewProxy(address string) (Proxy, error) {
 	if slices.Contains([]string{"", "none", "direct"}, address) {
 		return Proxy{}, nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || proxyPort(u.Scheme) == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return Proxy{}, errors.New("this is no address of a proxy; want one like http://proxy.example.org:3128, https://… or socks5://…, or none")
+		return Proxy{}, errors.New("this is not the address of a proxy; want one like http://proxy.example.org:3128, https://… or socks5://…, or none")
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), proxyPort(u.Scheme))
@@ -37,7 +37,7 @@ func NewProxy(address string) (Proxy, error) {
 	return Proxy{u}, nil
 }
 
-// proxyPort is that of addresses without one, "" where hob does not speak that way.
+// proxyPort returns the default port of a scheme; "": hob does not support the scheme.
 func proxyPort(scheme string) string {
 	switch scheme {
 	case "http":
@@ -50,9 +50,9 @@ func proxyPort(scheme string) string {
 	return ""
 }
 
-// Password finds the password in the address of a proxy, which may be a reference to a secret; put writes another one in its place.
+// Password finds the password in a proxy address. It may be a reference to a secret; put returns the address with another password.
 func Password(address string) (password string, put func(string) string) {
-	// a reference is no valid part of an address: env:NAME has a colon, cmd:… has anything in it
+	// A reference is not valid in a URL: env:NAME has a colon, cmd:… may contain anything. So the URL parser cannot be used.
 	m := regexp.MustCompile(`^([a-z0-9]+://[^/@:]*:)(.+)(@[^@]*)$`).FindStringSubmatch(address)
 	if m == nil {
 		return "", nil
@@ -60,7 +60,7 @@ func Password(address string) (password string, put func(string) string) {
 	return m[2], func(value string) string { return m[1] + url.PathEscape(value) + m[3] }
 }
 
-// String is where the proxy is, without credentials.
+// String returns the address of the proxy without credentials.
 func (p Proxy) String() string {
 	if p.at == nil {
 		return "none"
@@ -71,7 +71,7 @@ func (p Proxy) String() string {
 // None reports whether there is no proxy.
 func (p Proxy) None() bool { return p.at == nil }
 
-// Transport is a way to ask servers over HTTP, through the proxy if there is one. It takes nothing from the environment.
+// Transport returns an HTTP transport, through the proxy if there is one. It takes nothing from the environment.
 func (p Proxy) Transport() http.RoundTripper {
 	t := &http.Transport{ForceAttemptHTTP2: true}
 	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -82,7 +82,7 @@ func (p Proxy) Transport() http.RoundTripper {
 		return t
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if address == p.at.Host { // for a request that the proxy is to pass on
+		if address == p.at.Host { // for a request that the proxy forwards
 			conn, err := direct(ctx, network, address)
 			return conn, p.failed(err)
 		}
@@ -90,7 +90,7 @@ func (p Proxy) Transport() http.RoundTripper {
 	}
 	if p.at.Scheme == "http" || p.at.Scheme == "https" {
 		t.Proxy = func(req *http.Request) (*url.URL, error) {
-			if req.URL.Scheme == "http" && req.Header.Get("Upgrade") == "" { // proxies pass these on, and often build tunnels to port 443 alone (RFC 9110, sections 3.7 and 9.3.6)
+			if req.URL.Scheme == "http" && req.Header.Get("Upgrade") == "" { // proxies forward these, and often allow tunnels to port 443 only (RFC 9110, sections 3.7 and 9.3.6)
 				return p.at, nil
 			}
 			return nil, nil
@@ -105,7 +105,7 @@ type passing struct {
 	proxy Proxy
 }
 
-// RoundTrip tells the proxy's own refusal from the answer of a server.
+// RoundTrip turns the proxy's own refusal (407) into an error, so that it is not taken for the server's answer.
 func (t *passing) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.Transport.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusProxyAuthRequired {
@@ -114,13 +114,14 @@ func (t *passing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-var errCredentials = errors.New("it does not take the credentials (407); check user and password in proxy")
+var errCredentials = errors.New("it does not accept the credentials (407); check user and password in proxy")
 
+// direct connects without a proxy.
 func direct(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: connecting, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
 }
 
-// failed says of an error that it came on the way through the proxy.
+// failed marks an error as one of the connection through the proxy.
 func (p Proxy) failed(err error) error {
 	if err == nil {
 		return nil
@@ -128,7 +129,7 @@ func (p Proxy) failed(err error) error {
 	return fmt.Errorf("through the proxy %s: %w", p, err)
 }
 
-// DialContext connects to an address "host:port" over TCP, through the proxy if there is one. The proxy looks the name up.
+// DialContext connects to an address "host:port" over TCP, through the proxy if there is one. The proxy looks up the name.
 func (p Proxy) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	if p.at == nil {
 		return direct(ctx, network, address)
@@ -141,7 +142,7 @@ func (p Proxy) DialContext(ctx context.Context, network, address string) (conn n
 	return conn, p.failed(err)
 }
 
-// socks goes through a SOCKS server (RFC 1928, and RFC 1929 for the password).
+// socks connects through a SOCKS server (RFC 1928; RFC 1929 for the password).
 func (p Proxy) socks(ctx context.Context, network, address string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if u := p.at.User; u != nil {
@@ -154,30 +155,30 @@ func (p Proxy) socks(ctx context.Context, network, address string) (net.Conn, er
 	}
 	through, ok := d.(proxy.ContextDialer)
 	if !ok {
-		return nil, errors.New("SOCKS cannot be spoken")
+		return nil, errors.New("the SOCKS library cannot dial with a context")
 	}
 	return through.DialContext(ctx, network, address)
 }
 
-// tunnel asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+// tunnel requests a tunnel from an HTTP proxy (RFC 9110, section 9.3.6).
 func (p Proxy) tunnel(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := direct(ctx, "tcp", p.at.Host)
 	if err != nil {
 		return nil, err
 	}
-	called := context.AfterFunc(ctx, func() { _ = conn.Close() }) // what waits for the proxy then fails
+	called := context.AfterFunc(ctx, func() { _ = conn.Close() }) // a read or write that waits for the proxy fails then
 	through, err := p.ask(ctx, conn, address)
 	if !called() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = conn.Close() // the first error is told
+		_ = conn.Close() // the first error is returned
 		return nil, err
 	}
 	return through, nil
 }
 
-// ask asks over a connection to the proxy for a tunnel.
+// ask requests the tunnel on a connection to the proxy.
 func (p Proxy) ask(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
 	if p.at.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: p.at.Hostname(), MinVersion: tls.VersionTLS12})
@@ -202,16 +203,16 @@ func (p Proxy) ask(ctx context.Context, conn net.Conn, address string) (net.Conn
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		return nil, errCredentials
 	case resp.StatusCode/100 != 2:
-		return nil, fmt.Errorf("it builds no tunnel to %s: %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
+		return nil, fmt.Errorf("it refuses a tunnel to %s: %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	return &tunnelled{conn, in}, nil
 }
 
-// tunnelled is a connection of which the proxy's answer was read, and with it perhaps the beginning of what follows.
+// tunnelled is a connection through a tunnel. Its reader may already hold the first bytes after the proxy's answer.
 type tunnelled struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-// Read reads what follows the proxy's answer.
+// Read reads the bytes after the proxy's answer.
 func (t *tunnelled) Read(b []byte) (int, error) { return t.in.Read(b) }

@@ -44,7 +44,7 @@ func TestProxyPasswords(t *testing.T) {
 	}
 }
 
-// TestTheEnvironmentHasNoProxy: what the environment names is taken by nobody, with and without a proxy of hob's own.
+// TestTheEnvironmentHasNoProxy: the proxy of the environment is never used, with or without a proxy in hob's config.
 func TestTheEnvironmentHasNoProxy(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	t.Cleanup(srv.Close)

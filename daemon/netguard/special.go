@@ -6,14 +6,14 @@ import "net/netip"
 type network struct {
 	prefix netip.Prefix
 	name   string
-	local  bool // somebody's own network: the owner may approve of a host in it
+	local  bool // a private network: the owner may approve a host in it
 }
 
-// networks are those that are no part of the public internet, or that no public service lives in: every row of the IANA
-// IPv4 and IPv6 Special-Purpose Address Registries (https://www.iana.org/assignments/iana-ipv4-special-registry and
-// iana-ipv6-special-registry; RFC 6890), the globally reachable ones among them, since they are anycast plumbing; multicast
-// (RFC 5771, RFC 4291); forms of IPv6 that carry an IPv4 address (RFC 4291 section 2.5.5, RFC 2765, RFC 3056, RFC 4380); and
-// where clouds serve their machines' keys. The first row that holds an address names it.
+// networks lists the networks that are not part of the public internet or that host no public service: every row of the IANA IPv4 and
+// IPv6 Special-Purpose Address Registries (https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry;
+// RFC 6890), including the globally reachable ones, which are anycast infrastructure; multicast (RFC 5771, RFC 4291); IPv6 forms that
+// contain an IPv4 address (RFC 4291 section 2.5.5, RFC 2765, RFC 3056, RFC 4380); and the addresses at which clouds serve the keys of
+// their machines. The first row that contains an address names it.
 func networks() []network {
 	p := netip.MustParsePrefix
 	return []network{
@@ -69,20 +69,21 @@ func networks() []network {
 	}
 }
 
-// global and nat64 are where public IPv6 lives: global unicast (RFC 4291 section 2.4) and what a network without IPv4
+// global and nat64 are the public IPv6 ranges: global unicast (RFC 4291 section 2.4), and the addresses that a network without IPv4
 // translates (RFC 6052), whose last four bytes decide.
 var (
 	global = netip.MustParsePrefix("2000::/3")
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// Special names the special-use network that an address lies in, "" when it is a public one. What is no valid address is
-// special too. A zone makes no difference.
+// Special names the special-use network of an address; "": the address is public. An invalid address is special too. A zone makes no
+// difference.
 func Special(a netip.Addr) string {
 	n := special(a)
 	return n.name
 }
 
+// special finds the network of an address. The zero network means that the address is public.
 func special(a netip.Addr) network {
 	a = a.WithZone("")
 	if !a.IsValid() {

@@ -12,8 +12,8 @@ import (
 	"hob/daemon/netguard"
 )
 
-// spellings are hosts of special-use networks, in every way in which a resolver, a browser or a person writes them. Each line has
-// its network in front.
+// spellings lists hosts of special-use networks in every form that a resolver, a browser or a person writes. Each line begins with its
+// network.
 const spellings = `
 loopback        127.0.0.1 127.0.0.2 127.255.255.255 127.1 127.0.1 0177.0.0.1 0177.0.1 0177.1 0x7f.0.0.1 0x7f.1 0x7f000001 0X7F000001 2130706433 017700000001
 loopback        00000177.0.0.1 127.0.0.01 127.0.0.0x1 127.000.000.001 127.0.0.1. 0x7F.0x0.0x0.0x1 0000000000000000000000177.1 0x00000000000000007f.1
@@ -50,7 +50,7 @@ names           localhost LOCALHOST localhost. a.localhost router fritz.box.loca
 hidden          %31%32%37.0.0.1 127.0.0.1%00 127.0.0.1%2e 127%2e0%2e0%2e1 127.0.0.1%09 [::1 ::1 1.2.3.4.5 256.256.256.256 0x 127.0.0.256 08.8.8.8 1.2.3.0x1ff
 `
 
-// looked are names that only a look-up shows to be private: what the name server answers.
+// looked lists names that only a DNS lookup shows to be private, with the answers of the name server.
 func looked() map[string][][]netip.Addr {
 	all := map[string][][]netip.Addr{}
 	for i, a := range []string{
@@ -98,8 +98,7 @@ func trap(t *testing.T) (port string, hits *atomic.Int64) {
 	return port, hits
 }
 
-// None of the spellings is dialled, not even the ones that lead to a port on which somebody listens; and each is private, by itself
-// or for the one who looks it up.
+// None of the spellings is dialled, even if it leads to a port with a listener. Each is private, by itself or after a lookup.
 func TestForbiddenSpellings(t *testing.T) {
 	port, hits := trap(t)
 	answers := looked()
@@ -146,7 +145,7 @@ func TestForbiddenSpellings(t *testing.T) {
 	t.Logf("%d spellings", n)
 }
 
-// With a host that was approved of, the private networks open, and no other special one does.
+// An approved host opens the private networks, and no other special one.
 func TestApprovedHostsStayOutOfReservedNetworks(t *testing.T) {
 	answers := map[string][][]netip.Addr{}
 	for i, a := range []string{"169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "240.0.0.1", "64:ff9b::a9fe:a9fe", "::ffff:0:127.0.0.1"} {

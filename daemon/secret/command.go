@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// commandTime is how long a command may take.
+// commandTime is the time limit of a command.
 const commandTime = 10 * time.Second
 
-// command runs a line of the owner's configuration with the shell and returns what it prints. It runs in a process
-// group of its own, which is killed as a whole at the end. It sees hob's environment (agents for keys and password
-// stores need it) without the HOB_ variables.
+// command runs a line from the owner's config with the shell and returns its output. The command runs in its own process group, which is
+// killed as a whole at the end. It gets hob's environment without the HOB_ variables, because key agents and password stores need theirs.
 func command(ctx context.Context, line string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTime, errTooSlow)
 	defer cancel()
@@ -32,7 +31,7 @@ func command(ctx context.Context, line string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("cmd: %s: %w", word(line), context.Cause(ctx))
 	case out.cut:
-		return "", fmt.Errorf("cmd: %s: more than %d KB of output is no secret", word(line), maxValue>>10)
+		return "", fmt.Errorf("cmd: %s: more than %d KB of output is too long for a secret", word(line), maxValue>>10)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return "", fmt.Errorf("cmd: %s: it left a process behind that keeps its output open", word(line))
 	case err != nil:
@@ -43,12 +42,13 @@ func command(ctx context.Context, line string) (string, error) {
 
 var errTooSlow = fmt.Errorf("no answer within %v", commandTime)
 
-// word is the command's name: its arguments may hold more than a log should.
+// word returns the name of a command. Its arguments may hold more than a log should.
 func word(line string) string {
 	name, _, _ := strings.Cut(line, " ")
 	return name
 }
 
+// firstLine returns the first line of an error output, shortened to 200 characters.
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	if s == "" {
@@ -60,6 +60,7 @@ func firstLine(s string) string {
 	return ": " + s
 }
 
+// environment removes the HOB_ variables.
 func environment(all []string) []string {
 	kept := make([]string, 0, len(all))
 	for _, pair := range all {
@@ -72,7 +73,7 @@ func environment(all []string) []string {
 
 // limited keeps the first maxValue bytes.
 type limited struct {
-	kept bytes.Buffer // not embedded: its ReadFrom would pass Write by
+	kept bytes.Buffer // not embedded: its ReadFrom would bypass Write
 	cut  bool
 }
 

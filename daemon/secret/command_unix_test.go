@@ -25,7 +25,7 @@ func TestCommand(t *testing.T) {
 		{ref: "cmd:true", fault: "is empty"},
 		{ref: "cmd:echo canary-out; echo why >&2; exit 3", fault: "exit status 3: why"},
 		{ref: "cmd:no-such-program-here --token canary-arg", fault: "cmd: no-such-program-here: exit status 127"},
-		{ref: "cmd:head -c 70000 /dev/zero", fault: "more than 64 KB of output is no secret"},
+		{ref: "cmd:head -c 70000 /dev/zero", fault: "more than 64 KB of output is too long for a secret"},
 	}
 	for _, tt := range tests {
 		got, err := secret.Resolver{}.Resolve(t.Context(), "x", tt.ref)
@@ -38,8 +38,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// holder starts a command whose grandchild holds a pipe open. It returns the command's reference, a channel that
-// closes when the grandchild has opened the pipe, and one that closes when it is gone.
+// holder starts a command whose grandchild keeps a pipe open. It returns the command's reference, a channel that closes when the
+// grandchild has opened the pipe, and one that closes when the grandchild has ended.
 func holder(t *testing.T, after string) (ref string, opened, gone chan struct{}) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")

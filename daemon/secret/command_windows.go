@@ -12,10 +12,10 @@ func shell(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
-// ownGroup keeps Ctrl-C away from the command; cancelling kills only the shell itself here.
+// ownGroup shields the command from Ctrl-C. A cancellation kills only the shell itself on this system.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags = syscall.CREATE_NEW_PROCESS_GROUP
 }
 
-// endGroup has nothing to do: there are no groups to kill here.
+// endGroup does nothing: there are no process groups to kill on this system.
 func endGroup(*exec.Cmd) {}

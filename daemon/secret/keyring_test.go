@@ -21,7 +21,7 @@ func TestPasswordsOfTheKeyring(t *testing.T) {
 		{ref: "keyring:none", fault: `keyring:none: the keyring has no password of the service "hob" for the account "none"`},
 		{ref: "keyring:github/eve", fault: `the service "github" for the account "eve"`},
 		{ref: "keyring:empty", fault: "keyring:empty is empty"},
-		{ref: "keyring:", fault: "keyring: there is nothing behind the colon"},
+		{ref: "keyring:", fault: "keyring: there is nothing after the colon"},
 		{ref: "keyring:/sam", fault: "keyring:/sam: want keyring:NAME, or keyring:SERVICE/NAME"},
 		{ref: "keyring:github/", fault: "want keyring:NAME"},
 	}

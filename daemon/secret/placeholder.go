@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// mark is what a Redactor writes in the place of a value.
+// mark matches the text that a Redactor writes in place of a value.
 var mark = regexp.MustCompile(`\[secret [^\]\s]{1,200}\]`)
 
-// Placeholders lists what stands in a text for values of secrets, each once, in the order in which they come.
+// Placeholders lists the placeholders of secrets in a text, each once, in the order in which they appear.
 func Placeholders(text []byte) []string {
 	if !bytes.Contains(text, []byte("[secret ")) {
 		return nil
@@ -23,8 +23,8 @@ func Placeholders(text []byte) []string {
 	return list
 }
 
-// Placeholder names what stands for the value of a secret more often in a new text than in the old one, "" when nothing does: written
-// out or sent, it would take the place of the secret itself.
+// Placeholder returns a placeholder that the new text has more often than the old one; "": none. Written or sent, such a text would
+// overwrite the secret itself.
 func Placeholder(was, now []byte) string {
 	for _, m := range Placeholders(now) {
 		if bytes.Count(now, []byte(m)) > bytes.Count(was, []byte(m)) {

@@ -26,7 +26,7 @@ func TestPlaceholder(t *testing.T) {
 	}
 }
 
-// What a redactor writes is known as what stands for a value.
+// Placeholders finds what a Redactor writes.
 func TestPlaceholdersAreThoseOfTheRedactor(t *testing.T) {
 	var r secret.Redactor
 	r.Add("ntfy.token", "hunter2-hunter2")

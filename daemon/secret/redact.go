@@ -11,25 +11,24 @@ import (
 	"sync/atomic"
 )
 
-// minLength is the shortest value that is redacted, in bytes: shorter ones would eat ordinary words.
+// minLength is the shortest value that is redacted, in bytes. Shorter ones would match ordinary words.
 const minLength = 6
 
-// Redactor takes values that it was told of out of texts. It looks for exactly these values and for the forms that they
-// take in addresses, in JSON and in base 64; it guesses nothing.
-// It is safe for concurrent use; its zero value knows no values yet.
+// Redactor replaces known secrets in texts. It looks for exactly the added values and for their forms in URLs, JSON and base64; it
+// guesses nothing. It is safe for concurrent use. The zero value knows no secrets.
 type Redactor struct {
 	mu     sync.Mutex // guards adding
 	values map[string]string
 	now    atomic.Pointer[table]
 }
 
-// table is what is looked for, longest first, so that a secret inside another one does not hide it.
+// table is the list of forms to search, longest first, so that a secret inside a longer one does not hide it.
 type table struct {
 	forms    []string
 	replacer *strings.Replacer
 }
 
-// Add makes value appear as [secret NAME] from now on. A value shorter than 6 bytes is not taken, which it reports.
+// Add makes value appear as [secret NAME] from now on. It returns false for a value shorter than 6 bytes, which it ignores.
 func (r *Redactor) Add(name, value string) bool {
 	value = strings.TrimSpace(value)
 	if len(value) < minLength {
@@ -49,7 +48,7 @@ func (r *Redactor) Add(name, value string) bool {
 	return true
 }
 
-// forms are the ways that a value shows up.
+// forms returns the forms in which a value can appear.
 func forms(value string) []string {
 	all := []string{
 		value, url.QueryEscape(value), url.PathEscape(value),
@@ -59,13 +58,14 @@ func forms(value string) []string {
 	if b, err := json.Marshal(value); err == nil {
 		inner := strings.Trim(string(b), `"`)
 		all = append(all, inner)
-		if b, err = json.Marshal(inner); err == nil { // as in the arguments of a call, which are JSON in JSON
+		if b, err = json.Marshal(inner); err == nil { // the arguments of a call are JSON inside JSON
 			all = append(all, strings.Trim(string(b), `"`))
 		}
 	}
 	return all
 }
 
+// build makes the search table for all known forms.
 func build(values map[string]string) *table {
 	t := &table{}
 	for form := range values {
@@ -82,7 +82,7 @@ func build(values map[string]string) *table {
 	return t
 }
 
-// Text returns s without the known values.
+// Text returns s with the known values replaced.
 func (r *Redactor) Text(s string) string {
 	if t := r.now.Load(); t != nil {
 		return t.replacer.Replace(s)
@@ -90,7 +90,7 @@ func (r *Redactor) Text(s string) string {
 	return s
 }
 
-// settled is how many bytes of s can be written: from there on the text could be the beginning of a value.
+// settled returns how many bytes of s can be written. The rest could be the beginning of a value.
 func (r *Redactor) settled(s string) int {
 	t := r.now.Load()
 	for i := 0; t != nil && i < len(s); {
@@ -107,7 +107,7 @@ func (r *Redactor) settled(s string) int {
 	return len(s)
 }
 
-// at reports how long the value is that s begins with, and whether all of s is the beginning of a longer one.
+// at returns the length of the value at the start of s, and whether all of s could be the beginning of a longer value.
 func (t *table) at(s string) (whole int, open bool) {
 	for _, form := range t.forms { // longest first
 		switch {

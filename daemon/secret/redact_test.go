@@ -112,7 +112,7 @@ func TestHandlerLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-// TestWriterAgreesWithText cuts a text at random and expects what Text makes of the whole.
+// TestWriterAgreesWithText splits a text at random places and expects the result of Text for the whole.
 func TestWriterAgreesWithText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r secret.Redactor

@@ -1,6 +1,10 @@
-// Package secret turns references in the configuration into the values behind them, and takes known values out of
-// whatever is written. It keeps no value longer than the process lives, writes none anywhere but where a Vault is told to,
-// and never redacts what is stored for the model to copy.
+// Package secret resolves references to secrets in the config and removes known secrets from everything that hob writes.
+//
+// The flow: the config holds a reference (env:, file:, keyring:, cmd:). A Resolver returns its value and adds it to the Redactor. The
+// Redactor's Writer and Handler replace the value in output and logs. A Vault keeps secrets that hob itself receives, such as login
+// tokens.
+//
+// A value stays in memory only, except in a Vault. Texts that are stored for the model to copy are never redacted.
 package secret
 
 import (
@@ -16,27 +20,27 @@ import (
 	"strings"
 )
 
-// ErrScheme is a reference of a kind that hob does not know.
+// ErrScheme marks a reference with a scheme that hob does not know.
 var ErrScheme = errors.New("no such kind of reference")
 
-// maxValue bounds a value, in bytes.
+// maxValue is the longest value, in bytes.
 const maxValue = 64 << 10
 
-// Resolver finds the values behind references. Its zero value reads the process's environment.
+// Resolver finds the values of references. The zero value reads the environment of the process.
 type Resolver struct {
 	Env    func(name string) (string, bool) // nil: os.LookupEnv
-	Home   string                           // where a relative PATH of file: starts
-	Warn   func(text string)                // told of secrets that others can read; nil: nobody
-	Redact *Redactor                        // learns every value found; nil: none
+	Home   string                           // base folder of a relative PATH in file:PATH
+	Warn   func(text string)                // called for a secret that other users can read; nil: ignored
+	Redact *Redactor                        // gets every resolved value; nil: none
 
-	Keyring Keyring // asked for keyring:NAME; nil: the system's
+	Keyring Keyring // for keyring:NAME; nil: the system's keyring
 }
 
-// reference is a short word of letters before a colon, as in "env:NAME". No token that begins with digits is one
-// (Telegram's are 123456:ABC…), and no address, which has "//" behind the colon.
+// reference matches a short word of letters before a colon, as in "env:NAME". Tokens that begin with digits (Telegram's are 123456:ABC…)
+// do not match, nor do URLs, which have "//" after the colon.
 var reference = regexp.MustCompile(`^([A-Za-z]{2,12}):(|[^/].*|/|/[^/].*)$`)
 
-// IsReference reports whether s points to a secret, with a scheme that Resolve knows.
+// IsReference reports whether s refers to a secret, with a scheme that Resolve knows.
 func IsReference(s string) bool {
 	scheme, _, ok := split(s)
 	return ok && known(scheme)
@@ -54,11 +58,11 @@ func known(scheme string) bool {
 	return scheme == "env" || scheme == "file" || scheme == "keyring" || scheme == "cmd"
 }
 
-// Resolve returns the value of a reference: env:NAME, file:PATH (relative to Home; ~ is the user's home), keyring:NAME (the
-// password of the account NAME of the service hob, or keyring:SERVICE/NAME; at most 10 s) or cmd:COMMAND
-// (run by the shell, at most 10 s). What is no reference is returned as it is. White space around a value that was found is
-// dropped. Values over 64 KB and empty ones are errors; no error holds a value. ErrScheme marks an unknown scheme.
-// name is what stands for the value where it is redacted, e.g. "channels.alerts.token".
+// Resolve returns the value of a reference: env:NAME; file:PATH (relative to Home; ~ is the user's home); keyring:NAME (the password of
+// the account NAME of the service hob) or keyring:SERVICE/NAME, for at most 10 s; or cmd:COMMAND (run by the shell, for at most 10 s).
+// Text that is not a reference is returned unchanged. White space around a resolved value is removed. Empty values and values over 64 KB
+// are errors. No error contains a value. ErrScheme marks an unknown scheme. name is the placeholder of the value in redacted texts, for
+// example "channels.alerts.token".
 func (r Resolver) Resolve(ctx context.Context, name, ref string) (string, error) {
 	value, err := r.find(ctx, ref)
 	if err != nil {
@@ -79,7 +83,7 @@ func (r Resolver) find(ctx context.Context, ref string) (string, error) {
 	var err error
 	switch {
 	case known(scheme) && rest == "":
-		return "", fmt.Errorf("%s: there is nothing behind the colon", scheme)
+		return "", fmt.Errorf("%s: there is nothing after the colon", scheme)
 	case scheme == "env":
 		value, err = r.env(rest)
 	case scheme == "file":
@@ -90,7 +94,7 @@ func (r Resolver) find(ctx context.Context, ref string) (string, error) {
 		value, err = command(ctx, rest)
 	default:
 		return "", fmt.Errorf("%w: %q; there are env:NAME, file:PATH, keyring:NAME and cmd:COMMAND "+
-			"(a secret that begins like a reference itself can stand in a file)", ErrScheme, scheme+":")
+			"(put a secret that itself looks like a reference into a file)", ErrScheme, scheme+":")
 	}
 	if value = strings.TrimSpace(value); err == nil && value == "" {
 		err = fmt.Errorf("%s:%s is empty", scheme, rest)
@@ -110,7 +114,7 @@ func (r Resolver) env(name string) (string, error) {
 	return value, nil
 }
 
-// keyring asks for a password. Most machines without a desktop have no keyring, so the error names what works there.
+// keyring reads a password. Most machines without a desktop have no keyring, so the error names what works there.
 func (r Resolver) keyring(ctx context.Context, name string) (string, error) {
 	owner, account, ok := strings.Cut(name, "/")
 	if !ok {
@@ -128,12 +132,12 @@ func (r Resolver) keyring(ctx context.Context, name string) (string, error) {
 	case errors.Is(err, ErrNone):
 		return "", fmt.Errorf("keyring:%s: the keyring has no password of the service %q for the account %q%s: %w", name, owner, account, howToStore(owner, account), err)
 	case errors.Is(err, ErrKeyring):
-		return "", fmt.Errorf("keyring:%s: %w (a machine that nobody is logged in to has no open keyring; file:PATH always works)", name, err)
+		return "", fmt.Errorf("keyring:%s: %w (without a logged-in user a machine has no open keyring; file:PATH always works)", name, err)
 	}
 	return value, err
 }
 
-// howToStore is the command that puts a password where keyring: looks, on systems that come with one.
+// howToStore returns the command that stores a password where keyring: finds it, on systems that have such a command.
 func howToStore(owner, account string) string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -156,9 +160,9 @@ func (r Resolver) file(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("file:%s: %w", path, err)
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("file:%s: %s is no regular file", path, full)
+		return "", fmt.Errorf("file:%s: %s is not a regular file", path, full)
 	case info.Size() > maxValue:
-		return "", fmt.Errorf("file:%s: more than %d KB is no secret", path, maxValue>>10)
+		return "", fmt.Errorf("file:%s: more than %d KB is too long for a secret", path, maxValue>>10)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 && r.Warn != nil {
 		r.Warn(fmt.Sprintf("the secret in %s can be read by others: chmod 600 %s", full, full))
@@ -174,6 +178,7 @@ func (r Resolver) file(path string) (string, error) {
 	return string(b), nil
 }
 
+// locate returns the full path of file:PATH.
 func (r Resolver) locate(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
 		home, err := os.UserHomeDir()

@@ -50,10 +50,10 @@ func TestResolve(t *testing.T) {
 		{ref: "file:" + absolute, want: "from-root"},
 		{ref: "env:NONE", fault: "the variable NONE is not set"},
 		{ref: "env:EMPTY", fault: "env:EMPTY is empty"},
-		{ref: "env:", fault: "env: there is nothing behind the colon"},
+		{ref: "env:", fault: "env: there is nothing after the colon"},
 		{ref: "file:none", fault: "file:none: there is no file " + filepath.Join(r.Home, "none")},
-		{ref: "file:.", fault: "is no regular file"},
-		{ref: "file:big", fault: "more than 64 KB is no secret"},
+		{ref: "file:.", fault: "is not a regular file"},
+		{ref: "file:big", fault: "more than 64 KB is too long for a secret"},
 		{ref: "vault:hob", fault: `"vault:"; there are env:NAME, file:PATH, keyring:NAME and cmd:COMMAND`},
 		{ref: "ENV:TOKEN", fault: `"ENV:"; there are env:NAME`},
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Writer returns a writer that redacts what goes to w, values that are split over several writes included:
-// an end that could be the beginning of a value waits for the next write or for Close. Close does not close w.
+// Writer returns a writer that redacts what goes to w, including values that are split over several writes: it holds back an end that
+// could be the beginning of a value until the next write or Close. Close does not close w.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &writer{r: r, w: w} }
 
 type writer struct {
@@ -50,8 +50,8 @@ func (w *writer) emit(s string) error {
 	return nil
 }
 
-// Handler returns a handler that redacts messages and attributes before h sees them. An attribute that is neither text nor
-// a number and that holds a value is replaced by its text.
+// Handler returns a handler that redacts messages and attributes before h gets them. An attribute that is neither text nor a number and
+// that contains a value is replaced by its redacted text.
 func (r *Redactor) Handler(h slog.Handler) slog.Handler { return handler{r: r, next: h} }
 
 type handler struct {
@@ -102,7 +102,7 @@ func (h handler) attr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: h.r.Text(a.Key), Value: v}
 }
 
-// any replaces a value whose text, or whose JSON, shows a secret.
+// any replaces a value if its text or its JSON contains a secret.
 func (h handler) any(v slog.Value) slog.Value {
 	text := fmt.Sprintf("%+v", v.Any())
 	if b, ok := v.Any().([]byte); ok {

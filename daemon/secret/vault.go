@@ -14,42 +14,43 @@ import (
 
 // Errors of a Vault.
 var (
-	ErrNone    = errors.New("no such secret is kept")
+	ErrNone    = errors.New("there is no such secret")
 	ErrKeyring = errors.New("the system's keyring cannot be used")
-	ErrDamaged = errors.New("the kept secret is damaged")
+	ErrDamaged = errors.New("the stored secret is damaged")
 )
 
-// InKeyring is what Load says of a secret that the system's keyring keeps.
+// InKeyring is the place that Load reports for a secret in the system's keyring.
 const InKeyring = "keyring"
 
-// service is under which hob's secrets stand in a keyring.
+// service is the service name of hob's secrets in a keyring.
 const service = "hob"
 
-// vaultPatience is how long a keyring may take before the file serves: a machine without a desktop has none, and one whose
-// keyring is locked may ask somebody who is not there.
+// vaultPatience is the time limit of a keyring before a file is used instead. A machine without a desktop has no keyring, and a locked
+// one may ask a user who is not there.
 const vaultPatience = 2 * time.Second
 
-// VaultConfig says where a Vault keeps things. Folder and Home are required.
+// VaultConfig says where a Vault stores secrets. Folder and Home are required.
 type VaultConfig struct {
-	Folder  string       // of the files; made with mode 0700 when missing
-	Home    string       // hob's home, absolute: it tells the secrets of several homes apart in one keyring
+	Folder  string       // the folder of the files; made with mode 0700 if missing
+	Home    string       // hob's home, absolute; it separates the secrets of several homes in one keyring
 	Keyring Keyring      // nil: the system's
-	Redact  *Redactor    // learns every value loaded or stored; nil: none
-	Log     *slog.Logger // told when a file has to serve; nil: nobody
+	Redact  *Redactor    // gets every loaded or stored value; nil: none
+	Log     *slog.Logger // logs when a file must be used; nil: nothing is logged
 }
 
-// Vault keeps named secrets of a few KB that hob itself was given: in the system's keyring where one works, else in files of
-// mode 0600. A small file per name says which of the two holds the value, or holds it itself; what it says is the truth, so
-// that a copy that a hanging keyring stores late, or keeps although it was told otherwise, is never read. At every moment of a
-// Save a crash leaves the old value or the new one, whole.
-// It is safe for concurrent use in one process; hob's lock keeps other processes away.
+// Vault stores named secrets of a few KB that hob itself received: in the system's keyring if it works, otherwise in files of mode 0600.
+//
+// A small file per name either holds the value or says that the keyring has it. This file decides. So a copy that a hanging keyring
+// stores late, or does not remove, is never read. If hob crashes during Save, either the old or the new value is stored completely.
+//
+// It is safe for concurrent use in one process; hob's lock file keeps other processes out.
 type Vault struct {
 	cfg  VaultConfig
 	mu   sync.Mutex // guards the files
 	ring *line
 }
 
-// NewVault makes a vault; it looks at nothing yet.
+// NewVault makes a vault. It reads nothing yet.
 func NewVault(c VaultConfig) *Vault {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -62,9 +63,8 @@ func NewVault(c VaultConfig) *Vault {
 
 var vaultName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) // no dot: unfinished files have one
 
-// Load returns a secret and where it is kept: InKeyring, or the path of its file. ErrNone: nothing was saved under this
-// name, or it was deleted. ErrKeyring: the keyring keeps it, and does not give it (for 2 s, or at all). ErrDamaged: the file
-// is not what Save has written.
+// Load returns a secret and its place: InKeyring, or the path of its file. ErrNone: nothing is stored under this name. ErrKeyring: the
+// keyring has it and did not return it within 2 s, or refused. ErrDamaged: the file has not the content that Save writes.
 func (v *Vault) Load(ctx context.Context, name string) (value []byte, where string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -88,8 +88,8 @@ func (v *Vault) load(ctx context.Context, name string) ([]byte, string, error) {
 	return []byte(text), InKeyring, err
 }
 
-// Save keeps a secret, in place of what was kept under that name. When it returns nil the value survives a crash. On an error
-// the old value is still kept, or the keyring has taken the new one.
+// Save stores a secret and replaces the one with the same name. If it returns nil, the value survives a crash. After an error either the
+// old value is still stored, or the keyring has the new one.
 func (v *Vault) Save(ctx context.Context, name string, value []byte) error {
 	v.learn(name, value)
 	v.mu.Lock()
@@ -102,7 +102,7 @@ func (v *Vault) Save(ctx context.Context, name string, value []byte) error {
 
 func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 	if len(value) == 0 || len(value) > maxValue {
-		return fmt.Errorf("%d bytes: there must be 1 to %d KB", len(value), maxValue>>10)
+		return fmt.Errorf("%d bytes: want 1 byte to %d KB", len(value), maxValue>>10)
 	}
 	was, err := v.read(name)
 	if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, ErrDamaged) {
@@ -119,7 +119,7 @@ func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 	case !errors.Is(err, ErrKeyring):
 		return err
 	}
-	v.cfg.Log.Info("the keyring cannot be used, a file keeps the secret", "secret", name, "err", err)
+	v.cfg.Log.Info("the keyring cannot be used; storing the secret in a file", "secret", name, "err", err)
 	if err := v.write(name, record{at: atFile, value: value}); err != nil {
 		return err
 	}
@@ -129,16 +129,15 @@ func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 	return nil
 }
 
-// forget removes the copy in the keyring that is not in force any more. That it stays where the keyring refuses does no
-// harm: nothing reads it.
+// forget removes an outdated copy from the keyring. If the keyring refuses, the copy does no harm, because nothing reads it.
 func (v *Vault) forget(ctx context.Context, name string) {
 	if err := v.remove(ctx, name); err != nil {
-		v.cfg.Log.Info("an old copy stays in the keyring", "secret", name, "err", err)
+		v.cfg.Log.Info("an old copy of a secret stays in the keyring", "secret", name, "err", err)
 	}
 }
 
-// Delete removes a secret from both places. Nothing being there is no error. ErrKeyring: hob has forgotten it, and the
-// keyring, which kept it, has not said that it did.
+// Delete removes a secret from both places. A missing secret is no error. ErrKeyring: hob has removed its own file, but the keyring that
+// had the value did not confirm the removal.
 func (v *Vault) Delete(ctx context.Context, name string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -148,7 +147,7 @@ func (v *Vault) Delete(ctx context.Context, name string) error {
 	}
 	inRing := v.remove(ctx, name)
 	if was.at != atKeyring {
-		inRing = nil // at most an old copy, which nothing reads
+		inRing = nil // at most an outdated copy, which nothing reads
 	}
 	if err := errors.Join(v.unlink(name), inRing); err != nil {
 		return fmt.Errorf("delete the secret %s: %w", name, err)
@@ -164,9 +163,10 @@ func (v *Vault) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// account names a secret in the keyring, apart from that of another home.
+// account is the account name of a secret in the keyring. It differs between homes.
 func (v *Vault) account(name string) string { return sys.Digest(v.cfg.Home) + "-" + name }
 
+// learn makes the value known to the Redactor.
 func (v *Vault) learn(name string, value []byte) {
 	if v.cfg.Redact != nil {
 		v.cfg.Redact.Add(name, string(value))

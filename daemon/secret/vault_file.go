@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// place is what holds a value.
+// place says where a value is stored.
 type place int
 
 const (
@@ -27,21 +27,21 @@ const (
 	fileLine    = "kept here\n"
 )
 
-// record is what the file of a secret says.
+// record is the content of a secret's file.
 type record struct {
 	at    place
-	value []byte // of atFile
+	value []byte // only for atFile
 }
 
-// unfinished ends the name of a file that is being written.
+// unfinished is the suffix of a file that is being written.
 const unfinished = ".new"
 
 func (v *Vault) path(name string) string { return filepath.Join(v.cfg.Folder, name) }
 
-// read returns the record of a secret; ErrNone when there is none.
+// read returns the record of a secret, or ErrNone.
 func (v *Vault) read(name string) (record, error) {
 	if !vaultName.MatchString(name) {
-		return record{}, fmt.Errorf("%q is no name for a secret", name)
+		return record{}, fmt.Errorf("%q is not a valid name of a secret", name)
 	}
 	f, err := os.Open(v.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func (v *Vault) read(name string) (record, error) {
 	return record{at: atFile, value: value}, nil
 }
 
-// write puts a record in place of the old one, durably: a file beside it, synced and renamed over it.
+// write replaces a record durably: it writes a new file, syncs it and renames it over the old one.
 func (v *Vault) write(name string, r record) error {
 	doc := []byte(keyringLine)
 	if r.at == atFile {
@@ -83,8 +83,8 @@ func (v *Vault) write(name string, r record) error {
 	return syncFolder(v.cfg.Folder)
 }
 
-// fill makes a new file that only its owner reads. What a crash left under its name is removed, not reused: its mode is
-// anybody's guess.
+// fill makes a new file that only its owner can read. It removes a leftover of a crash instead of reusing it, because that may have other
+// permissions.
 func (v *Vault) fill(temp string, doc []byte) error {
 	if err := absent(os.Remove(temp)); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (v *Vault) fill(temp string, doc []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// unlink removes the file of a secret, and what a crash may have left of one.
+// unlink removes the file of a secret and the leftover of a crash.
 func (v *Vault) unlink(name string) error {
 	err := errors.Join(absent(os.Remove(v.path(name)+unfinished)), absent(os.Remove(v.path(name))))
 	if err != nil {
@@ -109,7 +109,7 @@ func (v *Vault) unlink(name string) error {
 	return absent(syncFolder(v.cfg.Folder))
 }
 
-// absent drops the error that something is not there.
+// absent drops the error that a file does not exist.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -117,7 +117,7 @@ func absent(err error) error {
 	return err
 }
 
-// syncFolder makes the names in a folder durable. Windows cannot: there the journal writes a rename through.
+// syncFolder makes the names in a folder durable. Windows has no such call; its file system keeps a rename by itself.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -127,7 +127,7 @@ func syncFolder(dir string) error {
 		return err
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+	if errors.Is(err, syscall.EINVAL) { // a file system without fsync for folders
 		err = nil
 	}
 	return errors.Join(err, d.Close())

@@ -12,16 +12,16 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Keyring is a system's store of passwords. Its calls may block for as long as they like: whoever asks a person to unlock
-// it does. Read and Remove return ErrNone when there is no such password.
+// Keyring is the system's store of passwords. A call may block for any time, because it may ask a person to unlock the keyring. Read and
+// Remove return ErrNone if there is no such password.
 type Keyring interface {
 	Read(service, account string) (string, error)
 	Write(service, account, password string) error
 	Remove(service, account string) error
 }
 
-// SystemKeyring is the keyring of the person whom hob runs for: the Secret Service on Linux and the BSDs, the Keychain on
-// macOS, the Credential Manager on Windows. Windows takes 2.5 KB, macOS about 3 KB; more is an error.
+// SystemKeyring returns the keyring of the user that hob runs as: the Secret Service on Linux and the BSDs, the Keychain on macOS, the
+// Credential Manager on Windows. The limit of a value is 2.5 KB on Windows and about 3 KB on macOS; a longer one is an error.
 func SystemKeyring() Keyring { return system{} }
 
 type system struct{}
@@ -39,6 +39,7 @@ func (system) Remove(service, account string) error {
 	return none(keyring.Delete(service, account))
 }
 
+// none maps the library's error to ErrNone.
 func none(err error) error {
 	if errors.Is(err, keyring.ErrNotFound) {
 		return ErrNone
@@ -46,8 +47,8 @@ func none(err error) error {
 	return err
 }
 
-// Password reads one password that its owner has put into a keyring, for at most 10 s: unlocking may take a person's time.
-// ErrNone: there is no such password. ErrKeyring: the keyring refuses, or does not answer.
+// Password reads a password that the user stored in a keyring, for at most 10 s, because unlocking needs a person. ErrNone: there is no
+// such password. ErrKeyring: the keyring refuses or does not answer.
 func Password(ctx context.Context, k Keyring, service, account string) (string, error) {
 	l := newLine(k, sys.NewGroup(slog.New(slog.DiscardHandler), nil))
 	password, err := l.ask(ctx, commandTime, func(k Keyring) (string, error) { return k.Read(service, account) })
@@ -59,20 +60,20 @@ func Password(ctx context.Context, k Keyring, service, account string) (string, 
 
 var errSilent = errors.New("it does not answer")
 
-// line is the way to a keyring: one call at a time, each for a limited time. A call that hangs cannot be ended; it is left
-// alone, and keeps the line busy, so that calls do not pile up and none overtakes it. When it does return after all
-// (somebody has unlocked the keyring), the line is free again.
+// line allows one call to a keyring at a time, each for a limited time. A hanging call cannot be ended. It is abandoned and keeps the
+// line busy, so that calls neither pile up nor overtake it. When it returns after all (because somebody unlocked the keyring), the line
+// is free again.
 type line struct {
 	ring  Keyring
-	busy  chan struct{} // holds one while a call is under way
-	group *sys.Group    // not waited for: what hangs would hang its owner too
+	busy  chan struct{} // holds one element while a call runs
+	group *sys.Group    // nobody waits for it: a hanging call would block its owner too
 }
 
 func newLine(ring Keyring, group *sys.Group) *line {
 	return &line{ring: ring, busy: make(chan struct{}, 1), group: group}
 }
 
-// ask makes a call. Errors are ErrNone as it is, the end of ctx, and ErrKeyring with the cause for all else.
+// ask makes a call. Its errors are ErrNone unchanged, the end of ctx, and ErrKeyring with its cause for everything else.
 func (l *line) ask(ctx context.Context, limit time.Duration, call func(Keyring) (string, error)) (string, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -103,7 +104,7 @@ func (l *line) ask(ctx context.Context, limit time.Duration, call func(Keyring) 
 	}
 }
 
-// silent says why there is no answer: the caller has given up, or the keyring is too slow.
+// silent says why there is no answer: the caller gave up, or the keyring is too slow.
 func silent(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask the keyring: %w", context.Cause(ctx))

@@ -24,13 +24,13 @@ import (
 
 var errLocked = errors.New("the collection is locked")
 
-// ring is a keyring in memory. While hung is open its calls block, and take effect once it is closed.
+// ring is a keyring in memory. While hung is open, its calls block; they take effect once it is closed.
 type ring struct {
 	mu     sync.Mutex
 	kept   map[string]string
 	refuse error
 	hung   chan struct{}
-	wrote  func() // called when Write has taken a value
+	wrote  func() // called when Write has stored a value
 }
 
 func (r *ring) enter() error {
@@ -87,7 +87,7 @@ func (r *ring) Remove(service, account string) error {
 	return nil
 }
 
-// mode makes the keyring work, refuse or hang from now on; calls that hang are let go.
+// mode makes the keyring work, refuse or hang from now on. Hanging calls are released.
 func (r *ring) mode(refuse error, hang bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +127,7 @@ func wantKept(t *testing.T, v *secret.Vault, value, where string) {
 	}
 }
 
-// onDisk is everything below a folder.
+// onDisk returns the content of all files below a folder.
 func onDisk(t *testing.T, folder string) string {
 	t.Helper()
 	var all bytes.Buffer
@@ -196,7 +196,7 @@ func TestVaultMovesWithTheLastSave(t *testing.T) {
 	v := open(t, r, folder)
 	save(t, v, "value-1")
 	r.mode(errLocked, false)
-	save(t, v, "value-2") // the keyring cannot even forget the old one
+	save(t, v, "value-2") // the keyring cannot even remove the old value
 	r.mode(nil, false)
 	wantKept(t, open(t, r, folder), "value-2", filepath.Join(folder, "codex"))
 	save(t, v, "value-3")
@@ -234,10 +234,10 @@ func TestVaultDeletesBothCopies(t *testing.T) {
 	r.mode(errLocked, false)
 	save(t, v, "value-2")
 	r.mode(nil, false)
-	if err := os.WriteFile(filepath.Join(folder, "codex.new"), []byte("kept here\nvalue-0"), 0o600); err != nil { // a crash
+	if err := os.WriteFile(filepath.Join(folder, "codex.new"), []byte("kept here\nvalue-0"), 0o600); err != nil { // left by a crash
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing
+	for range 2 { // the second time there is nothing to delete
 		if err := v.Delete(t.Context(), "codex"); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestVaultDoesNotWaitForAHangingKeyring(t *testing.T) {
 		if took := time.Since(start); took != 4*time.Second {
 			t.Errorf("reading the file asked the keyring: %v", took-4*time.Second)
 		}
-		r.mode(nil, false) // it wakes up
+		r.mode(nil, false) // it works again
 		synctest.Wait()
 		wantKept(t, v, "value-2", filepath.Join(folder, "codex"))
 		save(t, v, "value-3")
@@ -327,7 +327,7 @@ func TestVaultEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// TestVaultKeepsTheLast walks at random through saves, deletions, restarts and moods of the keyring.
+// TestVaultKeepsTheLast does random saves, deletions and restarts while the keyring works, refuses or hangs.
 func TestVaultKeepsTheLast(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestVaultKeepsTheLast(t *testing.T) {
 	}
 }
 
-// TestVaultSurvivesACrash looks at what a crash would leave between the two steps of a move into the keyring.
+// TestVaultSurvivesACrash checks the files that a crash would leave between the two steps of a move into the keyring.
 func TestVaultSurvivesACrash(t *testing.T) {
 	r, folder, copied := &ring{refuse: errLocked}, t.TempDir(), t.TempDir()
 	v := open(t, r, folder)
@@ -429,12 +429,12 @@ func TestVaultTeachesTheRedactor(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
-	if got := log.String(); strings.Contains(got, "value-1") || !strings.Contains(got, "a file keeps the secret") {
+	if got := log.String(); strings.Contains(got, "value-1") || !strings.Contains(got, "storing the secret in a file") {
 		t.Errorf("log: %s", got)
 	}
 }
 
-// TestSystemKeyring goes through the library, whose own keyring in memory stands in for the machine's.
+// TestSystemKeyring uses the library with its own in-memory keyring.
 func TestSystemKeyring(t *testing.T) {
 	keyring.MockInit()
 	k := secret.SystemKeyring()

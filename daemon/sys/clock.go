@@ -1,19 +1,18 @@
-// Package sys is hob's contact with the operating system: the clock, goroutines, random ids, free disk space and the service manager.
-// It decides nothing.
+// Package sys is hob's contact with the operating system: the clock, goroutines, random ids, free disk space and the service manager. It
+// decides nothing.
 //
-// The clock keeps two times apart: wall time for people and slots, monotonic time for durations. It is injected, so that a test can
-// simulate a year.
+// The clock separates wall time, for people and slots, from monotonic time, for durations. It is injected, so a test can simulate a year.
 package sys
 
 import "time"
 
-// Clock tells wall time and elapsed time apart.
+// Clock separates wall time from elapsed time.
 type Clock struct {
 	wall func() time.Time
 	mono func() time.Duration
 }
 
-// RealClock is the machine's clock.
+// RealClock returns the machine's clock.
 func RealClock() Clock {
 	start := time.Now()
 	return Clock{
@@ -22,7 +21,7 @@ func RealClock() Clock {
 	}
 }
 
-// ShiftedClock is the machine's clock with its wall time moved by what offset returns at each reading.
+// ShiftedClock returns the machine's clock, with its wall time moved by the result of offset at each reading.
 func ShiftedClock(offset func() time.Duration) Clock {
 	c := RealClock()
 	wall := c.wall
@@ -30,8 +29,8 @@ func ShiftedClock(offset func() time.Duration) Clock {
 	return c
 }
 
-// Wall is the time of day, in UTC, without a monotonic part. It may jump.
+// Wall returns the time of day, in UTC, without a monotonic part. It may jump.
 func (c Clock) Wall() time.Time { return c.wall() }
 
-// Mono is the time since some fixed instant. It never goes back, and stands still while the machine sleeps.
+// Mono returns the time since a fixed instant. It never goes back, and it does not advance while the machine sleeps.
 func (c Clock) Mono() time.Duration { return c.mono() }

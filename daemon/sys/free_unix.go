@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DiskFree is how many bytes the caller may still write to the file system of a folder (statfs(2), f_bavail).
+// DiskFree returns how many bytes the caller may still write to the file system of a folder (statfs(2), f_bavail).
 func DiskFree(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec,nolintlint // G115: the types differ from system to system, and no disk has 2^63 bytes
 }
 
-// FileOwner is the number of the user whom a file belongs to, and whether that is the caller.
+// FileOwner returns the user id of a file's owner, and whether that is the caller.
 func FileOwner(path string) (uid int, mine bool, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

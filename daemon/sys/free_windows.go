@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// DiskFree is how many bytes the caller may still write to the file system of a folder (GetDiskFreeSpaceExW).
+// DiskFree returns how many bytes the caller may still write to the file system of a folder (GetDiskFreeSpaceExW).
 func DiskFree(dir string) (int64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	var free uint64
 	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(min(free, math.MaxInt64)), nil // #nosec G115 -- bounded
 }
 
-// FileOwner has no number here: who may reach a file is not a matter of its owner.
+// FileOwner always reports the caller, because access to a file does not depend on its owner on this system.
 func FileOwner(path string) (uid int, mine bool, err error) {
 	_, err = os.Stat(path)
 	return 0, true, err

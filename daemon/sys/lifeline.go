@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Pause between two lines for people where no watchdog asks for signs of life.
+// statusEvery is the interval of status lines if there is no watchdog.
 const statusEvery = time.Minute
 
-// Lifeline tells the service manager how the process does. Its watchdog is fed by progress: the ticker only looks. A manager that hears
-// nothing kills the process and starts another.
+// Lifeline reports the state of the process to the service manager. It feeds the watchdog only if Look sees progress. A manager that
+// hears nothing kills the process and starts another.
 type Lifeline struct {
 	Manager ServiceManager
 	Look    func(context.Context) (alive bool, text string) // whether there is progress, and a line for people
 }
 
-// Run says that the process is ready, then feeds the watchdog until ctx ends, and says that it stops. Errors are those of the manager's socket.
+// Run reports that the process is ready, feeds the watchdog until ctx ends, and reports that it stops. Errors are those of the manager's
+// socket.
 func (l Lifeline) Run(ctx context.Context) error {
 	_, text := l.Look(ctx)
 	if err := l.Manager.Ready(text); err != nil {
@@ -23,7 +24,7 @@ func (l Lifeline) Run(ctx context.Context) error {
 	}
 	pause := statusEvery
 	if w := l.Manager.Watchdog(); w > 0 {
-		pause = max(w/3, time.Millisecond) // two looks may be late before one is missed
+		pause = max(w/3, time.Millisecond) // two beats may be late before the watchdog expires
 	}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -39,7 +40,7 @@ func (l Lifeline) Run(ctx context.Context) error {
 	}
 }
 
-// beat feeds the watchdog when there is progress; when there is none it only says so.
+// beat feeds the watchdog if there is progress; otherwise it only updates the status line.
 func (l Lifeline) beat(ctx context.Context) error {
 	alive, text := l.Look(ctx)
 	if alive && l.Manager.Watchdog() > 0 {

@@ -1,6 +1,6 @@
-// This file reports the state of the process to the service manager (sd_notify): ready, alive, stopping, and one line for people. It
-// speaks the protocol of sd_notify(3): one datagram of assignments for each message, to the socket that NOTIFY_SOCKET
-// names. Without such a socket it does nothing. It starts nothing by itself and never waits for the manager.
+// This file reports the state of the process to the service manager: ready, alive, stopping, and a status line for people. The protocol
+// is sd_notify(3): one datagram of assignments per message, to the socket named by NOTIFY_SOCKET. Without a socket it does nothing. It
+// starts nothing by itself and never waits for the manager.
 
 package sys
 
@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Longest status line, in bytes; a longer one is cut. The protocol takes far more, a terminal does not.
+// maxStatus is the longest status line, in bytes; a longer one is shortened. The protocol allows more, a terminal does not show it.
 const maxStatus = 200
 
-// ServiceManager is the service manager that started the process. The zero value stands for none: everything succeeds and
+// ServiceManager is the service manager that started the process. The zero value means that there is none: every call succeeds and
 // nothing is sent. It is safe for concurrent use.
 type ServiceManager struct {
-	socket   string // a path, or a name in the abstract namespace with "@" in front; "" is nobody
+	socket   string // a path, or "@" and a name in the abstract namespace; "": no manager
 	watchdog time.Duration
 }
 
-// FindServiceManager reads what the manager has put into the environment: NOTIFY_SOCKET (sd_notify(3)), WATCHDOG_USEC and
-// WATCHDOG_PID (sd_watchdog_enabled(3)). pid is the caller's: a watchdog that was meant for another process is none.
-// The error names a variable that makes no sense; the Manager that comes with it can be used all the same.
+// FindServiceManager reads the manager's environment variables: NOTIFY_SOCKET (sd_notify(3)), WATCHDOG_USEC and WATCHDOG_PID
+// (sd_watchdog_enabled(3)). pid is the caller's; a watchdog for another process is ignored. The error names an invalid variable; the
+// returned manager is usable in any case.
 func FindServiceManager(env func(string) string, pid int) (ServiceManager, error) {
 	var m ServiceManager
 	var errs []error
@@ -49,37 +49,37 @@ func FindServiceManager(env func(string) string, pid int) (ServiceManager, error
 	return m, errors.Join(errs...)
 }
 
-// mine reports whether a WATCHDOG_PID means this process: it is absent, or its own.
+// mine reports whether a WATCHDOG_PID means this process: it is absent or equal.
 func mine(meant string, pid int) bool { return meant == "" || meant == strconv.Itoa(pid) }
 
-// Listens reports whether there is a manager at all.
+// Listens reports whether there is a manager.
 func (m ServiceManager) Listens() bool { return m.socket != "" }
 
-// Watchdog is how long the manager waits for Alive before it kills the process; 0 is for ever. Half of it is the
-// advised pause between two signs of life.
+// Watchdog returns how long the manager waits for Alive before it kills the process; 0: forever. systemd advises to report after half of
+// that time.
 func (m ServiceManager) Watchdog() time.Duration { return m.watchdog }
 
-// Ready says that the start, or a reload, has ended and everything answers; status is shown to people.
+// Ready reports that the start, or a reload, is complete. status is shown to people.
 func (m ServiceManager) Ready(status string) error { return m.send("READY=1", statusLine(status)) }
 
-// Status replaces the line that is shown to people.
+// Status replaces the status line.
 func (m ServiceManager) Status(status string) error { return m.send(statusLine(status)) }
 
-// Alive feeds the watchdog and replaces the line that is shown to people.
+// Alive feeds the watchdog and replaces the status line.
 func (m ServiceManager) Alive(status string) error { return m.send("WATCHDOG=1", statusLine(status)) }
 
-// Reloading says that the configuration is being read again; mono is the reading of CLOCK_MONOTONIC at the begin, which
-// systemd 253 and later want to see. Ready ends it.
+// Reloading reports that the config is being read again. mono is the value of CLOCK_MONOTONIC at the beginning, which systemd 253 and
+// later require. Ready ends the state.
 func (m ServiceManager) Reloading(mono time.Duration) error {
 	return m.send("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(mono.Microseconds(), 10))
 }
 
-// Stopping says that the process has begun to end.
+// Stopping reports that the process has begun to stop.
 func (m ServiceManager) Stopping(status string) error {
 	return m.send("STOPPING=1", statusLine(status))
 }
 
-// statusLine makes one assignment of a text: a line break would begin another one.
+// statusLine makes one assignment from a text. A line break would begin another one, so it is removed.
 func statusLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 	if len(text) > maxStatus {
@@ -88,7 +88,7 @@ func statusLine(text string) string {
 	return "STATUS=" + text
 }
 
-// send writes one datagram. net turns a leading "@" into the null byte of an abstract name.
+// send writes one datagram. Package net replaces a leading "@" by the NUL byte of an abstract name.
 func (m ServiceManager) send(lines ...string) error {
 	if !m.Listens() {
 		return nil

@@ -1,5 +1,5 @@
-// This file is the only place that starts goroutines. Each has an owner that waits for it;
-// a panic in one is caught, reported and answered by a restart with backoff. It never ends the process.
+// This file is the only place that starts goroutines. Each has an owner that waits for it. A panic is caught, reported and followed by a
+// restart with backoff; it never ends the process.
 
 package sys
 
@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// Backoff of restarts.
+// The backoff of restarts.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = time.Minute
-	calmAfter  = 5 * time.Minute // a run this long counts as recovered
+	calmAfter  = 5 * time.Minute // a run of at least this length resets the backoff
 )
 
 // ErrPanic marks an error that was a panic.
 var ErrPanic = errors.New("panic")
 
-// Group owns goroutines.
+// Group owns goroutines and waits for them.
 type Group struct {
 	wg     sync.WaitGroup
 	log    *slog.Logger
 	report func(name string, err error)
 }
 
-// NewGroup makes a group. report is told of every failed run (it may be nil); it must not block.
+// NewGroup makes a group. report is called after every failed run and must not block; it may be nil.
 func NewGroup(log *slog.Logger, report func(name string, err error)) *Group {
 	if report == nil {
 		report = func(string, error) {}
@@ -38,7 +38,7 @@ func NewGroup(log *slog.Logger, report func(name string, err error)) *Group {
 	return &Group{log: log, report: report}
 }
 
-// Go runs f until it returns nil or ctx ends; an error or a panic restarts it after a pause that doubles from 250 ms to 1 min.
+// Go runs f until it returns nil or ctx ends. After an error or a panic it runs f again, after a pause that doubles from 250 ms to 1 min.
 func (g *Group) Go(ctx context.Context, name string, f func(context.Context) error) {
 	g.wg.Go(func() {
 		pause := firstPause
@@ -61,7 +61,7 @@ func (g *Group) Go(ctx context.Context, name string, f func(context.Context) err
 	})
 }
 
-// Once runs f a single time; an error or a panic is logged and reported.
+// Once runs f once. An error or a panic is logged and reported.
 func (g *Group) Once(name string, f func() error) {
 	g.wg.Go(func() {
 		if err := guarded(name, f); err != nil {
@@ -74,6 +74,7 @@ func (g *Group) Once(name string, f func() error) {
 // Wait blocks until all goroutines of the group have ended.
 func (g *Group) Wait() { g.wg.Wait() }
 
+// guarded runs f and turns a panic into an error with its stack.
 func guarded(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -83,6 +84,7 @@ func guarded(name string, f func() error) (err error) {
 	return f()
 }
 
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A component that fails or panics is started again after pauses that double from 250 ms to a minute.
+// A component that fails or panics is restarted after pauses that double from 250 ms to a minute.
 func TestGoRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports []error
@@ -56,7 +56,7 @@ func TestGoRestarts(t *testing.T) {
 	})
 }
 
-// A component that has run for long counts as recovered.
+// A long run resets the backoff.
 func TestGoForgivesAfterALongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := sys.NewGroup(quiet(), nil)
@@ -92,7 +92,7 @@ func TestGoEndsWithItsContext(t *testing.T) {
 		g := sys.NewGroup(quiet(), nil)
 		n := 0
 		g.Go(ctx, "fails", func(context.Context) error { n++; return errors.New("broken") })
-		time.Sleep(100 * time.Millisecond) // in the first pause
+		time.Sleep(100 * time.Millisecond) // during the first pause
 		cancel()
 		g.Wait()
 		if n != 1 {

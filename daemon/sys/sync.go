@@ -5,24 +5,27 @@ import (
 	"time"
 )
 
-// The limits of waiting for a clock that nothing has set yet.
+// Limits of the wait for a clock that is not set yet.
 const (
-	youngMachine = 10 * time.Minute    // up for longer, a machine has the time that it is going to have
-	longAway     = 30 * 24 * time.Hour // hob may have been off for so long before its clock looks wrong
-	longestWait  = time.Minute         // under what a watchdog takes for a hang
-	syncLook     = time.Second         // between two looks
+	youngMachine = 10 * time.Minute    // a machine that is up for longer will not get a better time
+	longAway     = 30 * 24 * time.Hour // hob may have been off for this long before the clock looks wrong
+	longestWait  = time.Minute         // shorter than the timeout of a watchdog
+	syncLook     = time.Second         // interval of the checks
 )
 
-// SyncClock waits for a machine that has just booted to get the right time, as one without a battery behind its clock does. It waits only
-// while the time looks wrong: before last, when hob was last seen to work, or more than a month after it; and until the system says that
-// its clock is set, the machine is ten minutes old, a minute has passed, or ctx ends. It reports whether it had to wait. Slots must not be judged by a clock that is
-// about to jump: one that is ahead would burn slots to come.
+// SyncClock waits until a machine that has just booted has the right time. A machine without a battery for its clock starts with a wrong
+// one.
+//
+// It waits only while the time looks wrong: before last, which is when hob last worked, or more than 30 days after it. The wait ends when
+// the system reports that its clock is set, when the machine has been up for ten minutes, after one minute, or when ctx ends. It returns
+// whether it had to wait.
+//
+// Slots must not be computed with a clock that is about to jump: one that is ahead would use up future slots.
 func SyncClock(ctx context.Context, c Clock, last time.Time) (waited bool) {
 	return wait(ctx, c, last, system)
 }
 
-// state is what the system says of its clock: how long it has been up, and whether something has set the clock. known is false where it
-// does not say.
+// state is the system's report about its clock: the uptime, and whether the clock was set. known is false if the system does not say.
 type state func() (up time.Duration, set, known bool)
 
 func wait(ctx context.Context, c Clock, last time.Time, look state) (waited bool) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system asks the kernel: adjtimex(2) returns TIME_ERROR while the clock is not synchronised, sysinfo(2) knows the uptime.
+// system asks the kernel. adjtimex(2) returns TIME_ERROR while the clock is not synchronised; sysinfo(2) returns the uptime.
 func system() (up time.Duration, set, known bool) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -4,5 +4,5 @@ package sys
 
 import "time"
 
-// system says nothing here: these machines have clocks that run while they are off.
+// system reports nothing: machines with these systems have clocks that run while they are off.
 func system() (up time.Duration, set, known bool) { return 0, false, false }

@@ -9,15 +9,15 @@ import (
 	"hob/daemon/sys"
 )
 
-// A machine that has just booted with a time that looks wrong is waited for until its clock is set, and no longer than it is young;
-// no other is.
+// SyncClock waits for a freshly booted machine with an implausible time until its clock is set or the machine is no longer young. It
+// waits for no other machine.
 func TestSync(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
-		away     time.Duration // since hob was last seen, by the clock as it is now; 0: it never was
-		up       time.Duration // when looked at first
-		setAfter time.Duration // when the system says that the clock is set
-		silent   bool          // the system does not say
+		away     time.Duration // time since hob last worked, by the present clock; 0: never
+		up       time.Duration // at the first check
+		setAfter time.Duration // when the system reports that the clock is set
+		silent   bool          // the system reports nothing
 		want     time.Duration
 	}{
 		"never seen before":       {up: time.Minute, setAfter: time.Hour},

@@ -72,7 +72,7 @@ func TestPageWithoutVersion(t *testing.T) {
 	server := httptest.NewServer(at)
 	defer server.Close()
 	j := job(scheduler.Gate{URL: server.URL})
-	if _, err := p.Page(t.Context(), j, gate.Page{}); err == nil || !strings.Contains(err.Error(), "not of the public internet") {
+	if _, err := p.Page(t.Context(), j, gate.Page{}); err == nil || !strings.Contains(err.Error(), "not in the public internet") {
 		t.Errorf("a private network: %v", err)
 	}
 	p.networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
