@@ -25,7 +25,7 @@ func TestFileCrashes(t *testing.T) {
 		"sending.committed:2": "text, report.txt=bread " + marked,
 		"sending.answered:2":  "text, report.txt=bread, report.txt=bread " + marked,
 		"sending.sent:2":      "text, report.txt=bread",
-		"shelf.forgotten:1":   "text, report.txt=bread",
+		"artifacts.forgotten:1":   "text, report.txt=bread",
 	} {
 		t.Run(point, func(t *testing.T) {
 			s := newStudio(t, t.TempDir(), "")

@@ -84,7 +84,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		err = d.recover(ctx)
 	}
 	if err == nil {
-		err = d.shelf.Clear(ctx)
+		err = d.shelf.RemoveSent(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))

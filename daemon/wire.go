@@ -105,7 +105,7 @@ func (d *daemon) wire(out, in stage) error {
 	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
 	arrived := out.values("file bell", d.store.Outbox.FilesSignal)
-	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
+	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.RunCleanup(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
 		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsSignal), Ident: d.ids,
 		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },

@@ -1,5 +1,8 @@
-// Package artifacts keeps large results and attachments as files in state/artifacts, one row each. An attachment also gets a copy in
-// the workspace, where tools can read it. The package never parses what it stores.
+// Package artifacts stores large results and attachments as files in state/artifacts, with one row each. An attachment also gets a copy
+// in the workspace, where tools can read it. The package never parses what it stores.
+//
+// The order is always the same: write the bytes durably, then commit the row. A crash between the two leaves a file without a row, which
+// Sweep removes at the next start.
 package artifacts
 
 import (
@@ -23,60 +26,60 @@ import (
 	"hob/tools/sessions"
 )
 
-// Artifact is the row of bytes that lie in state/artifacts under its ID.
+// Artifact is the row of a file in state/artifacts. The file's name is the ID.
 type Artifact struct {
 	ID     string
 	SHA256 string
 	Size   int64 // bytes
 	Name   string
-	MIME   string // "" where nobody asked
+	MIME   string // "": not determined
 	Trust  event.Trust
 	Source string
 }
 
-// Rows is where the rows are committed.
+// Rows commits the rows of artifacts. The store implements it.
 type Rows interface {
-	// KeepArtifact stores the row of an artifact whose bytes are durable already.
+	// KeepArtifact stores the row of an artifact whose bytes are already durable.
 	KeepArtifact(ctx context.Context, a Artifact) error
-	// Reserve gives out the number of the inbox row that an input with files will have, never twice. For an input that is there
-	// already seq is 0, and the receipt has the numbers of the first one.
+	// Reserve returns the number of the future inbox row of an input with files. It never returns a number twice. If the input was
+	// already accepted, seq is 0 and r is the receipt of the first time.
 	Reserve(ctx context.Context, in event.In) (seq int64, r event.Receipt, err error)
-	// AcceptFiles commits an input under a reserved number together with the rows of its files. When the input is there already,
-	// nothing is stored.
+	// AcceptFiles commits an input under a reserved number, together with the rows of its files. If the input was already accepted, it
+	// stores nothing.
 	AcceptFiles(ctx context.Context, seq int64, in event.In, files []Artifact) (event.Receipt, error)
-	// ForgetEnclosed removes the rows of files that went with messages and are not needed any more, and returns their artifacts.
+	// ForgetEnclosed removes the rows of files that were sent with messages and are no longer needed, and returns their artifact ids.
 	ForgetEnclosed(ctx context.Context) ([]string, error)
 }
 
-// View is where the rows are read.
+// View reads the rows of artifacts.
 type View interface {
-	// ArtifactNamed finds an artifact; an event.Fault of kind Missing when there is none.
+	// ArtifactNamed returns an artifact, or an event.Fault of kind Missing.
 	ArtifactNamed(ctx context.Context, id string) (Artifact, error)
-	// Abandoned reports whether a number was given out for an inbox row that never came.
+	// Abandoned reports whether a number was reserved for an inbox row that was never committed.
 	Abandoned(ctx context.Context, seq int64) (bool, error)
 }
 
-// Store keeps bytes. Every field must be set.
+// Store stores the bytes. Every field must be set.
 type Store struct {
-	Dir       string // of the artifacts; made when missing
+	Dir       string // the folder of the artifacts; made if missing
 	Workspace string
 	Rows      Rows
 	View      View
 	IDs       sys.IDs
 }
 
-// Keep keeps what hob itself or the owner made, under a name for people.
+// Keep stores bytes that hob or the owner made, with a name for people, and returns the id.
 func (s Store) Keep(ctx context.Context, name string, data []byte) (string, error) {
 	return s.keep(ctx, Artifact{Name: name, Trust: event.Owner, Source: "tool"}, data)
 }
 
-// KeepForeign keeps somebody else's bytes, under a name for people. source says in a few words where they are from: who reads the
-// artifact later is told so, and his turn counts as one that has read foreign text.
+// KeepForeign stores foreign bytes, with a name for people, and returns the id. source says briefly where they come from. A turn that
+// reads the artifact later gets this source and counts as having read foreign text.
 func (s Store) KeepForeign(ctx context.Context, name, source string, data []byte) (string, error) {
 	return s.keep(ctx, Artifact{Name: name, Trust: event.Public, Source: source}, data)
 }
 
-// keep writes the bytes, makes them durable, and then commits the row: a file without a row is swept at start.
+// keep writes the bytes durably, then commits the row.
 func (s Store) keep(ctx context.Context, row Artifact, data []byte) (string, error) {
 	a, err := s.put(bytes.NewReader(data))
 	if err != nil {
@@ -86,7 +89,7 @@ func (s Store) keep(ctx context.Context, row Artifact, data []byte) (string, err
 	return a.ID, s.Rows.KeepArtifact(ctx, a)
 }
 
-// put writes the bytes of an artifact and makes them durable. Its row is for the caller to complete and to commit.
+// put writes the bytes of an artifact durably. The caller completes and commits the row.
 func (s Store) put(data io.Reader) (a Artifact, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return a, fmt.Errorf("make artifact folder: %w", err)
@@ -105,7 +108,8 @@ func (s Store) put(data io.Reader) (a Artifact, err error) {
 	return a, nil
 }
 
-// writeDurable makes a new file, which is there with its name and all its bytes when it returns; after an error it is not there.
+// writeDurable makes a new file. When it returns without an error, the file has its name and all its bytes durably; after an error the
+// file does not exist.
 func writeDurable(root *os.Root, name string, data io.Reader) (size int64, err error) {
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -121,7 +125,7 @@ func writeDurable(root *os.Root, name string, data io.Reader) (size int64, err e
 	return size, nil
 }
 
-// syncFolder makes the names in a folder durable, where folders can be synced.
+// syncFolder makes the names in a folder durable, on systems that can sync folders.
 func syncFolder(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -131,13 +135,13 @@ func syncFolder(root *os.Root, name string) error {
 		return err
 	}
 	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+	if errors.Is(err, syscall.EINVAL) { // a file system without fsync for folders
 		err = nil
 	}
 	return errors.Join(err, f.Close())
 }
 
-// Open opens a shelved result for reading.
+// Open opens a stored artifact for reading.
 func (s Store) Open(ctx context.Context, id string) (sessions.Artifact, error) {
 	a, err := s.View.ArtifactNamed(ctx, id)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
@@ -153,10 +157,10 @@ func (s Store) Open(ctx context.Context, id string) (sessions.Artifact, error) {
 	return sessions.Artifact{Name: a.Name, Size: a.Size, Trust: a.Trust, Source: a.Source, Body: f}, nil
 }
 
-// maxBytes is the largest artifact that Bytes hands out.
+// maxBytes is the largest artifact that Bytes returns.
 const maxBytes = 8 << 20
 
-// Bytes returns the content of an artifact, for a model: 8 MB at most. One that is not there, or is larger, is an error that says so.
+// Bytes returns the content of an artifact for a model, at most 8 MB. The error says whether the artifact is missing or too large.
 func (s Store) Bytes(ctx context.Context, id string) ([]byte, error) {
 	a, err := s.Open(ctx, id)
 	if err != nil {
@@ -172,8 +176,8 @@ func (s Store) Bytes(ctx context.Context, id string) ([]byte, error) {
 	return data, nil
 }
 
-// Sweep removes what was being written when hob ended: files of the shelf that have no row, and folders of attachments whose message
-// was never accepted.
+// Sweep removes what an unfinished write has left: artifacts without a row, and attachment folders of messages that were never accepted.
+// It runs at start.
 func (s Store) Sweep(ctx context.Context) error {
 	files, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

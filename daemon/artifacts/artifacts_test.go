@@ -12,7 +12,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// table is the rows of a shelf in memory.
+// table holds the rows of artifacts in memory.
 type table map[string]artifacts.Artifact
 
 func (t table) KeepArtifact(_ context.Context, a artifacts.Artifact) error {
@@ -40,7 +40,7 @@ func (t table) ForgetEnclosed(context.Context) ([]string, error) { return nil, n
 
 func (t table) Abandoned(context.Context, int64) (bool, error) { return false, nil }
 
-// Models read artifacts of 8 MB at most, and are told of one that is not there.
+// Bytes returns artifacts of up to 8 MB. A missing or larger artifact is an error that says so.
 func TestBytes(t *testing.T) {
 	dir, rows := t.TempDir(), table{}
 	s := artifacts.Store{Dir: dir, Workspace: t.TempDir(), Rows: rows, View: rows, IDs: sys.RandomIDs()}
@@ -66,7 +66,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// What is kept says whose it is, to whoever opens it.
+// An artifact says whose text it is when it is opened.
 func TestKeepForeign(t *testing.T) {
 	rows := table{}
 	s := artifacts.Store{Dir: t.TempDir(), Workspace: t.TempDir(), Rows: rows, View: rows, IDs: sys.RandomIDs()}

@@ -17,41 +17,45 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// attachments is the folder of the workspace where copies of what came with messages lie, in a folder for each message.
+// attachments is the workspace's folder with copies of received files, in one folder per message.
 const attachments = fsguard.AttachmentFolder
 
-// arrival is a message with files on its way into the inbox, under a number that was reserved for it.
-type arrival struct {
+// incoming is a message with files that is being accepted, under a reserved number.
+type incoming struct {
 	Store
 	seq  int64
-	work *os.Root // the workspace
-	kept []Artifact
+	work *os.Root   // the workspace
+	kept []Artifact // rows of the files stored so far
 }
 
-// AcceptFiles commits an input with the files that came with it. First their bytes are durable, as artifacts and as copies in
-// attachments/SEQ, SEQ being the number of the inbox row to come; then the rows of the artifacts and of the input are one commit.
-// So a row's files are there as soon as the row is, and what a crash leaves behind has no row and is swept. A part's name becomes the
-// path of its copy in the workspace: that is how a model learns where the file lies, and relative paths of tools begin there.
+// AcceptFiles commits an input with the files that came with it.
+//
+// It first writes the bytes durably, as artifacts and as copies in attachments/SEQ, where SEQ is the number of the future inbox row. Then
+// it commits the rows of the artifacts and of the input in one transaction. So the files of a row exist as soon as the row does, and
+// files that a crash leaves have no row and are swept.
+//
+// The name of a part becomes the path of its copy in the workspace. That tells the model where the file is; relative paths of tools begin
+// there.
 func (s Store) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (r event.Receipt, err error) {
 	work, err := os.OpenRoot(s.Workspace)
 	if err != nil {
 		return r, storageFault(err)
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	a := &arrival{Store: s, work: work}
+	a := &incoming{Store: s, work: work}
 	if r, err = a.reserve(ctx, in); err != nil || a.seq == 0 {
 		return r, storageFault(err)
 	}
 	r, err = a.accept(ctx, in, contents)
-	if err != nil || !r.New { // the second of two posts of one message keeps nothing either
+	if err != nil || !r.New { // the second delivery of one message keeps no files either
 		err = storageFault(errors.Join(err, a.discard()))
 	}
 	return r, err
 }
 
-// reserve takes a number for the message and makes its folder; for one that was accepted before, it finds the receipt and takes none.
-// A number whose folder is there already, because the database was put back to an earlier state, is passed over.
-func (a *arrival) reserve(ctx context.Context, in event.In) (r event.Receipt, err error) {
+// reserve reserves a number for the message and makes its folder. For a message that was accepted before, it returns the receipt and seq
+// 0. A number whose folder exists already is skipped: the database was restored from an older backup.
+func (a *incoming) reserve(ctx context.Context, in event.In) (r event.Receipt, err error) {
 	if err := fsguard.RealFolder(filepath.Join(a.Workspace, attachments)); err != nil {
 		return r, err
 	}
@@ -68,10 +72,11 @@ func (a *arrival) reserve(ctx context.Context, in event.In) (r event.Receipt, er
 	}
 }
 
-// folder is where the copies lie, relative to the workspace.
-func (a *arrival) folder() string { return path.Join(attachments, strconv.FormatInt(a.seq, 10)) }
+// folder returns the folder of the copies, relative to the workspace.
+func (a *incoming) folder() string { return path.Join(attachments, strconv.FormatInt(a.seq, 10)) }
 
-func (a *arrival) accept(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
+// accept stores the files of the message and commits it.
+func (a *incoming) accept(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
 	if err := errors.Join(syncFolder(a.work, attachments), syncFolder(a.work, ".")); err != nil {
 		return event.Receipt{}, err
 	}
@@ -90,8 +95,8 @@ func (a *arrival) accept(ctx context.Context, in event.In, contents [][]byte) (e
 	return a.Rows.AcceptFiles(ctx, a.seq, in, a.kept)
 }
 
-// keep stores the bytes of one part, twice.
-func (a *arrival) keep(p event.Part, in event.In, data []byte) (event.Part, error) {
+// keep stores the bytes of one part, as an artifact and as a copy in the workspace.
+func (a *incoming) keep(p event.Part, in event.In, data []byte) (event.Part, error) {
 	row, err := a.put(bytes.NewReader(data))
 	if err != nil {
 		return p, err
@@ -105,19 +110,19 @@ func (a *arrival) keep(p event.Part, in event.In, data []byte) (event.Part, erro
 	return p, nil
 }
 
-// discard removes what was stored of a message that was not accepted.
-func (a *arrival) discard() error {
+// discard removes the stored files of a message that was not accepted.
+func (a *incoming) discard() error {
 	err := a.work.RemoveAll(a.folder())
 	for _, row := range a.kept {
 		err = errors.Join(err, os.Remove(filepath.Join(a.Dir, row.ID)))
 	}
 	if err != nil {
-		return fmt.Errorf("remove what was stored of it: %w", err)
+		return fmt.Errorf("remove the stored files: %w", err)
 	}
 	return nil
 }
 
-// storageFault makes one sentence of why attachments were not stored.
+// storageFault explains in one sentence why attachments were not stored.
 func storageFault(err error) error {
 	var f *event.Fault
 	switch {
@@ -126,14 +131,13 @@ func storageFault(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		f = &event.Fault{Text: "the disk is full: the message was not stored", Hint: "free some space and send it again"}
 	default:
-		f = &event.Fault{Text: "the attachments could not be stored: " + err.Error(), Hint: "see whether hob may write to the folders workspace/attachments and state/artifacts of its home"}
+		f = &event.Fault{Text: "the attachments could not be stored: " + err.Error(), Hint: "check that hob may write to the folders workspace/attachments and state/artifacts of its home"}
 	}
 	f.Kind, f.Err = event.Unavailable, err
 	return f
 }
 
-// sweepCopies removes the folders whose number was given out and never became that of an inbox row. Everything else that lies there
-// is not hob's.
+// sweepCopies removes folders whose number was reserved but never became an inbox row. It leaves everything else in the folder alone.
 func (s Store) sweepCopies(ctx context.Context) (err error) {
 	root, err := os.OpenRoot(s.Workspace)
 	if err != nil {
@@ -142,7 +146,7 @@ func (s Store) sweepCopies(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, root.Close()) }()
 	list, err := fs.ReadDir(root.FS(), attachments)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read holds nothing of ours
+		return nil //nolint:nilerr // an unreadable folder holds no files of hob's
 	}
 	for _, e := range list {
 		seq, err := strconv.ParseInt(e.Name(), 10, 64)

@@ -15,11 +15,11 @@ import (
 	"hob/daemon/filename"
 )
 
-// sniffed is how many bytes tell of what kind a file is (MIME Sniffing, section 5.2, reads no more than 1,445).
+// sniffed is the number of bytes from which a file's type is detected (MIME Sniffing, section 5.2, reads at most 1,445).
 const sniffed = 512
 
-// Enclose makes the bytes of a file durable that is to go with a message; path says where it is from. Their row comes with that of the
-// message, in one commit: without it they are swept at the next start. A file of more than event.MaxEnclosed is described only.
+// Enclose writes the bytes of a file that a message sends durably. path says where the file comes from. The row is committed together
+// with the message's row; without it the bytes are swept at the next start. A file larger than event.MaxEnclosed is only described.
 func (s Store) Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error) {
 	if err := ctx.Err(); err != nil {
 		return event.Enclosed{}, err
@@ -46,7 +46,7 @@ func (s Store) Enclose(ctx context.Context, path string, size int64, data io.Rea
 	return e, nil
 }
 
-// Content opens the bytes of an artifact as they are. An error that is fs.ErrNotExist: they are not there.
+// Content opens the bytes of an artifact. The error is fs.ErrNotExist if there are none.
 func (s Store) Content(ctx context.Context, id string) (io.ReadSeekCloser, error) {
 	a, err := s.View.ArtifactNamed(ctx, id)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
@@ -62,11 +62,11 @@ func (s Store) Content(ctx context.Context, id string) (io.ReadSeekCloser, error
 	return f, nil
 }
 
-// clearEvery is how often is looked for files of what was given up long ago.
+// clearEvery is the interval at which files of abandoned messages are removed.
 const clearEvery = 24 * time.Hour
 
-// Tend clears the shelf whenever wake says that a message with files has arrived, and once a day, until ctx ends.
-func (s Store) Tend(ctx context.Context, wake <-chan struct{}) error {
+// RunCleanup removes sent files whenever wake signals that a message with files was delivered, and once a day, until ctx ends.
+func (s Store) RunCleanup(ctx context.Context, wake <-chan struct{}) error {
 	tick := time.NewTicker(clearEvery)
 	defer tick.Stop()
 	for {
@@ -76,21 +76,21 @@ func (s Store) Tend(ctx context.Context, wake <-chan struct{}) error {
 		case <-wake:
 		case <-tick.C:
 		}
-		if err := s.Clear(ctx); err != nil && ctx.Err() == nil {
+		if err := s.RemoveSent(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 }
 
-// Clear removes the files that went with messages which have arrived, or were given up long ago. Their rows go first, in one commit: what a crash
-// leaves of their bytes is swept.
-func (s Store) Clear(ctx context.Context) error {
+// RemoveSent removes the files of messages that were delivered, or abandoned long ago. It commits the removal of their rows first; bytes
+// that a crash leaves are swept.
+func (s Store) RemoveSent(ctx context.Context) error {
 	ids, err := s.Rows.ForgetEnclosed(ctx)
 	if err != nil {
-		return fmt.Errorf("forget what was sent: %w", err)
+		return fmt.Errorf("forget sent files: %w", err)
 	}
 	if len(ids) > 0 {
-		fail.Point("shelf.forgotten")
+		fail.Point("artifacts.forgotten")
 	}
 	for _, id := range ids {
 		if rerr := os.Remove(filepath.Join(s.Dir, id)); !errors.Is(rerr, os.ErrNotExist) {
@@ -98,7 +98,7 @@ func (s Store) Clear(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("remove what was sent: %w", err)
+		return fmt.Errorf("remove sent files: %w", err)
 	}
 	return nil
 }

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// Address names a place that messages go to: "channel:rest", e.g. "telegram:123456",
-// "ntfy.alerts:topic" or "cli:main". Two words stand for themselves: "owner" and "none".
+// Address names a recipient or sender: "channel:rest", for example "telegram:123456", "ntfy.alerts:topic" or "cli:main". Two addresses
+// have no colon: "owner" and "none".
 type Address string
 
-// Addresses that are resolved where a message is queued.
+// Addresses that are resolved when a message is queued.
 const (
-	ToOwner Address = "owner" // the owner's first address, else the cli
-	ToNone  Address = "none"  // nowhere: the text is kept, not sent
+	ToOwner Address = "owner" // the owner's first address, or else the cli
+	ToNone  Address = "none"  // nowhere: the text is stored but not sent
 )
 
-// CLI is the address of everything that speaks the local API: the prompt, hob chat, the page.
-// What is sent there is delivered by its commit.
+// CLI is the address of everything that uses the local API: the prompt, hob chat, the page. A message to it is delivered as soon as it is
+// committed.
 const CLI Address = "cli:main"
 
-// Channel is the part before the colon.
+// Channel returns the part before the colon: the name of a channel.
 func (a Address) Channel() string {
 	name, _, _ := strings.Cut(string(a), ":")
 	return name
 }
 
-// Local is the part behind the colon: what the channel itself calls the place.
+// Local returns the part after the colon: the channel's own name for the place.
 func (a Address) Local() string {
 	_, local, _ := strings.Cut(string(a), ":")
 	return local
 }
 
-// ParseAddress checks the form "channel:rest" (or "owner", "none").
+// ParseAddress checks the form "channel:rest" ("owner" and "none" are valid too).
 func ParseAddress(s string) (Address, error) {
 	a := Address(strings.TrimSpace(s))
 	if a == ToOwner || a == ToNone {

@@ -47,7 +47,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// Nobody waits for a follower that does not keep up.
+// Nobody waits for a slow follower.
 func TestFeed(t *testing.T) {
 	var f event.Feed
 	f.Publish(event.Live{Text: "to nobody"})
@@ -70,5 +70,5 @@ func TestFeed(t *testing.T) {
 	if len(slow) != before {
 		t.Error("a follower that has left got a piece")
 	}
-	end() // twice is fine
+	end() // a second call does nothing
 }

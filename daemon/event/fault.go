@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// FaultKind sorts the errors that a user can meet.
+// FaultKind classifies the errors that a user can see.
 type FaultKind string
 
 // The kinds of faults. The API maps them to HTTP statuses, the command line to exit codes.
 const (
 	Invalid     FaultKind = "invalid"     // the request is wrong: 400, exit 2
 	Missing     FaultKind = "not_found"   // 404, exit 1
-	Clash       FaultKind = "conflict"    // the thing is not in a state for this: 409, exit 1
+	Clash       FaultKind = "conflict"    // the present state does not allow it: 409, exit 1
 	TooLarge    FaultKind = "too_large"   // 413, exit 1
-	Refused     FaultKind = "denied"      // the gate said no: 403, exit 4
-	Pending     FaultKind = "approval"    // waits for approval: 403 with the code, exit 5
+	Refused     FaultKind = "denied"      // the gate denied it: 403, exit 4
+	Pending     FaultKind = "approval"    // it waits for approval: 403 with the code, exit 5
 	Unavailable FaultKind = "unavailable" // full, busy or stopping: 503 + Retry-After, exit 1
 )
 
@@ -44,12 +44,12 @@ func AsFault(err error) (*Fault, bool) {
 	return f, ok
 }
 
-// NamesOnly is the state of a filter that asks for the names of rows: nobody looks at what is in them.
+// NamesOnly is a value of Filter.State: only the names of rows are needed, not their content.
 const NamesOnly = "names"
 
 // Filter narrows a list of rows. Zero values mean no limit beyond the default of 50 rows, newest first.
 type Filter struct {
 	Limit int
 	State string
-	Name  string // of a session, a job, a channel: what the rows belong to
+	Name  string // the session, job or channel that the rows belong to
 }

@@ -2,8 +2,8 @@ package event
 
 import "sync"
 
-// Live is a piece of an answer that is still being made. It is lossy and never stored:
-// turn.finished carries the whole text.
+// Live is a piece of an answer that is still being generated. Pieces may be lost and are never stored: the event turn.finished has the
+// whole text.
 type Live struct {
 	Turn    int64  `json:"turn"`
 	Step    int    `json:"step"`
@@ -12,8 +12,7 @@ type Live struct {
 	Session string `json:"session"`
 }
 
-// Feed hands live pieces to whoever looks at the moment. The zero value is ready.
-// A follower that does not keep up loses pieces; nobody waits for it.
+// Feed passes live pieces to the present followers. The zero value is ready. A slow follower loses pieces; nobody waits for it.
 type Feed struct {
 	mu   sync.Mutex
 	subs map[chan Live]struct{}
@@ -31,7 +30,7 @@ func (f *Feed) Publish(l Live) {
 	}
 }
 
-// Follow returns a channel of pieces and the function that ends it.
+// Follow returns a channel of pieces and a function that ends the subscription.
 func (f *Feed) Follow() (<-chan Live, func()) {
 	c := make(chan Live, 256)
 	f.mu.Lock()

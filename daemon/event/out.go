@@ -5,61 +5,61 @@ import "time"
 // CauseKind says what kind of row caused an outgoing message.
 type CauseKind string
 
-// The five causes that an outbox row can have; each row has exactly one.
+// The five causes of an outbox row. Each row has exactly one.
 const (
-	ByTurn     CauseKind = "step"     // what a turn said; ID is the turn, Step the step
+	ByTurn     CauseKind = "step"     // the text of a turn; ID is the turn, Step the step
 	ByQuestion CauseKind = "question" // ID is the question
 	ByFire     CauseKind = "fire"     // ID is the fire
 	ByCommand  CauseKind = "command"  // ID is the inbox row of the command
-	ByNotice   CauseKind = "notice"   // hob itself; ID is the row the notice is about
+	ByNotice   CauseKind = "notice"   // a notice from hob itself; ID is the row that it is about
 )
 
-// Cause points at the committed row that an outgoing message comes from.
+// Cause identifies the committed row that an outgoing message comes from.
 type Cause struct {
 	Kind CauseKind `json:"kind"`
 	ID   int64     `json:"id"`
 	Step int       `json:"step,omitempty"`
 }
 
-// Urgency orders and times what goes out.
+// Urgency decides about quiet hours and order.
 type Urgency string
 
-// How much a message hurries.
+// The urgencies of a message.
 const (
-	Normal Urgency = "normal" // waits for quiet hours to end
-	Urgent Urgency = "urgent" // goes at once: questions, failures, direct answers
+	Normal Urgency = "normal" // waits until quiet hours end
+	Urgent Urgency = "urgent" // sent at once: questions, failures, direct answers
 )
 
-// Out is one message on its way out. Key is unique: the same key twice is queued once.
+// Out is one outgoing message. Key is unique: a second message with the same key is not queued.
 type Out struct {
 	Key       string    `json:"key"`
 	Cause     Cause     `json:"cause"`
 	To        Address   `json:"to"`
 	Body      string    `json:"body"`
-	ReplyRef  string    `json:"reply_ref,omitempty"` // the platform's id of the message it answers
+	ReplyRef  string    `json:"reply_ref,omitempty"` // the platform's id of the message that it answers
 	Urgency   Urgency   `json:"urgency"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
 
-	Buttons []string `json:"buttons,omitempty"` // what the reader can choose: buttons where there are some, else numbered words at the end of the text
+	Buttons []string `json:"buttons,omitempty"` // choices for the reader: buttons if the platform has them, otherwise numbered words at the end of the text
 
-	Files []Enclosed `json:"files,omitempty"` // go after the text, each as a message of its own
+	Files []Enclosed `json:"files,omitempty"` // sent after the text, each as its own message
 }
 
-// Enclosed is a file that goes with a message. What becomes of the file that it was taken from does not matter any more.
+// Enclosed is a file that is sent with a message. Its bytes are stored, so later changes of the original file do not matter.
 type Enclosed struct {
-	Artifact string `json:"artifact,omitempty"` // id of the durable bytes; "": there are too many of them to be sent anywhere
+	Artifact string `json:"artifact,omitempty"` // id of the stored bytes; "": the file is too large to be sent
 	SHA256   string `json:"sha256,omitempty"`
-	Name     string `json:"name"` // plain: no path, nothing unseen
+	Name     string `json:"name"` // a plain file name without path and invisible characters
 	MIME     string `json:"mime,omitempty"`
 	Size     int64  `json:"size"`           // in bytes
-	Path     string `json:"path,omitempty"` // where it was taken from
+	Path     string `json:"path,omitempty"` // path of the original file
 }
 
-// MaxEnclosed is the largest file, in bytes, that goes with a message. Each channel has a limit of its own beside that.
+// MaxEnclosed is the largest file, in bytes, that is sent with a message. Each channel also has its own limit.
 const MaxEnclosed = 50 << 20
 
-// Event is one row of the live view, written in the commit of what it tells of.
+// Event is one row of the live view. It is committed together with the change that it reports.
 type Event struct {
 	Seq     int64          `json:"seq"`
 	Type    string         `json:"type"` // "event.accepted", "turn.started", "tool.started", "tool.finished", "question.asked", "turn.finished", "message.sent", …

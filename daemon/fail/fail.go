@@ -1,4 +1,3 @@
-// Package fail names the places in the code where a crash is interesting.
-// In a release build its functions do nothing and cost nothing; built with
-// -tags hobtest they can kill the process or switch in a deliberate fault.
+// Package fail names the places in the code where a crash is worth testing. In a release build its functions do nothing and cost nothing.
+// A build with -tags hobtest can kill the process at such a place or switch on a deliberate fault.
 package fail

@@ -15,7 +15,7 @@ var hits = struct {
 	n map[string]int
 }{n: map[string]int{}}
 
-// Point kills the process with SIGKILL when HOB_FAIL names this point ("name" or "name:n" for its nth passing).
+// Point kills the process with SIGKILL if HOB_FAIL names this point: "name", or "name:n" for its nth call.
 func Point(name string) {
 	want, nth, _ := strings.Cut(os.Getenv("HOB_FAIL"), ":")
 	if want != name {
@@ -34,5 +34,5 @@ func Point(name string) {
 	}
 }
 
-// Broken reports whether HOB_BREAK switches in the deliberate fault of that name.
+// Broken reports whether HOB_BREAK switches on the named deliberate fault.
 func Broken(name string) bool { return os.Getenv("HOB_BREAK") == name }

@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest name, in bytes, and so in characters too. File systems take 255 bytes.
+// maxName is the longest name in bytes. File systems allow 255.
 const maxName = 200
 
-// noName stands for a name of which nothing can be used.
+// noName replaces a name of which nothing is usable.
 const noName = "file"
 
-// Name is a sender's name for a file as the name of one in a folder of ours: no path, nothing unseen, nothing that leads elsewhere. It is
-// never empty, and at most 200 bytes long.
+// Name turns a sender's file name into a safe name for a file in one of hob's folders: without path, invisible characters, or anything
+// that leads elsewhere. It is never empty and at most 200 bytes long.
 func Name(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) || strings.ContainsRune(`:*?"<>|`, r) { // the latter cannot stand in a name everywhere
+		if !unicode.IsGraphic(r) || strings.ContainsRune(`:*?"<>|`, r) { // some systems forbid these in names
 			return -1
 		}
 		return r
@@ -35,15 +35,15 @@ func Name(name string) string {
 	return withTail(name, "")
 }
 
-// Received is Name for a file that somebody has sent: there is nothing in it that ends the line in brackets by which a model is told of a file, or
-// begins another one.
+// Received is Name for a file that somebody sent. It also replaces brackets, because the model is told about a file in a bracketed line,
+// which the name must not end or imitate.
 func Received(name string) string {
 	return strings.NewReplacer(
 		"[", "(", "]", ")", "［", "(", "］", ")", "【", "(", "】", ")", "〔", "(", "〕", ")", "〖", "(", "〗", ")", "⟦", "(", "⟧", ")", "⁅", "(", "⁆", ")", "❲", "(", "❳", ")", "〚", "(", "〛", ")", "·", "-",
 	).Replace(Name(name))
 }
 
-// withTail puts something between a name and its extension; the name is cut so that the whole is not too long.
+// withTail inserts tail between a name and its extension and shortens the name if the result would be too long.
 func withTail(name, tail string) string {
 	ext := path.Ext(name)
 	if len(ext) > maxName/2 {
@@ -57,7 +57,7 @@ func withTail(name, tail string) string {
 	return base + tail + ext
 }
 
-// Own makes a name differ from those that are taken, also where a file system does not tell A from a, and takes it.
+// Own makes a name differ from the taken ones, also on file systems that ignore case, and adds it to them.
 func Own(name string, taken map[string]bool) string {
 	own := name
 	for n := 2; taken[strings.ToLower(own)]; n++ {
@@ -67,15 +67,15 @@ func Own(name string, taken map[string]bool) string {
 	return own
 }
 
-// The types that say nothing but "bytes" and "text".
+// The types that say only "bytes" and "text".
 const (
 	anyBytes = "application/octet-stream"
 	anyText  = "text/plain"
 )
 
-// Type is the MIME type of a file, of which the first 512 bytes are enough. The bytes decide; the extension tells kinds of text apart,
-// because that is all that does; the sender is believed only where the bytes say nothing, and never that something is a text or an image
-// when the bytes are neither.
+// Type returns the MIME type of a file. head needs its first 512 bytes. The bytes decide; the extension distinguishes kinds of text,
+// because nothing else does. The sender's claim counts only if the bytes say nothing, and never makes a text or an image of bytes that
+// are neither.
 func Type(name, claim string, head []byte) string {
 	seen, _, _ := strings.Cut(http.DetectContentType(head), "; charset=utf-8")
 	claim, _, err := mime.ParseMediaType(claim)
@@ -83,7 +83,7 @@ func Type(name, claim string, head []byte) string {
 	switch {
 	case seen == anyText:
 		return textKind(name)
-	case sound && (seen == "application/ogg" || seen == "video/mp4" || seen == "video/webm"): // they hold films and sounds alike
+	case sound && (seen == "application/ogg" || seen == "video/mp4" || seen == "video/webm"): // these containers hold video or audio
 		return claim
 	case seen != anyBytes:
 		return seen
@@ -94,7 +94,7 @@ func Type(name, claim string, head []byte) string {
 	return claim
 }
 
-// textKind is the MIME type of a text by the extension of its name (IANA's names, where there are any).
+// textKind returns the MIME type of a text by the extension of its name (IANA's types where they exist).
 func textKind(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown":
@@ -120,7 +120,7 @@ func textKind(name string) string {
 	}
 }
 
-// Picture names the kinds of images that models see. They are known by their first bytes.
+// Picture reports whether a type is an image that models accept. These types are detected from the first bytes.
 func Picture(kind string) bool {
 	return kind == "image/png" || kind == "image/jpeg" || kind == "image/gif" || kind == "image/webp"
 }

@@ -8,7 +8,7 @@ import (
 	"hob/daemon/filename"
 )
 
-// A container that holds films and sounds alike is what its sender says, as long as he says a sound; else its bytes decide.
+// For a container of video or audio the sender's claim counts if it says audio; otherwise the bytes decide.
 func TestTypeOfSounds(t *testing.T) {
 	const ogg, mp4, webm, wav = "OggS\x00\x02", "\x00\x00\x00\x14ftypmp42\x00\x00\x00\x00mp42", "\x1a\x45\xdf\xa3", "RIFF\x24\x00\x00\x00WAVEfmt "
 	for _, c := range []struct{ name, claim, head, want string }{
@@ -30,7 +30,7 @@ func TestTypeOfSounds(t *testing.T) {
 	}
 }
 
-// A received name ends no line in brackets, and is no head in one.
+// A received name neither ends a bracketed line nor imitates the beginning of one.
 func TestReceived(t *testing.T) {
 	for name, want := range map[string]string{
 		"report.pdf": "report.pdf",
@@ -46,7 +46,7 @@ func TestReceived(t *testing.T) {
 	}
 }
 
-// FuzzName: a name is always one, plain, and the same when it is made plain again.
+// FuzzName: the result is always a valid plain name, and a second pass does not change it.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{"a.txt", "..", "../x", `a\b`, "\x00", "a\u202eb", ". .", strings.Repeat("ü", 300) + ".x"} {
 		f.Add(s)

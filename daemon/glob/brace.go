@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// spread lists the patterns that braces stand for: "{a,b}c" is ac and bc. They may be nested; braces without a comma, and
-// what a backslash or "[…]" protects, are plain characters.
+// spread expands braces: "{a,b}c" becomes ac and bc. Braces may be nested. Braces without a comma, and characters protected by a
+// backslash or "[…]", are plain characters.
 func spread(pattern string) ([]string, error) {
 	done, open := []string(nil), []string{pattern}
 	for len(open) > 0 {
@@ -22,13 +22,13 @@ func spread(pattern string) ([]string, error) {
 			open = append(open, p[:start]+p[cuts[i-1]+1:cuts[i]]+p[end+1:])
 		}
 		if len(done)+len(open) > maxChoices {
-			return nil, fmt.Errorf("%w: its braces stand for more than %d patterns", ErrPattern, maxChoices)
+			return nil, fmt.Errorf("%w: its braces expand to more than %d patterns", ErrPattern, maxChoices)
 		}
 	}
 	return done, nil
 }
 
-// braces finds the first group of p that has a choice: its ends and the commas between, start < 0 when there is none.
+// braces finds the first group of p with a choice: its ends and the commas between them. start < 0 means none.
 func braces(p string) (start, end int, commas []int) {
 	for i := 0; i < len(p); i = after(p, i) {
 		if p[i] != '{' {
@@ -41,6 +41,7 @@ func braces(p string) (start, end int, commas []int) {
 	return -1, 0, nil
 }
 
+// group finds the end of the group that begins at start, and its commas.
 func group(p string, start int) (end int, commas []int) {
 	depth := 0
 	for i := start; i < len(p); i = after(p, i) {
@@ -60,13 +61,13 @@ func group(p string, start int) (end int, commas []int) {
 	return 0, nil
 }
 
-// after is where the next character of a pattern stands: an escaped one and a class count as one.
+// after returns the position of the next character of a pattern. An escaped character and a class count as one.
 func after(p string, i int) int {
 	switch p[i] {
 	case '\\':
 		return i + 2
 	case '[':
-		from := i + 2 // "]" as the first of a class is one of its characters
+		from := i + 2 // "]" at the beginning of a class is an ordinary character
 		if i+1 < len(p) && (p[i+1] == '!' || p[i+1] == '^') {
 			from++
 		}
@@ -78,7 +79,7 @@ func after(p string, i int) int {
 			if at := strings.LastIndex(p[i+1:from+n], "[:"); at < 0 || !strings.HasSuffix(p[:from+n], ":") || i+1+at+2 > from+n-1 {
 				return from + n + 1
 			}
-			from += n + 1 // of "[:alpha:]"
+			from += n + 1 // the end of a named class such as "[:alpha:]"
 		}
 	}
 	return i + 1

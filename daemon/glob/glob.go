@@ -1,5 +1,8 @@
-// Package glob matches paths with glob patterns: "**" for any folders, "*", "?", "[a-z]", "{a,b}" and
-// "!(x)" for anything but x. It looks at names only. A match takes time polynomial in both lengths.
+// Package glob matches paths with glob patterns: "**" for any folders, "*", "?", "[a-z]", "{a,b}", and "!(x)" for anything except x. It
+// looks at names only. The time of a match is polynomial in both lengths.
+//
+// A caller that walks a tree does not match whole paths. It carries a State from folder to folder: Start at the top, Enter for each
+// folder, Match for each file. An empty State means that nothing below can match.
 package glob
 
 import (
@@ -9,29 +12,29 @@ import (
 	"strings"
 )
 
-// maxChoices bounds what braces may stand for.
+// maxChoices is the largest number of patterns that braces may expand to.
 const maxChoices = 256
 
-// ErrPattern is a pattern that cannot be read; what is wrong stands before it.
-var ErrPattern = errors.New("not a usable pattern")
+// ErrPattern marks an invalid pattern. The text before it says what is wrong.
+var ErrPattern = errors.New("not a valid pattern")
 
 // Pattern is a set of paths. It is safe for concurrent use.
 type Pattern struct {
 	ways []way
 }
 
-// way is a pattern without braces, cut at its slashes.
+// way is a pattern without braces, split at its slashes.
 type way []part
 
-// State is how far the folders of a path have come: a position in each way that can still match.
+// State is the progress of a match through the folders of a path: one place for each way that can still match.
 type State []place
 
 type place struct {
 	way, part int
-	named     bool // the folder was named by its very name, or stands below one that was
+	named     bool // the folder, or one above it, was given by its literal name
 }
 
-// New reads a pattern. Slashes part names; there is no name with a slash in it.
+// New parses a pattern. Slashes separate names; a name never contains one.
 func New(pattern string) (*Pattern, error) {
 	choices, err := spread(pattern)
 	if err != nil {
@@ -53,7 +56,7 @@ func New(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// cut parses the names of a pattern; doubled slashes and "." are nothing.
+// cut parses the names of a pattern. Double slashes and "." are dropped.
 func cut(pattern string) (way, error) {
 	var w way
 	for name := range strings.SplitSeq(pattern, "/") {
@@ -61,7 +64,7 @@ func cut(pattern string) (way, error) {
 		case name == "" || name == ".":
 			continue
 		case name == "..":
-			return nil, fmt.Errorf("%q: %w: \"..\" may stand only at its beginning", pattern, ErrPattern)
+			return nil, fmt.Errorf("%q: %w: \"..\" is allowed only at the beginning", pattern, ErrPattern)
 		case name == "**" && len(w) > 0 && w[len(w)-1].any:
 			continue
 		}
@@ -77,7 +80,7 @@ func cut(pattern string) (way, error) {
 	return w, nil
 }
 
-// Start is the state above the first name.
+// Start returns the state above the first name.
 func (p *Pattern) Start() State {
 	var s State
 	for i := range p.ways {
@@ -86,7 +89,7 @@ func (p *Pattern) Start() State {
 	return s
 }
 
-// add puts a place and, past a "**", the one behind it.
+// add adds a place to a state. After a "**" it also adds the next place, because "**" may match nothing.
 func (p *Pattern) add(s State, at place) State {
 	if slices.Contains(s, at) || at.part == len(p.ways[at.way]) {
 		return s
@@ -99,25 +102,25 @@ func (p *Pattern) add(s State, at place) State {
 	return s
 }
 
-// Standing is what the rules of a tree say of a folder.
-type Standing uint8
+// FolderState says what ignore rules decide about a folder.
+type FolderState uint8
 
-// The standings.
+// The states of a folder.
 const (
-	Open    Standing = iota
-	Hollow           // all that stands in it is left out
-	LeftOut          // it is left out itself
+	Shown           FolderState = iota
+	ContentsIgnored             // everything in it is ignored
+	Ignored                     // the folder itself is ignored
 )
 
-// Enter takes one more name of a path, a folder's. One that begins with a dot is matched only by a pattern that begins with
-// a dot too, and one that is left out only by its very name: then the rules count for nothing below it.
-func (p *Pattern) Enter(s State, name string, standing Standing) State {
+// Enter descends into a folder. A name that begins with a dot matches only a pattern that begins with a dot. An ignored folder matches
+// only its literal name; the ignore rules then do not apply below it.
+func (p *Pattern) Enter(s State, name string, state FolderState) State {
 	var next State
 	for _, at := range s {
 		part := &p.ways[at.way][at.part]
-		named := at.named || standing != Open && part.literal && part.text == name
+		named := at.named || state != Shown && part.literal && part.text == name
 		switch {
-		case standing == LeftOut && !named || !part.match(name):
+		case state == Ignored && !named || !part.match(name):
 		case part.any:
 			next = p.add(next, place{at.way, at.part, named})
 		default:
@@ -127,7 +130,7 @@ func (p *Pattern) Enter(s State, name string, standing Standing) State {
 	return next
 }
 
-// Match reports whether a name in a folder matches to the end, and whether it was called by its very name.
+// Match reports whether a file name matches the rest of the pattern, and whether it was given by its literal name.
 func (p *Pattern) Match(s State, name string) (ok, named bool) {
 	for _, at := range s {
 		w := p.ways[at.way]
@@ -149,14 +152,14 @@ func (p *Pattern) Path(path string) bool {
 			ok, _ := p.Match(s, name)
 			return ok
 		}
-		if s = p.Enter(s, name, Open); len(s) == 0 {
+		if s = p.Enter(s, name, Shown); len(s) == 0 {
 			return false
 		}
 		path = rest
 	}
 }
 
-// Single says that the pattern has no slash: it speaks of names, wherever they stand.
+// Single reports whether the pattern has no slash. Such a pattern matches names in any folder.
 func (p *Pattern) Single() bool {
 	return !slices.ContainsFunc(p.ways, func(w way) bool { return len(w) > 1 })
 }

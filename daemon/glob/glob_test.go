@@ -9,7 +9,7 @@ import (
 	"hob/daemon/glob"
 )
 
-// Forms that are not supported are errors: a pattern that matches nothing would look like a tree without such files.
+// Unsupported forms are errors: a pattern that silently matches nothing would look like a tree without such files.
 func TestUnknownFormsAreErrors(t *testing.T) {
 	for _, pattern := range []string{"@(a|b)", "+(a)", "*(a).go", "?(a)x", "x@(a)", "**/@(a|b)/c", "{a,+(b)}", "[[:letter:]]", "[[:^alpha:]]", "[[:alpha:]", "!(@(a))", "*.@(go|c)"} {
 		if _, err := glob.New(pattern); !errors.Is(err, glob.ErrPattern) {
@@ -93,23 +93,23 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A folder that is left out is entered by a pattern that calls it by its name, and then the rules do not count below it.
+// A pattern enters an ignored folder if it gives the folder's literal name. The ignore rules then do not apply below it.
 func TestNamedFolders(t *testing.T) {
 	for _, c := range []struct {
 		pattern  string
-		standing glob.Standing
+		standing glob.FolderState
 		enters   bool
 		named    bool
 	}{
-		{"build/*.o", glob.LeftOut, true, true},
-		{"**/build/x.o", glob.LeftOut, true, true},
-		{"**/*.o", glob.LeftOut, false, false},
-		{"b*/*.o", glob.LeftOut, false, false},
-		{"b*/*.o", glob.Hollow, true, false},
-		{"build/*.o", glob.Hollow, true, true},
-		{"build/*.o", glob.Open, true, false},
-		{"build/**", glob.LeftOut, true, true},
-		{"{src,build}/*.o", glob.LeftOut, true, true},
+		{"build/*.o", glob.Ignored, true, true},
+		{"**/build/x.o", glob.Ignored, true, true},
+		{"**/*.o", glob.Ignored, false, false},
+		{"b*/*.o", glob.Ignored, false, false},
+		{"b*/*.o", glob.ContentsIgnored, true, false},
+		{"build/*.o", glob.ContentsIgnored, true, true},
+		{"build/*.o", glob.Shown, true, false},
+		{"build/**", glob.Ignored, true, true},
+		{"{src,build}/*.o", glob.Ignored, true, true},
 	} {
 		p, err := glob.New(c.pattern)
 		if err != nil {
@@ -125,7 +125,7 @@ func TestNamedFolders(t *testing.T) {
 	}
 }
 
-// What both know, path.Match of the standard library and this package judge alike; nothing panics or hangs.
+// path.Match of the standard library and this package agree on the patterns that both support. Nothing panics or hangs.
 func FuzzWild(f *testing.F) {
 	for _, s := range []string{"a*b?c", "[a-z]*", "!(a|b)*", "{a,b}", `\`, "[", "!(!(!(a)*)*)*b", "**", "[^-a]"} {
 		f.Add(s, "abc.go")

@@ -2,7 +2,8 @@ package glob
 
 import "unicode/utf8"
 
-// glob matches a name with atoms that are all but exceptions: the last star takes as much as it must.
+// glob matches a name against atoms without exceptions. Each star takes as little as possible; on a mismatch the last star takes one more
+// character.
 func glob(atoms []atom, name string) bool {
 	at, i := 0, 0
 	star, mark := -1, 0
@@ -28,7 +29,7 @@ func glob(atoms []atom, name string) bool {
 	return true
 }
 
-// takes is how long the character is that an atom takes at the beginning of s, 0 when it does not.
+// takes returns the length of the character that an atom matches at the start of s; 0: it does not match.
 func (a *atom) takes(s string) int {
 	r, size := utf8.DecodeRuneInString(s)
 	switch a.op {
@@ -54,18 +55,18 @@ func (a *atom) takes(s string) int {
 	return size
 }
 
-// matching matches one name with atoms that hold exceptions. Each question is answered once.
+// matching matches one name against atoms with exceptions. It remembers every answer, which keeps the time polynomial.
 type matching struct {
 	name  string
 	known map[question]bool
 }
 
 type question struct {
-	first    *atom // of the atoms that are left; they are told apart by it
+	first    *atom // the first of the remaining atoms, which identifies the list
 	from, to int
 }
 
-// all reports whether atoms match name[from:to] to the end.
+// all reports whether the atoms match name[from:to] completely.
 func (m *matching) all(atoms []atom, from, to int) bool {
 	if len(atoms) == 0 {
 		return from == to
@@ -79,6 +80,7 @@ func (m *matching) all(atoms []atom, from, to int) bool {
 	return answer
 }
 
+// first matches the first atom and asks all for the rest.
 func (m *matching) first(atoms []atom, from, to int) bool {
 	a, rest := &atoms[0], atoms[1:]
 	if a.op != starOp && a.op != except {

@@ -11,20 +11,20 @@ import (
 // part is the pattern of one name.
 type part struct {
 	any     bool   // "**": any number of folders
-	literal bool   // text is the name
+	literal bool   // text is the exact name
 	text    string //
-	suffix  bool   // "*" and text: the usual case
-	atoms   []atom // else
+	suffix  bool   // "*" and text, the most common pattern
+	atoms   []atom // all other patterns
 }
 
-// atom is a piece of a part's pattern.
+// atom is one element of a name's pattern.
 type atom struct {
 	op   op
 	char rune
-	sets []span            // of class
-	is   []func(rune) bool // of class: "[:alpha:]"
-	not  bool              // of class
-	but  [][]atom          // of except: what must not stand here
+	sets []span            // for class
+	is   []func(rune) bool // for class: "[:alpha:]"
+	not  bool              // for class: negated
+	but  [][]atom          // for except: the excluded alternatives
 }
 
 type op uint8
@@ -54,7 +54,7 @@ func parsePart(name string) (part, error) {
 	return part{atoms: atoms}, err
 }
 
-// reader parses a name's pattern.
+// reader parses the pattern of a name.
 type reader struct {
 	rest  string
 	depth int
@@ -62,14 +62,14 @@ type reader struct {
 
 const maxNesting = 8
 
-// atoms reads up to one of the bytes in stop, or the end.
+// atoms parses up to one of the bytes in stop, or to the end.
 func (r *reader) atoms(stop string) ([]atom, error) {
 	var list []atom
 	for r.rest != "" && strings.IndexByte(stop, r.rest[0]) < 0 {
 		c, size := utf8.DecodeRuneInString(r.rest)
 		a := atom{op: char, char: c}
 		if strings.IndexByte("@+*?", r.rest[0]) >= 0 && strings.HasPrefix(r.rest[1:], "(") {
-			return nil, fmt.Errorf(`%w: "%c(" is not known; "!(x)" and "{a,b}" are, and "\(" is a bracket`, ErrPattern, c)
+			return nil, fmt.Errorf(`%w: "%c(" is not supported; use "!(x)" or "{a,b}", and "\(" for a bracket`, ErrPattern, c)
 		}
 		switch {
 		case c == '*':
@@ -101,10 +101,10 @@ func (r *reader) atoms(stop string) ([]atom, error) {
 	return list, nil
 }
 
-// except reads "!(a|b)".
+// except parses "!(a|b)".
 func (r *reader) except() (atom, error) {
 	if r.depth++; r.depth > maxNesting {
-		return atom{}, fmt.Errorf("%w: \"!(\" is nested too deep", ErrPattern)
+		return atom{}, fmt.Errorf("%w: \"!(\" is nested too deeply", ErrPattern)
 	}
 	r.rest = r.rest[2:]
 	a := atom{op: except}
@@ -126,6 +126,7 @@ func (r *reader) except() (atom, error) {
 	}
 }
 
+// parseClass parses "[…]" and returns the rest of the pattern.
 func parseClass(s string) (atom, string, error) {
 	a, rest := atom{op: class}, s[1:]
 	if rest != "" && (rest[0] == '!' || rest[0] == '^') {
@@ -153,13 +154,13 @@ func parseClass(s string) (atom, string, error) {
 			high, rest = classRune(rest[1:])
 		}
 		if low > high {
-			return a, "", fmt.Errorf("%w: [%c-%c] is the wrong way round", ErrPattern, low, high)
+			return a, "", fmt.Errorf("%w: [%c-%c] is reversed", ErrPattern, low, high)
 		}
 		a.sets = append(a.sets, span{low, high})
 	}
 }
 
-// named reads "[:name:]".
+// named parses "[:name:]".
 func named(s string) (name, rest string, ok bool) {
 	if s, ok = strings.CutPrefix(s, "[:"); ok {
 		name, rest, ok = strings.Cut(s, ":]")
@@ -167,7 +168,7 @@ func named(s string) (name, rest string, ok bool) {
 	return name, rest, ok
 }
 
-// classes are the named ones of POSIX (IEEE 1003.1, section 9.3.5).
+// classes are the named classes of POSIX (IEEE 1003.1, section 9.3.5).
 func classes() map[string]func(rune) bool {
 	return map[string]func(rune) bool{
 		"alpha": unicode.IsLetter, "digit": func(r rune) bool { return r >= '0' && r <= '9' }, "alnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) },
@@ -186,7 +187,7 @@ func classRune(s string) (rune, string) {
 	return r, s[size:]
 }
 
-// match reports whether a name matches; one that begins with a dot wants a pattern that does.
+// match reports whether a name matches. A name that begins with a dot needs a pattern that does.
 func (p *part) match(name string) bool {
 	switch {
 	case name == "":

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// globals are the owner's excludes: core.excludesFile of git's configuration, or where git looks without it. A repository
-// in a repository has the same.
+// globals returns the owner's global excludes: the file in core.excludesFile of git's config, or git's default path. A repository inside
+// another one has the same.
 func (r Reader) globals(above *Node) (rules, error) {
 	if r.Home == "" {
 		return nil, nil
@@ -34,6 +34,7 @@ func (r Reader) globals(above *Node) (rules, error) {
 	return r.rules(path)
 }
 
+// expand resolves "~/" and relative paths.
 func (r Reader) expand(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(r.Home, rest)
@@ -41,7 +42,7 @@ func (r Reader) expand(path string) string {
 	return under(r.Home, path)
 }
 
-// excludesFile reads core.excludesFile out of a file in git-config(1)'s format, "" when it is not there.
+// excludesFile reads core.excludesFile from a file in the format of git-config(1); "": not set.
 func excludesFile(config string) string {
 	core, path := false, ""
 	for line := range strings.Lines(config) {
@@ -59,7 +60,7 @@ func excludesFile(config string) string {
 	return path
 }
 
-// unquote reads a value: quotes are dropped, a backslash protects, a comment ends it.
+// unquote parses a value: it drops quotes, a backslash protects a character, and a comment ends the value.
 func unquote(value string) string {
 	var b strings.Builder
 	quoted := false

@@ -32,7 +32,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// repository is an empty one; its folder is also the home.
+// repository makes an empty repository. Its folder is also the home.
 func repository(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func repository(t testing.TB) string {
 	return dir
 }
 
-// gitIgnores are the paths, without a slash at their ends, that git leaves out.
+// gitIgnores returns the paths, without a slash at the end, that git ignores.
 func gitIgnores(t testing.TB, dir string, paths []string) map[string]bool {
 	t.Helper()
 	cmd := exec.Command(git(t), "check-ignore", "-z", "--no-index", "--stdin")
@@ -60,7 +60,7 @@ func gitIgnores(t testing.TB, dir string, paths []string) map[string]bool {
 	return found
 }
 
-// ignores walks down to a path, as a search does: below a folder that is left out all is.
+// ignores walks down to a path, as a search does. Everything below an ignored folder is ignored.
 func ignores(t testing.TB, r ignore.Reader, root, path string) bool {
 	t.Helper()
 	node, err := r.Above(root, root)
@@ -107,7 +107,7 @@ func TestRulesAreGits(t *testing.T) {
 	}
 }
 
-// agree compares with git. Folders are made, because git asks the file system.
+// agree compares with git. It makes the folders, because git checks the file system.
 func agree(t testing.TB, root, what string, paths []string) {
 	t.Helper()
 	for _, p := range paths {
@@ -127,7 +127,7 @@ func agree(t testing.TB, root, what string, paths []string) {
 	}
 }
 
-// Rules made up of what rules are made of, in the root and in folders, are read as git reads them.
+// Random rules in the root and in folders mean the same to hob and to git.
 func TestRandomRulesAreGits(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
@@ -226,7 +226,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// Any rules, for any path, mean to hob what they mean to git.
+// Any rule means the same to hob and to git, for any path.
 func FuzzRulesAreGits(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"a*[b]?**/x\n!y", "a/b/x"}, {"[[:alpha:]-\\", "]"}, {"**/a/\r\n", "b/a/c"}, {"\\ \\\t", " "}, {"/*\n!/a\n/a/*\n!/a/b", "a/b"}, {"[^/]a", "xa"}, {"*\xff", "\xff"},

@@ -2,8 +2,8 @@ package ignore
 
 import "strings"
 
-// match compares a path with a pattern as git's wildmatch does with WM_PATHNAME: byte by byte; "*" and "?" and "[…]" stop
-// at slashes, "**" between slashes or ends does not. It takes at most the product of both lengths.
+// match compares a path with a pattern like git's wildmatch with WM_PATHNAME: byte by byte; "*", "?" and "[…]" stop at slashes, "**"
+// between slashes or ends does not. Its time is at most the product of both lengths.
 func match(pattern, path string) bool {
 	m := matcher{pattern: pattern, path: path}
 	return m.from(0, 0)
@@ -11,9 +11,10 @@ func match(pattern, path string) bool {
 
 type matcher struct {
 	pattern, path string
-	failed        map[[2]int]struct{} // where stars were tried in vain
+	failed        map[[2]int]struct{} // positions at which stars have failed
 }
 
+// from matches the pattern from p with the path from t.
 func (m *matcher) from(p, t int) bool {
 	for p < len(m.pattern) {
 		switch c := m.pattern[p]; c {
@@ -46,7 +47,7 @@ func (m *matcher) from(p, t int) bool {
 	return t == len(m.path)
 }
 
-// star tries what one or two stars may stand for.
+// star matches one or more stars at p.
 func (m *matcher) star(p, t int) bool {
 	if _, ok := m.failed[[2]int{p, t}]; ok {
 		return false
@@ -60,7 +61,7 @@ func (m *matcher) star(p, t int) bool {
 	across := next-p >= 2 && before && after
 	ok := false
 	switch {
-	case across && next < len(m.pattern) && m.pattern[next] == '/' && m.from(next+1, t): // "**/" is nothing at all
+	case across && next < len(m.pattern) && m.pattern[next] == '/' && m.from(next+1, t): // "**/" may match nothing
 		ok = true
 	case across && next == len(m.pattern):
 		ok = true
@@ -76,6 +77,7 @@ func (m *matcher) star(p, t int) bool {
 	return ok
 }
 
+// stretch tries all lengths that stars may take; across allows slashes.
 func (m *matcher) stretch(next, t int, across bool) bool {
 	for ; ; t++ {
 		if m.from(next, t) {
@@ -87,7 +89,7 @@ func (m *matcher) stretch(next, t int, across bool) bool {
 	}
 }
 
-// class matches one byte with "[…]" and returns where the pattern goes on. One that is not closed matches nothing.
+// class matches one byte with "[…]" and returns the position after it. An unclosed class matches nothing.
 func (m *matcher) class(p, t int) (next int, ok bool) {
 	if t == len(m.path) {
 		return 0, false
@@ -127,7 +129,7 @@ func (m *matcher) class(p, t int) (next int, ok bool) {
 			case known:
 				p, last = p+end+2, -1
 			case strings.IndexByte(m.pattern[p+2:], ']') > 0 && m.closes(p):
-				return 0, false // git knows no such name, and gives up
+				return 0, false // git does not know the class and gives up
 			default:
 				in = in || b == '['
 				p, last = p+1, '['
@@ -143,13 +145,13 @@ func (m *matcher) class(p, t int) (next int, ok bool) {
 	}
 }
 
-// closes says whether the next "]" after "[:" has a colon before it.
+// closes reports whether the next "]" after "[:" follows a colon.
 func (m *matcher) closes(p int) bool {
 	i := strings.IndexByte(m.pattern[p+2:], ']')
 	return i > 0 && m.pattern[p+2+i-1] == ':'
 }
 
-// member is a byte of a class, and how long it is written.
+// member returns a byte of a class and the length of its spelling.
 func (m *matcher) member(p int) (byte, int) {
 	if m.pattern[p] != '\\' {
 		return m.pattern[p], 1
@@ -160,7 +162,7 @@ func (m *matcher) member(p int) (byte, int) {
 	return m.pattern[p+1], 2
 }
 
-// named are POSIX's classes of ASCII.
+// named implements the POSIX classes for ASCII.
 func named(name string, b byte) (in, known bool) {
 	lower, upper, digit := 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9'
 	graph := b > ' ' && b < 0x7f

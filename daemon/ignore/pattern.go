@@ -1,6 +1,7 @@
-// Package ignore says which files of a tree are not meant to be looked at: by .gitignore, .git/info/exclude and git's
-// global excludes as git reads them, and by .ignore and .rgignore as ripgrep does. It looks at names and reads only the
-// files of rules.
+// Package ignore decides which files of a tree to skip: by .gitignore, .git/info/exclude and git's global excludes, as git reads them,
+// and by .ignore and .rgignore, as ripgrep does. It looks at names and reads only the rule files.
+//
+// A caller that walks a tree keeps a Node per folder: Above for the start, Enter for each folder, Verdict for each name.
 package ignore
 
 import (
@@ -8,26 +9,26 @@ import (
 	"strings"
 )
 
-// Verdict is what rules say of a path.
+// Verdict is the decision of the rules about a path.
 type Verdict int
 
 // The verdicts.
 const (
-	None   Verdict = iota // no rule speaks of it
+	None   Verdict = iota // no rule matches
 	Ignore                //
-	Keep                  // a rule with "!" takes it back
+	Keep                  // a rule with "!" includes it again
 )
 
-// rule is one line of a file of rules, after gitignore(5).
+// rule is one line of a rule file, see gitignore(5).
 type rule struct {
-	text   string // what is matched: a name, or a path below the file's folder
+	text   string // the pattern: a name, or a path below the file's folder
 	keep   bool   // "!"
-	folder bool   // only folders
-	whole  bool   // text is matched with the path, not with the last name of it
+	folder bool   // it matches folders only
+	whole  bool   // text is matched against the path, not only its last name
 	shape  shape
 }
 
-// shape lets the usual rules be judged without a matcher.
+// shape marks common rules that need no matcher.
 type shape int
 
 const (
@@ -36,10 +37,10 @@ const (
 	suffix        // "*" and a literal
 )
 
-// rules are those of one file, in its order: the last one that matches counts.
+// rules are the rules of one file in order. The last one that matches decides.
 type rules []rule
 
-// parse reads a file of rules. Lines that can match nothing are left out.
+// parse parses a rule file. Lines that can match nothing are dropped.
 func parse(raw []byte) rules {
 	var list rules
 	for line := range bytes.SplitSeq(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), []byte("\n")) {
@@ -78,7 +79,7 @@ func parseLine(line string) (rule, bool) {
 	return r, true
 }
 
-// trimSpaces takes off the spaces at the end that no backslash protects.
+// trimSpaces removes trailing spaces that no backslash protects.
 func trimSpaces(line string) string {
 	end := len(line)
 	for end > 0 && line[end-1] == ' ' {
@@ -94,7 +95,7 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// matches reports whether the rule speaks of a path below its file's folder; name is the path's last part.
+// matches reports whether the rule matches a path below its file's folder. name is the last element of the path.
 func (r *rule) matches(path, name string, folder bool) bool {
 	if r.folder && !folder {
 		return false
@@ -113,6 +114,7 @@ func (r *rule) matches(path, name string, folder bool) bool {
 	}
 }
 
+// verdict returns the decision of the last rule that matches.
 func (l rules) verdict(path, name string, folder bool) Verdict {
 	for i := len(l) - 1; i >= 0; i-- {
 		if !l[i].matches(path, name, folder) {

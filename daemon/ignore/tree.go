@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Source reads a small file of rules or of git's. A missing one is fs.ErrNotExist.
+// Source reads a small file of rules or of git's. For a missing file it returns fs.ErrNotExist.
 type Source func(path string) ([]byte, error)
 
-// Found says which files that matter here a folder holds.
+// Found is a set of the relevant files that a folder contains.
 type Found uint8
 
 // The files.
@@ -22,7 +22,7 @@ const (
 	everything = Repository | GitRules | DotRules | GrepRules
 )
 
-// FoundOf is what a name in a folder means, 0 when nothing.
+// FoundOf returns the meaning of a file name; 0: none.
 func FoundOf(name string) Found {
 	switch name {
 	case ".git":
@@ -38,15 +38,15 @@ func FoundOf(name string) Found {
 	}
 }
 
-// Node holds the rules of a folder and leads to those of the folders above. nil is no rules. It never changes.
+// Node holds the rules of a folder and points to those of the folders above. nil means no rules. A Node never changes.
 type Node struct {
 	above   *Node
 	dir     string // absolute
 	git     rules
 	dot     rules
 	grep    rules
-	exclude rules // of the repository whose root dir is
-	global  rules // of the owner, for that repository
+	exclude rules // of the repository with the root dir
+	global  rules // the owner's, for that repository
 	repo    bool
 }
 
@@ -56,8 +56,8 @@ type Reader struct {
 	Home string // the owner's home folder, for git's global excludes; "": none
 }
 
-// Above are the rules of the folders above start: up to the root of its repository, or, outside of any, up to the folder
-// limit. A file that cannot be read is an error beside the rules of the others.
+// Above returns the rules of the folders above start: up to the root of its repository, or, outside of a repository, up to the folder
+// limit. If a file cannot be read, it returns an error together with the other rules.
 func (r Reader) Above(start, limit string) (*Node, error) {
 	var dirs []string
 	repo := r.isRepository(start)
@@ -85,7 +85,7 @@ func within(dir, path string) bool {
 	return dir != "" && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
 }
 
-// isRepository reports whether a folder is the root of a repository: .git is there.
+// isRepository reports whether a folder is the root of a repository, that is, contains .git.
 func (r Reader) isRepository(dir string) bool {
 	_, err := r.Read(filepath.Join(dir, ".git", "HEAD"))
 	if err == nil {
@@ -95,8 +95,8 @@ func (r Reader) isRepository(dir string) bool {
 	return err == nil
 }
 
-// Enter are the rules in a folder: those above and its own. found says which files to read; one that turns out not to be
-// there is none.
+// Enter returns the rules inside a folder: those above and its own. found says which files to read; a file that is missing after all has
+// no rules.
 func (r Reader) Enter(above *Node, dir string, found Found) (*Node, error) {
 	if found == 0 {
 		return above, nil
@@ -137,11 +137,11 @@ func (r Reader) rules(path string) (rules, error) {
 	return parse(raw), nil
 }
 
-// common is the folder with what all work trees of a repository share (gitrepository-layout(5)).
+// common returns the folder that all work trees of a repository share (gitrepository-layout(5)).
 func (r Reader) common(root string) string {
 	dir := filepath.Join(root, ".git")
 	raw, err := r.Read(dir)
-	if err != nil { // a folder, as a rule
+	if err != nil { // usually a folder
 		return dir
 	}
 	link, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir:")
@@ -162,8 +162,8 @@ func under(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Verdict judges a name in a folder, as git and ripgrep do: the nearest file that speaks of it counts, .rgignore before
-// .ignore before .gitignore before the repository's excludes before the owner's; git's files end at their repository.
+// Verdict decides about a name in a folder, as git and ripgrep do. The nearest file with a matching rule decides. .rgignore comes before
+// .ignore, .gitignore, the repository's excludes and the owner's excludes. git's files apply only inside their repository.
 func (n *Node) Verdict(dir, name string, folder bool) Verdict {
 	if n == nil {
 		return None

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// ToJournal reports whether a stream is connected to systemd's journal. stream is $JOURNAL_STREAM, "device:inode"
-// (systemd.exec(5)): terminals inherit it from a desktop's services, so the file must be the one that it names.
+// ToJournal reports whether a stream is connected to systemd's journal. stream is $JOURNAL_STREAM, "device:inode" (systemd.exec(5)).
+// Terminals inherit that variable from a desktop's services, so the file itself is compared.
 func ToJournal(f *os.File, stream string) bool {
 	info, err := f.Stat()
 	if err != nil || stream == "" {

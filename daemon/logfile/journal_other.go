@@ -4,5 +4,5 @@ package logfile
 
 import "os"
 
-// ToJournal reports whether a stream is connected to systemd's journal, which this system does not have.
+// ToJournal is always false: this system has no systemd journal.
 func ToJournal(*os.File, string) bool { return false }

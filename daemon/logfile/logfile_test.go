@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// line is a line of the log, 100 bytes long with its break.
+// line returns a line of the log that is 100 bytes long, including its line break.
 func line(n int, level string, turn int) string {
 	text := fmt.Sprintf(`{"time":"2026-11-21T09:00:%02dZ","level":%q,"msg":"line %d","turn":%d,"pad":"`, n%60, level, n, turn)
 	return text + strings.Repeat("x", 97-len(text)) + "\"}\n"
@@ -49,7 +49,7 @@ func writer(t *testing.T, path string, most int64, kept int) *logfile.Writer {
 	return w
 }
 
-// read returns the messages that a query finds.
+// read returns the messages that a query selects.
 func read(t *testing.T, path string, q logfile.Query) (found []string) {
 	t.Helper()
 	err := logfile.Follow(t.Context(), path, q, false, nil, func(raw []byte) error {
@@ -185,7 +185,7 @@ func TestFollowsOverTheTurnAndADeletion(t *testing.T) {
 	if got := next(); got != "line 1" {
 		t.Fatalf("the backlog begins with %s", got)
 	}
-	for n := 2; n < 9; n++ { // the log turns over twice
+	for n := 2; n < 9; n++ { // the log is rotated twice
 		put(t, w, line(n, "DEBUG", 0), line(n, "INFO", 0))
 		if got := next(); got != fmt.Sprint("line ", n) {
 			t.Fatalf("%s after line %d", got, n-1)
@@ -230,7 +230,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 }
 
-// TestFullDisk: lines are lost without a word to whoever logs, and the next one that can be written tells how many.
+// TestFullDisk: lines are lost without an error to the caller, and the next successful write reports how many.
 func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full here")
@@ -251,7 +251,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.InfoContext(t.Context(), "there is room again")
-	if got := strings.Join(read(t, path, logfile.Query{}), " / "); got != "lines of the log could not be written / there is room again" {
+	if got := strings.Join(read(t, path, logfile.Query{}), " / "); got != "log lines could not be written / there is room again" {
 		t.Errorf("read %s", got)
 	}
 	text, err := os.ReadFile(path)
@@ -272,7 +272,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestTornLine: what a killed process has begun does not swallow the next line.
+// TestTornLine: a partial line of a killed process does not swallow the next line.
 func TestTornLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hob.log")
 	if err := os.WriteFile(path, []byte(line(1, "INFO", 0)+`{"time":"2026`), 0o600); err != nil {
@@ -301,7 +301,7 @@ func TestJournalForm(t *testing.T) {
 	}
 }
 
-// TestCanaries: with the redactor in front, no sink sees a secret in any place of a record.
+// TestCanaries: behind the redactor, no sink gets a secret in any part of a record.
 func TestCanaries(t *testing.T) {
 	var r secret.Redactor
 	for n := range 50 {
@@ -330,7 +330,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever stands in the file, reading ends, finds only whole JSON objects, and nothing twice.
+// FuzzRead: for any content of the file, reading ends and returns only complete JSON objects, each once.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(line(1, "INFO", 1)+"\n\n{\"level\":3}\n"+line(2, "WARN", 1)), 1)
 	f.Add([]byte(`{"level":"INFO","turn":1}`), 0)

@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// Query says which lines are wanted.
+// Query selects lines of the log.
 type Query struct {
-	Limit int        // at most so many, the newest; below 1: all
-	Level slog.Level // and above
-	Turn  int64      // only those about it; 0: all
+	Limit int        // at most this many, the newest; below 1: all
+	Level slog.Level // this level and above
+	Turn  int64      // only lines about this turn; 0: all
 	Since time.Time  // zero: from the beginning
 }
 
-// head is what a line is chosen by.
+// head holds the fields by which lines are selected.
 type head struct {
 	Time  time.Time       `json:"time"`
 	Level slog.Level      `json:"level"`
-	Turn  json.RawMessage `json:"turn"` // a number, if it is hob's
+	Turn  json.RawMessage `json:"turn"` // a number in hob's own lines
 }
 
-// wants reports whether a line fits. What is no JSON object, such as the rest of a line that was cut off, never does.
+// wants reports whether a line is selected. Text that is not a JSON object, such as the rest of a truncated line, never is.
 func (q Query) wants(line []byte) bool {
-	if q.Turn != 0 && !bytes.Contains(line, []byte(`"turn":`)) { // most lines are passed over without being parsed
+	if q.Turn != 0 && !bytes.Contains(line, []byte(`"turn":`)) { // most lines are skipped without parsing
 		return false
 	}
 	var h head
@@ -42,12 +42,11 @@ func (q Query) wants(line []byte) bool {
 	return h.Level >= q.Level && (q.Turn == 0 || string(h.Turn) == strconv.FormatInt(q.Turn, 10)) && !h.Time.Before(q.Since)
 }
 
-// Poll is how often Follow looks for new lines.
+// Poll is the interval at which Follow checks for new lines.
 const Poll = 250 * time.Millisecond
 
-// Follow calls each for every line of the log that q wants, oldest first, without its line break. With stay it then goes on with
-// what is written, over the turn from one file to the next, until ctx or stop ends (stop may be nil). A log that is not there is
-// empty. An error of each ends it and is returned.
+// Follow calls each for every selected line, oldest first, without the line break. With stay it then continues with new lines, across log
+// rotations, until ctx or stop ends (stop may be nil). A missing log is empty. An error of each ends Follow and is returned.
 func Follow(ctx context.Context, path string, q Query, stay bool, stop <-chan struct{}, each func(line []byte) error) error {
 	t := &tail{path: path}
 	defer t.close()
@@ -79,11 +78,11 @@ func Follow(ctx context.Context, path string, q Query, stay bool, stop <-chan st
 	}
 }
 
-// tail is a place in the log.
+// tail is a position in the log.
 type tail struct {
 	path string
-	file *os.File // nil: there is none yet
-	at   int64    // everything before it has been read
+	file *os.File // nil: there is no file yet
+	at   int64    // everything before it was read
 }
 
 func (t *tail) close() {
@@ -93,7 +92,7 @@ func (t *tail) close() {
 	}
 }
 
-// open opens the newest file, if there is one.
+// open opens the newest file, if it exists.
 func (t *tail) open() error {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,12 +105,12 @@ func (t *tail) open() error {
 	return nil
 }
 
-// backlog reads what is there: the newest file first, older ones only as far as needed.
+// backlog reads existing lines: the newest file first, older files only as far as needed.
 func (t *tail) backlog(q Query) ([][]byte, error) {
 	if err := t.open(); err != nil {
 		return nil, err
 	}
-	var newest [][]byte // backwards
+	var newest [][]byte // newest first
 	var seen []os.FileInfo
 	if t.file != nil {
 		text, info, err := whole(t.file)
@@ -137,7 +136,7 @@ func (t *tail) backlog(q Query) ([][]byte, error) {
 
 func (q Query) enough(lines [][]byte) bool { return q.Limit > 0 && len(lines) >= q.Limit }
 
-// backwards adds the wanted lines of a text, last one first, until there are enough.
+// backwards adds the selected lines of a text, the last one first, until the limit is reached.
 func (q Query) backwards(to [][]byte, text []byte) [][]byte {
 	for rest := bytes.TrimRight(text, "\n"); len(rest) > 0 && !q.enough(to); {
 		cut := bytes.LastIndexByte(rest, '\n')
@@ -149,7 +148,7 @@ func (q Query) backwards(to [][]byte, text []byte) [][]byte {
 	return to
 }
 
-// older reads an older file, unless it is one of those that were read already: the log may turn over meanwhile.
+// older reads an older file, unless it was read already: the log may be rotated meanwhile.
 func older(path string, seen []os.FileInfo) ([]byte, os.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -166,7 +165,7 @@ func older(path string, seen []os.FileInfo) ([]byte, os.FileInfo, error) {
 func whole(f *os.File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fmt.Errorf("look at the log: %w", err)
+		return nil, nil, fmt.Errorf("stat the log: %w", err)
 	}
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, info.Size()))
 	if err != nil {
@@ -175,9 +174,9 @@ func whole(f *os.File) ([]byte, os.FileInfo, error) {
 	return text, info, nil
 }
 
-// more reads what has been written since; when the log has turned over, the end of the old file and the new one.
+// more reads new lines. After a rotation it reads the end of the old file and then the new one.
 func (t *tail) more(q Query) ([][]byte, error) {
-	moved := t.moved() // before the last look at the old file: what is written after that goes to the new one
+	moved := t.moved() // checked before the old file is read for the last time: later lines go to the new file
 	lines, err := t.grown(q)
 	if err != nil || !moved {
 		return lines, err
@@ -190,11 +189,11 @@ func (t *tail) more(q Query) ([][]byte, error) {
 	return append(lines, rest...), err
 }
 
-// moved reports whether the file at the path is another one than the open one, or none is open.
+// moved reports whether the path now names another file than the open one, or no file is open.
 func (t *tail) moved() bool {
 	there, err := os.Stat(t.path)
 	if err != nil {
-		return false // deleted, or between two files: what is open may still grow
+		return false // deleted, or in the middle of a rotation: the open file may still grow
 	}
 	if t.file == nil {
 		return true
@@ -203,14 +202,14 @@ func (t *tail) moved() bool {
 	return err == nil && !os.SameFile(there, mine)
 }
 
-// grown reads the whole lines that were added to the open file. One that has become shorter is read from its beginning.
+// grown reads the complete lines that were added to the open file. A file that has become shorter is read from the beginning.
 func (t *tail) grown(q Query) ([][]byte, error) {
 	if t.file == nil {
 		return nil, nil
 	}
 	info, err := t.file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("look at the log: %w", err)
+		return nil, fmt.Errorf("stat the log: %w", err)
 	}
 	if info.Size() < t.at {
 		t.at = 0

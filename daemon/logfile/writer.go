@@ -1,5 +1,5 @@
-// Package logfile keeps hob's log as JSON lines in a file that is cut off by size, reads it back, and follows it. It is no database:
-// lines may be lost when the disk is full, and whoever writes is never stopped by it.
+// Package logfile writes hob's log as JSON lines into a file with rotation by size, reads it back, and follows it. It is not a database:
+// lines may be lost when the disk is full, and a log error never stops the program.
 package logfile
 
 import (
@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Sizes that hob uses.
+// The sizes that hob uses.
 const (
 	MaxBytes = 10 << 20 // of one file
-	Kept     = 5        // older files beside the newest
+	Kept     = 5        // number of older files
 )
 
-// Writer appends whole lines to a file. When the next line would make it larger than its limit, the file becomes path.1, path.1
-// becomes path.2, and so on. What cannot be written is dropped and counted; the next line that can be written says so. A file that
-// was deleted or moved is made anew. It is safe for concurrent use.
+// Writer appends whole lines to a file. When the next line would exceed the limit, the file becomes path.1, path.1 becomes path.2, and so
+// on. Lines that cannot be written are dropped and counted; the next successful write reports the count. A file that was deleted or moved
+// is created again. It is safe for concurrent use.
 type Writer struct {
 	path string
 	most int64
@@ -30,18 +30,18 @@ type Writer struct {
 	mu   sync.Mutex
 	file *os.File
 	size int64
-	torn bool // the last line was written in part
-	lost int  // lines since the last one that was written
+	torn bool // the last line was written only in part
+	lost int  // dropped lines since the last successful write
 }
 
-// New makes a writer for a path. Files are opened at the first line, with their folder; most is the size of one file in bytes,
-// kept the number of older ones.
+// New makes a writer for a path. The file and its folder are made with the first line. most is the size limit of one file in bytes, kept
+// the number of older files.
 func New(path string, most int64, kept int) *Writer {
 	return &Writer{path: path, most: most, kept: kept}
 }
 
-// Write appends one line, which ends with a line break. It reports success also when the line was dropped: a log must not stop
-// what it tells of.
+// Write appends one line, including its line break. It reports success even if the line was dropped, because a log must not stop the
+// program.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Lost is how many lines were dropped since the last one that was written.
+// Lost returns how many lines were dropped since the last successful write.
 func (w *Writer) Lost() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,6 +77,7 @@ func (w *Writer) shut() error {
 	return nil
 }
 
+// append writes one line, after a note about lost lines if there are any.
 func (w *Writer) append(line []byte) error {
 	note := w.note()
 	more := int64(len(note) + len(line))
@@ -97,16 +98,16 @@ func (w *Writer) append(line []byte) error {
 	return nil
 }
 
-// note is the line that tells of lost ones, as slog's JSON handler would write it.
+// note is the line that reports lost lines, in the format of slog's JSON handler.
 func (w *Writer) note() []byte {
 	if w.lost == 0 {
 		return nil
 	}
 	at := time.Now().Format(time.RFC3339Nano)
-	return []byte(`{"time":"` + at + `","level":"WARN","msg":"lines of the log could not be written","lines":` + strconv.Itoa(w.lost) + "}\n")
+	return []byte(`{"time":"` + at + `","level":"WARN","msg":"log lines could not be written","lines":` + strconv.Itoa(w.lost) + "}\n")
 }
 
-// ready makes the file at the path the open one, with room for more bytes.
+// ready makes sure that the file at the path is open and has room for more bytes.
 func (w *Writer) ready(more int64) error {
 	if w.file != nil && !w.inPlace() {
 		if err := w.shut(); err != nil {
@@ -119,10 +120,10 @@ func (w *Writer) ready(more int64) error {
 	if w.size == 0 || w.size+more <= w.most {
 		return nil
 	}
-	return w.turnOver()
+	return w.rotate()
 }
 
-// inPlace reports whether the open file is still the one at the path.
+// inPlace reports whether the path still names the open file.
 func (w *Writer) inPlace() bool {
 	there, err := os.Stat(w.path)
 	if err != nil {
@@ -145,10 +146,10 @@ func (w *Writer) open() error {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return errors.Join(fmt.Errorf("look at the log: %w", err), f.Close())
+		return errors.Join(fmt.Errorf("stat the log: %w", err), f.Close())
 	}
 	w.file, w.size, w.torn = f, info.Size(), false
-	if w.size > 0 { // what a killed process has left
+	if w.size > 0 { // a killed process may have left a partial line
 		last := make([]byte, 1)
 		_, err := f.ReadAt(last, w.size-1)
 		w.torn = err == nil && last[0] != '\n'
@@ -156,8 +157,8 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// turnOver moves every file one number up and opens a new one. A file that cannot be moved is written on.
-func (w *Writer) turnOver() error {
+// rotate renames every file to the next number and opens a new one. If a file cannot be renamed, the present file stays in use.
+func (w *Writer) rotate() error {
 	if err := w.shut(); err != nil {
 		return err
 	}
@@ -174,5 +175,5 @@ func (w *Writer) turnOver() error {
 	return w.open()
 }
 
-// Older is the path of the nth older file; 1 is the youngest of them.
+// Older returns the path of the nth older file; 1 is the newest of them.
 func Older(path string, n int) string { return path + "." + strconv.Itoa(n) }

@@ -4,5 +4,5 @@ package walk
 
 import "golang.org/x/sys/unix"
 
-// UnknownKind is the kind of a name in a folder of a file system whose lists do not tell it.
+// UnknownKind returns the kind of a name on a file system that does not report types in folder listings.
 func UnknownKind(d *Dir, name string) Kind { return d.file.kind(unix.DT_UNKNOWN, name) }

@@ -11,7 +11,7 @@ const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 func links(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink) //nolint:unconvert // 16 bits on some
+		return uint64(st.Nlink) //nolint:unconvert // 16 bits on some systems
 	}
-	return 2 // not known: look
+	return 2 // unknown: search
 }

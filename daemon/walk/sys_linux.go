@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is an open folder: its descriptor.
+// handle is the descriptor of an open folder.
 type handle int
 
 const folderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
 
+// openTop duplicates the descriptor of the start folder.
 func openTop(root *os.Root) (handle, error) {
 	d, err := root.Open(".")
 	if err != nil {
@@ -43,8 +44,8 @@ func (h handle) stat(name string) (Info, error) {
 	}
 }
 
-// regular is what is known of a regular file. Of anything else it says that there is none: it was one when the folder was
-// read.
+// regular describes a regular file. For anything else it returns fs.ErrNotExist: it was a regular file when the folder was read and has
+// been replaced.
 func regular(op, name string, st *unix.Stat_t, err error) (Info, error) {
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = os.ErrNotExist
@@ -99,7 +100,7 @@ type stream struct {
 	read int64
 }
 
-// Read reads once. A file that is read to its known size has ended: that saves a call for each small file.
+// Read makes one read call. A file that was read to its known size counts as ended, which saves one call for each small file.
 func (f *stream) Read(p []byte) (int, error) {
 	n, err := again(func() (int, error) { return unix.Read(f.fd, p) })
 	if err != nil {
@@ -111,7 +112,7 @@ func (f *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadAt reads from an offset on, as io.ReaderAt has it. It may be called by several at once, and does not move Read.
+// ReadAt reads from an offset, as io.ReaderAt requires. Several goroutines may call it at once, and it does not affect Read.
 func (f *stream) ReadAt(p []byte, off int64) (int, error) {
 	for have := 0; have < len(p); {
 		n, err := again(func() (int, error) { return unix.Pread(f.fd, p[have:], off+int64(have)) })
@@ -126,6 +127,7 @@ func (f *stream) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
+// again repeats a call that a signal interrupted.
 func again(read func() (int, error)) (int, error) {
 	for {
 		n, err := read()
@@ -139,10 +141,10 @@ func again(read func() (int, error)) (int, error) {
 	}
 }
 
-// Close closes it.
+// Close closes the file.
 func (f *stream) Close() error { return unix.Close(f.fd) }
 
-// reader reads folders: the records of getdents64(2), whose layout is struct linux_dirent64.
+// reader reads folders with getdents64(2). Its records have the layout of struct linux_dirent64.
 type reader struct {
 	buf   []byte
 	names []byte
@@ -160,7 +162,7 @@ const (
 
 func newReader() *reader { return &reader{buf: make([]byte, 64<<10)} }
 
-// entries lists a folder. The names share one string.
+// entries lists a folder. All names share one string.
 func (r *reader) entries(h handle) ([]Entry, error) {
 	r.names, r.ends, r.kinds, r.nodes = r.names[:0], r.ends[:0], r.kinds[:0], r.nodes[:0]
 	for {
@@ -206,7 +208,7 @@ func (r *reader) records(raw []byte) {
 	}
 }
 
-// kind reads the type of a record; file systems that do not tell are asked.
+// kind converts the type of a record. If the file system does not report types, it calls fstatat.
 func (h handle) kind(kind byte, name string) Kind {
 	switch kind {
 	case unix.DT_REG:

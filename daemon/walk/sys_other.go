@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// handle is an open folder. os.Root reaches what is in it without being led out.
+// handle is an open folder. os.Root reaches its files without leaving it.
 type handle struct{ root *os.Root }
 
 func openTop(root *os.Root) (handle, error) { return handle{root}.folder(".") }
@@ -29,8 +29,8 @@ func (h handle) close() { _ = h.root.Close() } // nothing was written
 
 func (h handle) stat(name string) (Info, error) { return regular(name)(h.root.Lstat(name)) }
 
-// regular is what is known of a regular file. Of anything else it says that there is none: it was one when the folder was
-// read.
+// regular describes a regular file. For anything else it returns fs.ErrNotExist: it was a regular file when the folder was read and has
+// been replaced.
 func regular(name string) func(fs.FileInfo, error) (Info, error) {
 	return func(info fs.FileInfo, err error) (Info, error) {
 		if err == nil && !info.Mode().IsRegular() {

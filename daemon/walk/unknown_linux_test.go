@@ -9,7 +9,7 @@ import (
 	"hob/daemon/walk"
 )
 
-// Where lists do not tell what a name stands for, it is looked at; a link is not followed.
+// If a folder listing does not report types, the file is checked. A link is not followed.
 func TestKindsThatListsDoNotTell(t *testing.T) {
 	dir := put(t, "file", "folder/x")
 	must(t, os.Symlink("file", filepath.Join(dir, "link")))

@@ -1,6 +1,6 @@
-// Package walk goes through a folder with as many workers as there are processors. It follows no symbolic link, opens
-// nothing but folders and regular files, and reaches each by way of the folder that holds it, so that nobody can lead it
-// elsewhere in between. What it finds it tells a Visitor; it decides nothing.
+// Package walk visits a folder and everything below with several workers, up to one per processor. It follows no symbolic link and opens
+// only folders and regular files. It reaches each file through its open parent folder, so that nobody can redirect it meanwhile. A
+// Visitor gets the results; the package decides nothing.
 package walk
 
 import (
@@ -20,45 +20,45 @@ import (
 type Entry struct {
 	Name  string
 	Kind  Kind
-	Inode uint64 // as the folder has it; 0: it does not tell. Only a hint: some file systems tell nonsense
+	Inode uint64 // as the folder reports it; 0: unknown. Only a hint: some file systems report wrong numbers
 }
 
-// Kind is what a name stands for.
+// Kind is the type of a file.
 type Kind uint8
 
-// The kinds. What is neither a folder nor a file (a link, a pipe, a device) is never opened.
+// The kinds. Other covers links, pipes, devices and the like, which are never opened.
 const (
 	Other Kind = iota
 	Folder
 	File
 )
 
-// Info is what the system knows of a file.
+// Info describes a file.
 type Info struct {
 	Size     int64
-	Links    uint64 // names that the file has
+	Links    uint64 // number of the file's names
 	Modified int64  // nanoseconds since 1970
-	Device   uint64 // with Inode its identity; 0 where the system has no such numbers
+	Device   uint64 // with Inode the file's identity; 0 where the system has no such numbers
 	Inode    uint64
 }
 
-// Opened is an open regular file. Its Info is that of what was opened, not of what stood there before.
+// Opened is an open regular file. Info describes the opened file, not an earlier one of that name.
 type Opened struct {
 	Info
 	stream
 }
 
-// Dir is a folder that is being walked.
+// Dir is a folder during a walk.
 type Dir struct {
-	Path  string // below the start, with slashes; "" is the start itself
-	Keep  any    // the visitor's own, set in Visitor.Folder
-	Above *Dir   // nil: this is the start
+	Path  string // below the start, with slashes; "": the start
+	Keep  any    // data of the visitor, set in Visitor.Folder
+	Above *Dir   // the parent; nil: this is the start
 
 	file handle
 	refs atomic.Int32
 }
 
-// Child is the path of a name in the folder.
+// Child returns the path of a name in the folder.
 func (d *Dir) Child(name string) string {
 	if d.Path == "" {
 		return name
@@ -66,38 +66,38 @@ func (d *Dir) Child(name string) string {
 	return d.Path + "/" + name
 }
 
-// Stat looks at a file of the folder; a link is not followed.
+// Stat describes a file of the folder. A link is not followed.
 func (d *Dir) Stat(name string) (Info, error) { return d.file.stat(name) }
 
-// Open opens a regular file of the folder, without blocking and without following a link. Nothing of it is read yet.
-// Anything else that stands there by now is fs.ErrNotExist.
+// Open opens a regular file of the folder, without blocking and without following a link. It reads nothing yet. If the name now belongs
+// to anything else, the error is fs.ErrNotExist.
 func (d *Dir) Open(name string) (*Opened, error) { return d.file.open(name) }
 
-// Identity are the folder's device and inode, 0 where the system has no such numbers.
+// Identity returns the folder's device and inode; 0 where the system has no such numbers.
 func (d *Dir) Identity() (device, inode uint64) { return d.file.identity() }
 
-// Identity are the device and inode of what a file info tells of, 0 where the system has no such numbers.
+// Identity returns the device and inode of a file; 0 where the system has no such numbers.
 func Identity(info fs.FileInfo) (device, inode uint64) { return numbers(info) }
 
-// Visitor is told of what is found, by several workers at once.
+// Visitor gets the results of a walk. Several workers call it at once.
 type Visitor interface {
-	// Folder is told of a folder with all that is in it. What it returns is gone on with: folders are entered, and files are
-	// handed to File. It may reorder and overwrite entries.
+	// Folder gets a folder with all its entries and returns those to continue with: folders are entered, files are passed to File. It may
+	// reorder and overwrite entries.
 	Folder(d *Dir, entries []Entry) []Entry
-	// File works on a file; worker is below Workers().
+	// File processes a file. worker is below Workers().
 	File(worker int, d *Dir, e Entry)
-	// Failed is told of a folder that cannot be read.
+	// Failed gets a folder that cannot be read.
 	Failed(path string, err error)
 }
 
-// Workers is how many workers a walk has at most.
+// Workers returns the largest number of workers of a walk.
 func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 16)) }
 
-// batch is how many files of a folder a worker takes at once.
+// batch is the number of files of a folder that a worker takes at once.
 const batch = 48
 
-// Walk goes through a folder and all below it that the visitor wants. It ends early with the context's error. A panic of
-// the visitor is an error.
+// Walk visits a folder and everything below that the visitor selects. It ends early with the error of ctx. A panic of the visitor becomes
+// an error.
 func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 	top, err := openTop(start)
 	if err != nil {
@@ -114,7 +114,7 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 	defer stop()
 	for n := range Workers() {
 		group.Once("walk", func() error {
-			defer w.halt() // a worker ends when all is done, or in a panic: then the others must not wait
+			defer w.halt() // a worker ends when everything is done, or after a panic; the others must not wait then
 			w.work(n)
 			return nil
 		})
@@ -129,24 +129,26 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 	return ctx.Err()
 }
 
+// walk is the state of one walk, shared by its workers.
 type walk struct {
-	ctx     context.Context //nolint:containedctx // of this walk alone, which lives as long as the call
+	ctx     context.Context //nolint:containedctx // only for this walk, which ends with the call
 	visitor Visitor
 	mu      sync.Mutex
 	wake    sync.Cond
-	tasks   []task // the last one first
-	idle    int    // workers that wait
-	open    int    // tasks that are not done
+	tasks   []task // a stack
+	idle    int    // number of waiting workers
+	open    int    // number of unfinished tasks
 	halted  bool
 }
 
-// task is a folder to read, one to open, or some files of one.
+// task is one of three things: read dir, open and read the folder name in dir, or visit some files of dir.
 type task struct {
 	dir   *Dir
 	name  string  // of a folder in dir that is to be opened
 	files []Entry // in dir
 }
 
+// halt makes all workers stop.
 func (w *walk) halt() {
 	w.mu.Lock()
 	w.halted = true
@@ -154,6 +156,7 @@ func (w *walk) halt() {
 	w.wake.Broadcast()
 }
 
+// push adds tasks and wakes idle workers.
 func (w *walk) push(list ...task) {
 	if len(list) == 0 {
 		return
@@ -168,7 +171,7 @@ func (w *walk) push(list ...task) {
 	}
 }
 
-// take is the next task. false: there will be none.
+// take returns the next task, and waits for one. false: there will be none.
 func (w *walk) take() (task, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,6 +190,7 @@ func (w *walk) take() (task, bool) {
 	}
 }
 
+// done marks a task as finished. After the last one it wakes all workers, so that they end.
 func (w *walk) done() {
 	w.mu.Lock()
 	w.open--
@@ -204,13 +208,13 @@ func (w *walk) work(n int) {
 		if !ok {
 			return
 		}
-		w.carry(n, r, t)
+		w.run(n, r, t)
 		w.done()
 	}
 }
 
-// carry does one task and lets go of its folder.
-func (w *walk) carry(n int, r *reader, t task) {
+// run executes one task and releases its folder.
+func (w *walk) run(n int, r *reader, t task) {
 	defer t.dir.release()
 	switch {
 	case t.files != nil:
@@ -231,6 +235,7 @@ func (w *walk) carry(n int, r *reader, t task) {
 	}
 }
 
+// folder reads a folder, asks the visitor, and pushes tasks for what is in it.
 func (w *walk) folder(n int, r *reader, d *Dir) {
 	entries, err := r.entries(d.file)
 	if err != nil {
@@ -267,14 +272,14 @@ func (w *walk) files(n int, d *Dir, files []Entry) {
 	}
 }
 
-// failed passes on what is worth telling: a name that has just gone is not.
+// failed reports an error, unless the file has just disappeared or the walk was cancelled.
 func (w *walk) failed(path string, err error) {
 	if w.ctx.Err() == nil && !errors.Is(err, os.ErrNotExist) {
 		w.visitor.Failed(path, err)
 	}
 }
 
-// release closes the folder when nobody works in it any more.
+// release closes the folder when no worker uses it any more.
 func (d *Dir) release() {
 	if d.refs.Add(-1) == 0 {
 		d.file.close()

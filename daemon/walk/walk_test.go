@@ -31,10 +31,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// visitor notes what it is told.
+// visitor records what it gets.
 type visitor struct {
-	folder func(d *walk.Dir, entries []walk.Entry) []walk.Entry // nil: go on with all
-	file   func(d *walk.Dir, e walk.Entry)                      // nil: note the path
+	folder func(d *walk.Dir, entries []walk.Entry) []walk.Entry // nil: continue with all entries
+	file   func(d *walk.Dir, e walk.Entry)                      // nil: record the path
 
 	mu     sync.Mutex
 	files  []string
@@ -97,7 +97,7 @@ func many(folders, files int) []string {
 	return names
 }
 
-// open are the descriptors that the process has, or 0 where that cannot be seen.
+// open returns the number of open descriptors of the process; 0: unknown.
 func open() int {
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -107,7 +107,7 @@ func open() int {
 }
 
 func TestFindsEachFileOnce(t *testing.T) {
-	names := append(many(20, 60), many(1, 300)...) // more in a folder than a worker takes at once
+	names := append(many(20, 60), many(1, 300)...) // more in one folder than a worker takes at once
 	slices.Sort(names)
 	names = slices.Compact(names)
 	dir := put(t, names...)
@@ -162,8 +162,8 @@ func TestGoesOnBehindWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A folder whose name is by then something else is passed over: one that is gone in silence, one that cannot be entered
-// with an error, and a link is never followed.
+// A folder whose name belongs to something else by then is skipped: silently if it is gone, with an error if it cannot be entered. A link
+// is never followed.
 func TestFoldersThatChangeOnTheWay(t *testing.T) {
 	dir, away := put(t, "gone/x", "link/x", "stays/x"), put(t, "secret")
 	v := &visitor{}
@@ -184,8 +184,8 @@ func TestFoldersThatChangeOnTheWay(t *testing.T) {
 	}
 }
 
-// What takes the place of a file between the reading of its folder and its opening is not opened if it is no regular file,
-// and told of as it is if it is one.
+// A file may be replaced between the reading of its folder and its opening. The replacement is not opened if it is not a regular file;
+// otherwise its own Info is returned.
 func TestFilesThatChangeOnTheWay(t *testing.T) {
 	dir, away := put(t, "link", "pipe", "dir", "other", "same"), put(t, "secret")
 	results := map[string]error{}
@@ -225,7 +225,7 @@ func TestFilesThatChangeOnTheWay(t *testing.T) {
 	}
 }
 
-// The inode in a folder's list is the file's own on the file systems that people have.
+// On common file systems the inode in a folder's listing is the file's own.
 func TestEntriesCarryTheirInode(t *testing.T) {
 	dir := put(t, "x")
 	v := &visitor{file: func(d *walk.Dir, e walk.Entry) {

@@ -93,7 +93,7 @@ func (s scope) holds(dir string) bool {
 		}
 		state := e.glob.Start()
 		for name := range strings.SplitSeq(slashed(dir), "/") {
-			state = e.glob.Enter(state, name, glob.Open)
+			state = e.glob.Enter(state, name, glob.Shown)
 		}
 		return len(state) > 0
 	})

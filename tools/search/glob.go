@@ -207,20 +207,20 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 }
 
 // folderRule returns what the ignore rules say about a subfolder of d.
-func (r *globRun) folderRule(d *walk.Dir, in reached, name string) glob.Standing {
+func (r *globRun) folderRule(d *walk.Dir, in reached, name string) glob.FolderState {
 	if in.node == nil {
-		return glob.Open
+		return glob.Shown
 	}
 	dir := r.filter.below(d.Path)
 	if in.node.Verdict(dir, name, true) == ignore.Ignore {
-		return glob.LeftOut
+		return glob.Ignored
 	}
 	const anything = "\x01" // a name that only a rule for all names matches
 	inside := dir + "/" + name
 	if in.node.Verdict(inside, anything, true) == ignore.Ignore && in.node.Verdict(inside, anything, false) == ignore.Ignore {
-		return glob.Hollow
+		return glob.ContentsIgnored
 	}
-	return glob.Open
+	return glob.Shown
 }
 
 // takes reports whether an entry matches. An ignored one matches only if the pattern names it.

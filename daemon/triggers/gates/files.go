@@ -110,7 +110,7 @@ func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error
 		child := filepath.Join(path, e.Name())
 		switch {
 		case e.IsDir():
-			if next := pattern.Enter(at, e.Name(), glob.Open); len(next) > 0 {
+			if next := pattern.Enter(at, e.Name(), glob.Shown); len(next) > 0 {
 				err = s.folder(child, pattern, next)
 			}
 		case e.Type().IsRegular():
