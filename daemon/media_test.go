@@ -159,7 +159,7 @@ func TestVoiceThatIsNotHeard(t *testing.T) {
 	t.Cleanup(ear.Close)
 	for config, why := range map[string]string{
 		"": "no [voice] endpoint is configured",
-		fmt.Sprintf("[voice]\nbase_url = %q\n", ear.URL): "the endpoint does not take the key (HTTP 401)",
+		fmt.Sprintf("[voice]\nbase_url = %q\n", ear.URL): "the endpoint does not accept the key (HTTP 401)",
 	} {
 		s := newStudio(t, t.TempDir(), config)
 		s.model.Push(llmtest.Streamed(llmtest.Say("sorry")))

@@ -9,28 +9,28 @@ import (
 	"hob/daemon/event"
 )
 
-// The bounds of a task.
+// The limits of a task.
 const (
 	MostBlockers = 50
-	MostPriority = 100 // and as much below zero
+	MostPriority = 100 // largest absolute value
 	MostTitle    = 200 // runes
 )
 
-// Step is what a change of the backlog comes to: all of it is one commit.
+// Step is the result of a change to the backlog. The store commits all of it at once.
 type Step struct {
 	Tasks     []Task     // rows to write
-	Inputs    []event.In // inbox rows of the tasks that became ready
-	Withdrawn []string   // ext_ids of inbox rows that shall not run any more
-	Ended     *Task      // the task that has ended, if one has
-	Notice    string     // for the owner, "" for nothing
+	Inputs    []event.In // inbox rows for the tasks that became ready
+	Withdrawn []string   // ext_ids of inbox rows that must not run any more
+	Ended     *Task      // the task that has ended; nil: none
+	Notice    string     // for the owner; "": none
 }
 
-// Add is the step that puts a new task into the backlog.
+// Add returns the step that adds a new task to the backlog.
 func (b Backlog) Add(t Task) (Step, error) {
 	t.Title, t.Prompt = strings.TrimSpace(t.Title), strings.TrimSpace(t.Prompt)
 	switch {
 	case t.Title == "" && t.Prompt == "":
-		return Step{}, event.NewFault(event.Invalid, "a title, a prompt or both", "the task says nothing")
+		return Step{}, event.NewFault(event.Invalid, "a title, a prompt or both", "the task has neither a title nor a prompt")
 	case t.Prompt == "":
 		t.Prompt = t.Title
 	case t.Title == "":
@@ -41,7 +41,7 @@ func (b Backlog) Add(t Task) (Step, error) {
 	return s, b.settle(&s, &t)
 }
 
-// Headline is a text as a title: one line, of bounded length.
+// Headline turns a text into a title: one line of at most MostTitle runes.
 func Headline(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > MostTitle {
@@ -50,7 +50,7 @@ func Headline(text string) string {
 	return text
 }
 
-// settle checks a task that is to be open, and hands it to the inbox when nothing blocks it.
+// settle checks an open task and queues it if nothing blocks it.
 func (b Backlog) settle(s *Step, t *Task) error {
 	if err := b.check(*t); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b Backlog) settle(s *Step, t *Task) error {
 	return nil
 }
 
-// release writes a task down, and hands it to the inbox if it is ready.
+// release adds a task to the step, and queues it in the inbox if it is ready.
 func (b Backlog) release(s *Step, t Task) {
 	if b.Ready(t) {
 		t.State, t.Tainted = Queued, b.soiled(t)
@@ -70,7 +70,7 @@ func (b Backlog) release(s *Step, t Task) {
 	s.Tasks = append(s.Tasks, t)
 }
 
-// check refuses what a task cannot wait for, and numbers out of bounds.
+// check rejects impossible blockers and numbers out of range.
 func (b Backlog) check(t Task) error {
 	if len(t.BlockedBy) > MostBlockers {
 		return event.NewFault(event.Invalid, "", "blocked_by: %d tasks, at most %d", len(t.BlockedBy), MostBlockers)
@@ -83,7 +83,7 @@ func (b Backlog) check(t Task) error {
 			return event.NewFault(event.Missing, "task_list shows them", "blocked_by: there is no task %d", id)
 		}
 		if slices.Contains(t.BlockedBy[:i], id) {
-			return event.NewFault(event.Invalid, "", "blocked_by: task %d stands there twice", id)
+			return event.NewFault(event.Invalid, "", "blocked_by: task %d is listed twice", id)
 		}
 	}
 	if round := b.Cycle(t.ID, t.BlockedBy); round != nil {
@@ -100,7 +100,7 @@ func arrows(ids []int64) string {
 	return strings.Join(words, " waits for ")
 }
 
-// Revise is the step that changes a task.
+// Revise returns the step that changes a task.
 func (b Backlog) Revise(r Revision, now time.Time) (Step, error) {
 	t, there := b[r.ID]
 	if !there {
@@ -110,7 +110,7 @@ func (b Backlog) Revise(r Revision, now time.Time) (Step, error) {
 		return Step{}, err
 	}
 	var s Step
-	if t.State == Queued { // the row of this attempt is not to run as it is; the next number is another row's
+	if t.State == Queued { // the queued row is outdated; the next attempt gets a new row
 		s.Withdrawn = []string{t.ExtID()}
 	}
 	if r.State == Cancelled {
@@ -122,7 +122,7 @@ func (b Backlog) Revise(r Revision, now time.Time) (Step, error) {
 	return s, b.settle(&s, &t)
 }
 
-// changeable refuses changes of a task that runs or has ended.
+// changeable rejects changes of a task that is running or has ended.
 func changeable(t Task, r Revision) error {
 	switch {
 	case t.State.Active():
@@ -138,7 +138,7 @@ func changeable(t Task, r Revision) error {
 	}
 }
 
-// apply writes the wishes into a task. What somebody else than the owner has changed is not the owner's any more.
+// apply copies the changes into a task. After a change by someone other than the owner, the task no longer counts as the owner's.
 func (r Revision) apply(t *Task) {
 	if r.Title != nil && strings.TrimSpace(*r.Title) != "" {
 		t.Title = Headline(*r.Title)
@@ -161,18 +161,18 @@ func (r Revision) apply(t *Task) {
 	t.Tainted = t.Tainted || r.Tainted
 }
 
-// Outcome is what an attempt at a task came to.
+// Outcome is the result of an attempt at a task.
 type Outcome struct {
 	ExtID   string // of the inbox row that ran
 	State   State  // Done, Failed or Cancelled
-	Text    string // the summary, or why not
+	Text    string // the summary, or the reason of the failure
 	Turn    int64
 	Tainted bool // the turn had read foreign text
 	At      time.Time
 }
 
-// End is the step at the end of a task's turn: those that waited for nothing else are ready, or the owner hears that they stay
-// blocked. An attempt that is not the newest one, and one that is over, changes nothing.
+// End returns the step at the end of a task's turn. Tasks that waited only for this one become ready; if it failed, the owner gets a
+// notice about the tasks that stay blocked. An outdated attempt, or a task that has already ended, changes nothing.
 func (b Backlog) End(id int64, o Outcome) Step {
 	t, there := b[id]
 	if !there || t.State.Over() || t.ExtID() != o.ExtID {
@@ -198,7 +198,7 @@ func (b Backlog) End(id int64, o Outcome) Step {
 	return s
 }
 
-// stuck tells the owner which tasks stay blocked by one that did not end well; "" when there is none.
+// stuck returns the notice about the tasks that a failed task keeps blocked; "": there are none.
 func stuck(t Task, waiting []Task) string {
 	if len(waiting) == 0 {
 		return ""

@@ -10,24 +10,24 @@ import (
 	"hob/daemon/event"
 )
 
-// State is how far a task has come.
+// State is the state of a task.
 type State string
 
-// The states of tasks. Running and Parked are told by the task's turn; the row of such a task says Queued.
+// The states of tasks. Running and Parked come from the task's turn; the row of such a task says Queued.
 const (
 	Blocked   State = "blocked"   // it waits for other tasks
-	Queued    State = "queued"    // it is in the inbox: it runs when its time and its turn have come
-	Running   State = "running"   // its turn runs
+	Queued    State = "queued"    // it is in the inbox and runs at its time
+	Running   State = "running"   // its turn is running
 	Parked    State = "parked"    // its turn waits for something
-	Done      State = "done"      // it came to a good end
-	Failed    State = "failed"    // it did not
-	Cancelled State = "cancelled" // nobody wants it any more
+	Done      State = "done"      // it succeeded
+	Failed    State = "failed"    // it failed
+	Cancelled State = "cancelled" // it was cancelled
 )
 
 // Over reports whether a task in this state has ended.
 func (s State) Over() bool { return s == Done || s == Failed || s == Cancelled }
 
-// Active reports whether a turn has the task in hand.
+// Active reports whether a turn is working on the task.
 func (s State) Active() bool { return s == Running || s == Parked }
 
 // Task is one row of the backlog.
@@ -50,25 +50,25 @@ type Task struct {
 	Ended     time.Time     `json:"ended,omitzero" jsonschema:"when it ended"`
 }
 
-// Key is the key of the session that a task runs in.
+// Key returns the key of the session that a task runs in.
 func (t Task) Key() string { return fmt.Sprintf("task:%d", t.ID) }
 
-// ExtID names the inbox row of the task's newest attempt.
+// ExtID returns the ext_id of the inbox row of the newest attempt.
 func (t Task) ExtID() string { return fmt.Sprintf("%d/%d", t.ID, t.Attempt) }
 
-// Name is how a task is told to people: its number and its title.
+// Name formats a task for people: its number and its title.
 func (t Task) Name() string { return fmt.Sprintf("task %d (%s)", t.ID, t.Title) }
 
-// Backlog is tasks by their numbers: all that have not ended, and those that they wait for.
+// Backlog maps numbers to tasks: all that have not ended, and those that they wait for.
 type Backlog map[int64]Task
 
-// Ready reports whether nothing blocks a task: all that it waits for is done.
+// Ready reports whether all tasks that a task waits for are done.
 func (b Backlog) Ready(t Task) bool {
 	return !slices.ContainsFunc(t.BlockedBy, func(id int64) bool { return b[id].State != Done })
 }
 
-// Cycle is a way round by which a task would wait for itself if it waited for the given ones: it begins and ends with the task;
-// nil when there is none.
+// Cycle returns a chain of tasks by which a task would wait for itself if it had the given blockers. The chain begins and ends with the
+// task; nil: there is none.
 func (b Backlog) Cycle(id int64, blockers []int64) []int64 {
 	seen := map[int64]bool{}
 	var walk func(way, next []int64) []int64
@@ -90,7 +90,7 @@ func (b Backlog) Cycle(id int64, blockers []int64) []int64 {
 	return walk([]int64{id}, blockers)
 }
 
-// Waiting are the tasks that wait for one and have not begun, the most important first.
+// Waiting lists the blocked tasks that wait for a task, the most important first.
 func (b Backlog) Waiting(id int64) []Task {
 	var list []Task
 	for _, t := range b {
@@ -101,7 +101,7 @@ func (b Backlog) Waiting(id int64) []Task {
 	return Sorted(list)
 }
 
-// Sorted orders tasks as they run: by priority, the older first.
+// Sorted orders tasks as they run: by priority, then the older first.
 func Sorted(list []Task) []Task {
 	slices.SortFunc(list, func(a, b Task) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
@@ -109,10 +109,11 @@ func Sorted(list []Task) []Task {
 	return list
 }
 
-// The longest summary of a task that is handed to those that waited for it, in runes.
+// handedOver is the longest summary, in runes, that a task gets from a task that it waited for.
 const handedOver = 2000
 
-// input is the inbox row that runs a task. What it waited for is handed in behind the prompt; a reminder ("say: …") is told as it is.
+// input returns the inbox row that runs a task. The results of its blockers follow the prompt. A reminder ("say: …") gets none, because
+// its text is sent unchanged.
 func (b Backlog) input(t Task) event.In {
 	in := event.In{
 		Source: Source, ExtID: t.ExtID(), Session: t.Key(), Kind: event.Fire, Rank: event.RankSchedule, Trust: t.Trust, ReplyTo: t.ReplyTo,
@@ -121,7 +122,7 @@ func (b Backlog) input(t Task) event.In {
 	if len(t.BlockedBy) == 0 || strings.HasPrefix(t.Prompt, "say:") {
 		return in
 	}
-	text := "[hob] What this task waited for has come to:"
+	text := "[hob] Results of the tasks that this task waited for:"
 	for _, id := range t.BlockedBy {
 		text += "\n- " + b[id].Name() + ": " + shortened(b[id].Result)
 	}
@@ -131,7 +132,7 @@ func (b Backlog) input(t Task) event.In {
 
 func shortened(text string) string {
 	if text == "" {
-		return "done, without a word"
+		return "done, without a summary"
 	}
 	if r := []rune(text); len(r) > handedOver {
 		return string(r[:handedOver]) + "…"
@@ -139,7 +140,7 @@ func shortened(text string) string {
 	return text
 }
 
-// soiled reports whether foreign text would reach a task's turn: with the task itself, or with a summary that is handed in.
+// soiled reports whether foreign text reaches a task's turn, through the task itself or through a blocker's summary.
 func (b Backlog) soiled(t Task) bool {
 	return t.Tainted || slices.ContainsFunc(t.BlockedBy, func(id int64) bool { return b[id].Tainted })
 }

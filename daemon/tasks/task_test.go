@@ -83,9 +83,9 @@ func TestAdd(t *testing.T) {
 		kind event.FaultKind
 		want string
 	}{
-		{tasks.Task{ID: 9, Title: " ", Prompt: "\n"}, event.Invalid, "says nothing"},
+		{tasks.Task{ID: 9, Title: " ", Prompt: "\n"}, event.Invalid, "neither a title nor a prompt"},
 		{task(9, "", 7), event.Missing, "no task 7"},
-		{task(9, "", 1, 2, 1), event.Invalid, "task 1 stands there twice"},
+		{task(9, "", 1, 2, 1), event.Invalid, "task 1 is listed twice"},
 		{task(9, "", 9), event.Clash, "9 waits for 9"},
 		{tasks.Task{ID: 9, Title: "a", Priority: 101}, event.Invalid, "101"},
 		{tasks.Task{ID: 9, Title: "a", Priority: -101}, event.Invalid, "-101"},
@@ -128,7 +128,7 @@ func TestInput(t *testing.T) {
 	if len(in.Parts) != 2 || in.Parts[0].Text != "do it" {
 		t.Fatalf("parts: %+v", in.Parts)
 	}
-	for _, want := range []string{"task 1 (t1): it is in a.md", "task 2 (t2): done, without a word"} {
+	for _, want := range []string{"task 1 (t1): it is in a.md", "task 2 (t2): done, without a summary"} {
 		if !strings.Contains(in.Parts[1].Text, want) {
 			t.Errorf("%q is not in %q", want, in.Parts[1].Text)
 		}

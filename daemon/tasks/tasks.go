@@ -1,5 +1,8 @@
-// Package tasks holds the todo list of a conversation, plan mode and the backlog of tasks.
-// It holds rows and the pure rules over them; it never touches the database, a clock or a model.
+// Package tasks holds the todo list of a conversation, plan mode, and the backlog of tasks. It has rows and pure rules over them. It
+// never touches the database, a clock or a model.
+//
+// The flow: a tool returns a Change. The store loads the Backlog and calls a rule (Add, Revise, End), which returns a Step. The store
+// commits the Step, including the inbox rows that run tasks.
 package tasks
 
 import (
@@ -8,26 +11,26 @@ import (
 	"hob/daemon/event"
 )
 
-// Source is the source of the inbox rows that run tasks; their ext_id is "TASK/ATTEMPT".
+// Source is the source of inbox rows that run tasks. Their ext_id is "TASK/ATTEMPT".
 const Source = "task"
 
-// Change is a row of this package that the store applies in the commit of a call's result.
+// Change is a change that the store applies in the commit of a tool call's result.
 type Change interface{ change() }
 
 // The changes.
 type (
 	// Todos replaces the todo list of a session.
 	Todos struct {
-		Session int64  // 0: the live session of Key
+		Session int64  // 0: the current session of Key
 		Key     string // of the session
 		List    []Todo
 	}
-	// Planning lets a session enter plan mode.
+	// Planning switches plan mode on for a session.
 	Planning struct {
-		Session int64  // 0: the live session of Key
+		Session int64  // 0: the current session of Key
 		Key     string // of the session
 	}
-	// Add puts a new task into the backlog, under the number that was reserved for it.
+	// Add adds a new task to the backlog. Its number was reserved before.
 	Add struct{ Task Task }
 	// Revision changes a task. Nil fields change nothing.
 	Revision struct {
@@ -37,9 +40,9 @@ type (
 		BlockedBy *[]int64
 		NotBefore *time.Time
 		Priority  *int
-		State     State       // Cancelled ends it, Blocked runs an ended one again, "" leaves it
-		Trust     event.Trust // of who asks for the change
-		Tainted   bool        // he has read foreign text
+		State     State       // Cancelled cancels it, Blocked runs an ended one again, "" keeps the state
+		Trust     event.Trust // of the requester
+		Tainted   bool        // the requester has read foreign text
 		Typed     bool        // the owner typed it
 	}
 )

@@ -6,7 +6,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Progress is how far an entry of a todo list has come.
+// Progress is the state of a todo entry.
 type Progress string
 
 // The states of todo entries.
@@ -23,7 +23,7 @@ type Todo struct {
 	ActiveForm string   `json:"activeForm,omitempty" jsonschema:"the same while it is done: Testing the fix"`
 }
 
-// Doing is what is said of the entry while it is in progress.
+// Doing returns the text to show while the entry is in progress.
 func (t Todo) Doing() string {
 	if t.ActiveForm != "" {
 		return t.ActiveForm
@@ -31,10 +31,10 @@ func (t Todo) Doing() string {
 	return t.Content
 }
 
-// MostTodos is the longest todo list.
+// MostTodos is the largest number of entries of a todo list.
 const MostTodos = 100
 
-// CheckTodos refuses a list that cannot be: two entries in progress, an entry without words, too many.
+// CheckTodos rejects an invalid list: two entries in progress, an empty entry, or too many entries.
 func CheckTodos(list []Todo) error {
 	doing := 0
 	for i, t := range list {
@@ -55,16 +55,16 @@ func CheckTodos(list []Todo) error {
 	}
 }
 
-// Tally counts a todo list.
+// Tally is the summary of a todo list.
 type Tally struct {
-	Session string `json:"session"` // its key
+	Session string `json:"session"` // session key
 	Doing   string `json:"doing,omitempty"`
 	Done    int    `json:"done"`
 	Total   int    `json:"total"`
-	Plan    bool   `json:"plan,omitempty"` // the session plans
+	Plan    bool   `json:"plan,omitempty"` // the session is in plan mode
 }
 
-// Count sums a list up; the session's key and whether it plans are the caller's to fill in.
+// Count summarises a list. The caller fills in Session and Plan.
 func Count(list []Todo) Tally {
 	sum := Tally{Total: len(list)}
 	for _, t := range list {

@@ -9,7 +9,8 @@ import (
 	"hob/daemon/triggers/gates"
 )
 
-// Gates completes an evaluator of gates: gates see what the tools see under the config in force.
+// Gates completes the evaluator of job gates, so that gates run with the same files, sandbox and networks as the tools under the present
+// config.
 func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gates.Evaluator {
 	p.Setting = func() gates.Setting {
 		kit, c := now()

@@ -2,5 +2,5 @@ package toolset
 
 import "os/exec"
 
-// group leaves a hook as it is: ending it ends its shell.
+// group does nothing: ending a hook ends only its shell on this system.
 func group(*exec.Cmd) (end func()) { return func() {} }

@@ -1,5 +1,5 @@
-// This file runs the owner's commands before and after tool calls: [[tool_hooks]] of the config. A hook can refuse a
-// call; it can never allow one that the gate has refused, and it sees nothing that the call's audit row would not show.
+// This file runs the owner's commands before and after tool calls, the [[tool_hooks]] of the config. A hook can refuse a call. It can
+// never allow a call that the gate has refused, and it sees nothing that the call's audit row would not show.
 
 package toolset
 
@@ -19,10 +19,10 @@ import (
 	"hob/tools"
 )
 
-// limit is how long a hook may take; one that takes longer has refused the call.
+// limit is the time limit of a hook. A hook that exceeds it before a call refuses the call.
 const limit = 30 * time.Second
 
-// mostSaid is how much of what a hook says is kept, in bytes.
+// mostSaid is the number of bytes that are kept of a hook's output.
 const mostSaid = 2 << 10
 
 // The times at which a hook runs.
@@ -31,25 +31,26 @@ const (
 	After  = "after"
 )
 
-// ToolHook is one command and the calls that it is run for.
+// ToolHook is a command and the calls that it runs for.
 type ToolHook struct {
-	Tools   []string // patterns over tool names ("exec", "web_*", "*"), as path.Match reads them
+	Tools   []string // patterns over tool names ("exec", "web_*", "*"), in the form of path.Match
 	When    string   // Before or After
 	Command string   // run by sh -c (cmd /C on Windows)
 }
 
-// ToolHooks runs hooks. It is safe for concurrent use; List is read at each call.
+// ToolHooks runs hooks. It is safe for concurrent use. List is called for each tool call.
 type ToolHooks struct {
 	List    func() []ToolHook
-	Dir     string   // where they run: the workspace
-	Environ []string // their environment; it must hold no secret
+	Dir     string   // the working folder: the workspace
+	Environ []string // their environment; it must not contain secrets
 	Log     *slog.Logger
 
-	// Begins is called before a hook runs, ended after it: a hook sees foreign files, so what it writes counts as foreign.
+	// Begins is called before a hook runs, and the returned function after it. A hook may read foreign files, so the files that it writes
+	// in between count as foreign.
 	Begins func(ctx context.Context) (ended func() error)
 }
 
-// HookedCall is what a hook reads on its standard input, as one JSON object.
+// HookedCall is the JSON object that a hook reads on its standard input.
 type HookedCall struct {
 	When    string          `json:"when"`
 	Tool    string          `json:"tool"`
@@ -63,14 +64,14 @@ type HookedCall struct {
 	Result  *HookedResult   `json:"result,omitempty"` // only after the call
 }
 
-// HookedResult is what the call came to.
+// HookedResult is the result of the call.
 type HookedResult struct {
-	Error   string `json:"error,omitempty"` // the code
+	Error   string `json:"error,omitempty"` // the error code
 	Content string `json:"content"`
 }
 
-// Before runs the hooks before a call and returns why it is refused, "" when it is not: what the first hook says that ends with
-// another code than 0, or that cannot be run.
+// Before runs the hooks before a call. It returns why the call is refused: the output of the first hook that fails or cannot be run. ""
+// means that no hook refuses it.
 func (h *ToolHooks) Before(ctx context.Context, call tools.Call, i tools.Intent) string {
 	for _, hook := range h.List() {
 		if hook.When != Before || !hook.fits(call.Name) {
@@ -88,7 +89,7 @@ func (h *ToolHooks) Before(ctx context.Context, call tools.Call, i tools.Intent)
 	return ""
 }
 
-// After runs the hooks after a call. What goes wrong in one is logged.
+// After runs the hooks after a call. A failure is only logged.
 func (h *ToolHooks) After(ctx context.Context, call tools.Call, i tools.Intent, r tools.Result) {
 	for _, hook := range h.List() {
 		if hook.When != After || !hook.fits(call.Name) {
@@ -102,6 +103,7 @@ func (h *ToolHooks) After(ctx context.Context, call tools.Call, i tools.Intent, 
 	}
 }
 
+// described fills in what a hook is told about a call.
 func described(when string, call tools.Call, i tools.Intent) HookedCall {
 	return HookedCall{
 		When: when, Tool: call.Name, Call: call.ID, Turn: call.Turn, Session: call.Key, Trust: string(call.Trust), Tainted: call.Tainted,
@@ -118,7 +120,7 @@ func (k ToolHook) fits(name string) bool {
 	return false
 }
 
-// run returns what a hook said and how it ended.
+// run returns the output of a hook and its error.
 func (h *ToolHooks) run(ctx context.Context, hook ToolHook, in HookedCall) (string, error) {
 	doc, err := json.Marshal(in)
 	if err != nil {
@@ -126,7 +128,7 @@ func (h *ToolHooks) run(ctx context.Context, hook ToolHook, in HookedCall) (stri
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
-	shell := []string{"/bin/sh", "-c"} // not by PATH: a command in the sandbox may have put another one there
+	shell := []string{"/bin/sh", "-c"} // a fixed path: a command in the sandbox may have put another shell into PATH
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/C"}
 	}
@@ -138,14 +140,14 @@ func (h *ToolHooks) run(ctx context.Context, hook ToolHook, in HookedCall) (stri
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ended := h.Begins(context.WithoutCancel(ctx))
 	err = cmd.Run()
-	end() // nobody would notice what it writes later
+	end() // later writes would not be marked as foreign
 	if marking := ended(); marking != nil {
 		return "", fmt.Errorf("mark the files that it wrote: %w", marking)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
 		err = errSlow
 	}
-	if errors.Is(err, exec.ErrWaitDelay) { // it ended well, and had left something running
+	if errors.Is(err, exec.ErrWaitDelay) { // it succeeded but left a process running
 		err = nil
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(out.kept.String()), "\uFFFD"), err
@@ -153,7 +155,7 @@ func (h *ToolHooks) run(ctx context.Context, hook ToolHook, in HookedCall) (stri
 
 var errSlow = fmt.Errorf("it took longer than %s", limit)
 
-// bounded keeps the first bytes that are written to it. The buffer is a field, because its other methods know no bounds.
+// bounded keeps the first bytes written to it. The buffer is a field, because its other methods have no limit.
 type bounded struct{ kept bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -162,6 +164,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
+// short shortens a command for a message.
 func short(command string) string {
 	if r := []rune(command); len(r) > 60 {
 		return string(r[:60]) + "…"

@@ -8,12 +8,12 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// NewSandbox finds out how shell commands are confined under a config. state is hob's own folder, workspace the agent's; self its executable, "" where that is not
-// known: then nothing can be confined.
+// NewSandbox makes the sandbox for shell commands under a config. state is hob's own folder and workspace the agent's. self is hob's
+// executable; without it ("") nothing can be confined.
 func NewSandbox(ctx context.Context, state, workspace, self string, c *config.Snapshot) *sandbox.Sandbox {
 	e := c.Tools.Exec
 	conf := sandbox.Config{Mode: sandbox.Mode(e.Sandbox), State: state, Memory: int64(e.Memory), Network: e.Network, Self: self}
-	if home, err := os.UserHomeDir(); err == nil { // without one there is nothing of it to be seen
+	if home, err := os.UserHomeDir(); err == nil { // without a home folder there is nothing to hide
 		conf.Home = home
 	}
 	for _, r := range roots(e.Binds, conf.Home) {

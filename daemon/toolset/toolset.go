@@ -1,5 +1,7 @@
 // Package toolset builds hob's set of tools from the config: the tools, their dependencies, the reasons why some are missing, and the
 // owner's hooks around them. It calls no tool and decides nothing about permission.
+//
+// Each reload of the config builds a new Set from the same Deps; turns that are running keep the old one.
 package toolset
 
 import (
@@ -25,39 +27,39 @@ import (
 	"hob/tools/web"
 )
 
-// Deps is what the tools work with for the life of the process. Every field but Self and Wrote must be set.
+// Deps holds what the tools use during the whole life of the process. Every field except Self and Wrote must be set.
 type Deps struct {
 	all.Services
 	Workspace string // absolute
-	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
+	Self      string // hob's own executable, for the sandbox; "": nothing can be confined
 	Marks     Marks
-	Wrote     func(path, hash string) // is told of each file that a tool writes, as fsguard.Config.Wrote; nil: nobody is
+	Wrote     func(path, hash string) // called for each file that a tool writes, see fsguard.Config.Wrote; nil: nobody is notified
 	Log       *slog.Logger
 }
 
-// Marks are the files that count as foreign text.
+// Marks knows the files that count as foreign text.
 type Marks interface {
-	// Why says why a path counts as foreign, "" when it does not.
+	// Why says why a path counts as foreign; "": it does not.
 	Why(path string) string
 }
 
-// Set is the tools that one state of the config allows.
+// Set is the set of tools that the present config allows.
 type Set struct {
 	tools.Set
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
-	Guests  func() tools.Set // for calls of others than the owner: what is for the owner alone is closed to them
-	Missing []Missing        // tools that need what is not there, or that the config leaves out
-	core    []string         // names; empty: those that say so themselves
+	Guests  func() tools.Set // the tools for calls of anyone but the owner: the owner's private files are closed to them
+	Missing []Missing        // tools whose requirements are missing, or that the config excludes
+	core    []string         // names of core tools; empty: the tools decide themselves
 }
 
-// Missing is a tool that cannot work here, and why: "tmux is not installed".
+// Missing is a tool that cannot work here, with the reason, for example "tmux is not installed".
 type Missing struct {
 	Spec tools.Spec
 	Why  string
 }
 
-// Lacks says why a tool that there is cannot work here, "" when it can or when there is none of that name.
+// Lacks says why an existing tool cannot work here; "": it can, or there is no such tool.
 func (k Set) Lacks(name string) string {
 	for _, m := range k.Missing {
 		if m.Spec.Name == name {
@@ -67,7 +69,7 @@ func (k Set) Lacks(name string) string {
 	return ""
 }
 
-// forbidden is why a tool cannot work that the config leaves out.
+// forbidden says why the config excludes a tool.
 func forbidden(c *config.Snapshot, name string) string {
 	switch {
 	case c.Off("tool_hooks"):
@@ -82,14 +84,14 @@ func forbidden(c *config.Snapshot, name string) string {
 	return "[tools] in config.toml does not allow it"
 }
 
-// Journal is the folder, in hob's own, that edit.Recover looks through at start.
+// Journal returns the folder below hob's state that edit.Recover checks at start.
 func Journal(state string) string { return filepath.Join(state, "edits") }
 
-// Kit makes the tools. Its error says what of the config cannot be.
+// Kit makes the tools for a config. Its error says which setting is impossible.
 func (b *Deps) Kit(ctx context.Context, c *config.Snapshot) (Set, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
+		b.Log.Warn("the owner's home folder is unknown, so ~ cannot be resolved", "err", err)
 	}
 	k := Set{Sandbox: NewSandbox(ctx, b.State, b.Workspace, b.Self, c), core: c.Tools.Core}
 	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
@@ -100,14 +102,14 @@ func (b *Deps) Kit(ctx context.Context, c *config.Snapshot) (Set, error) {
 		return k, err
 	}
 	guests := k
-	k.Guests = sync.OnceValue(func() tools.Set { // most homes have none
+	k.Guests = sync.OnceValue(func() tools.Set { // most installations have no guests
 		var err error
 		files.Guest = true
 		if guests.Guard, err = fsguard.New(files); err == nil {
 			err = b.fill(&guests, c)
 		}
 		if err != nil {
-			b.Log.Error("nobody but the owner can use tools", "err", err) // cannot be: the owner's were made
+			b.Log.Error("nobody but the owner can use tools", "err", err) // impossible: the owner's tools were made the same way
 			return tools.Set{}
 		}
 		return guests.Set
@@ -115,7 +117,7 @@ func (b *Deps) Kit(ctx context.Context, c *config.Snapshot) (Set, error) {
 	return k, nil
 }
 
-// fill makes the tools of a kit that has its guard.
+// fill makes the tools of a set that has its guard.
 func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 	var list []tools.Tool
 	k.Missing = nil
@@ -140,28 +142,29 @@ func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 	return err
 }
 
-// foreign says why a file counts as foreign text: it is marked, or a process that still runs may have written it.
+// foreign says why a file counts as foreign text: it is marked, or a running background process may have written it.
 func (b *Deps) foreign(path string) string {
 	return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path))
 }
 
-// Core lists the descriptions of the tools that each request carries, in order; the others are reached through the tool "tool".
+// Core lists the tools whose descriptions every request contains, in order. The model reaches the others through the tool "tool".
 func (k Set) Core() []tools.Spec {
 	return slices.DeleteFunc(k.Specs(), func(s tools.Spec) bool { return !k.carries(s) })
 }
 
+// carries reports whether every request contains a tool's description.
 func (k Set) carries(s tools.Spec) bool {
 	switch {
 	case len(k.core) == 0:
 		return s.Core
 	case slices.Contains(k.core, "*"):
-		return s.Name != tools.Catalog // there is nothing that it would lead to
+		return s.Name != tools.Catalog // it would have nothing to offer
 	default:
 		return s.Name == tools.Catalog || named(k.core, s.Name)
 	}
 }
 
-// parted lists the descriptions of the tools that no request carries, and of those that each does.
+// parted splits the tools into deferred ones and those that every request contains.
 func (k Set) parted(list []tools.Tool) (deferred, core []tools.Spec) {
 	for _, t := range list {
 		if s := t.Spec(); k.carries(s) {
@@ -173,7 +176,7 @@ func (k Set) parted(list []tools.Tool) (deferred, core []tools.Spec) {
 	return deferred, core
 }
 
-// setup is what the config says of the tools.
+// setup translates the config for the tools.
 func setup(k Set, c *config.Snapshot) all.Setup {
 	w, e := c.Tools.Web, c.Tools.Exec
 	s := all.Setup{
@@ -190,19 +193,20 @@ func setup(k Set, c *config.Snapshot) all.Setup {
 	return s
 }
 
+// allowed applies the config's allow and deny lists.
 func allowed(c config.Tools, name string) bool {
 	return !named(c.Deny, name) && (len(c.Allow) == 0 || named(c.Allow, name))
 }
 
-// named reports whether a list of the config has a tool: by its name, or by a pattern over names.
+// named reports whether a list of the config contains a tool, by name or by pattern.
 func named(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
-		return ok && err == nil // the config has looked at the patterns
+		return ok && err == nil // the config has checked the patterns
 	})
 }
 
-// roots reads "PATH:ro", "PATH:rw" and "PATH:foreign".
+// roots parses "PATH:ro", "PATH:rw" and "PATH:foreign".
 func roots(list []string, home string) []fsguard.Root {
 	var out []fsguard.Root
 	for _, s := range list {

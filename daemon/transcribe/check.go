@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// checkTime is how long a check may take.
+// checkTime is the time limit of a check.
 const checkTime = 10 * time.Second
 
-// State is what a check of the endpoint came to.
+// State is the result of a check of the endpoint.
 type State struct {
 	BaseURL string // "": none is configured
 	Model   string
-	Key     bool   // one is sent
-	Error   string // why nothing would be transcribed now, without the key
-	Passing bool   // and that may be over by itself
+	Key     bool   // a key is sent
+	Error   string // why transcription would fail now; it never contains the key
+	Passing bool   // the error may go away by itself
 }
 
-// Look checks the endpoint that is configured.
+// Look checks the configured endpoint.
 func (d Service) Look(ctx context.Context) State {
 	e, err := d.Endpoint(ctx)
 	if errors.Is(err, ErrNone) {
@@ -40,8 +40,8 @@ func (d Service) Look(ctx context.Context) State {
 	return s
 }
 
-// Check asks whether the endpoint is there and takes the key, with a request that has no recording in it: whoever takes the key refuses it for
-// that, so nothing is transcribed, and nothing paid for. Its errors are sentences as those of Transcribe.
+// Check tests whether the endpoint exists and accepts the key. Its request contains no recording: an endpoint that accepts the key
+// rejects it for that reason, so nothing is transcribed or billed. Errors are sentences like those of Transcribe.
 func (e Endpoint) Check(ctx context.Context) error {
 	limit := min(checkTime, e.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the endpoint did not answer within %s", limit))
@@ -55,8 +55,8 @@ func (e Endpoint) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // read as far as it counts
-	if resp.StatusCode == http.StatusOK {    // a page is an answer too, but nobody there can hear
+	defer func() { _ = resp.Body.Close() }() // the rest does not matter
+	if resp.StatusCode == http.StatusOK {    // a web page is an answer too, but not from a transcription endpoint
 		_, err := read(ctx, resp)
 		return err
 	}
@@ -70,7 +70,7 @@ func (e Endpoint) Check(ctx context.Context) error {
 	return refusal(resp, body)
 }
 
-// missesRecording reports whether a status says that a request has come, and lacks something. 422 is what servers made with FastAPI say.
+// missesRecording reports whether a status means that the request arrived but is incomplete. 422 is what FastAPI servers return.
 func missesRecording(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity || status == http.StatusUnsupportedMediaType || status == http.StatusLengthRequired
 }

@@ -10,7 +10,7 @@ import (
 	"hob/daemon/agent/turn"
 )
 
-// Of is the endpoint of a config: ErrNone when it has none. resolve looks up the reference to its key.
+// Of returns the endpoint of a config, or ErrNone. resolve resolves the reference to its key.
 func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Context, name, ref string) (string, error), web *http.Client) (Endpoint, error) {
 	v := c.Voice
 	switch {
@@ -30,15 +30,15 @@ func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Contex
 	return e, nil
 }
 
-// Budget books what requests outside of any turn's steps cost. Its methods are the store's.
+// Budget records the cost of requests outside of a turn's steps. The store implements it.
 type Budget[Charge any] interface {
-	// Charge books what a request may cost at most: turn.ErrBudget when a cap does not allow it.
+	// Charge reserves the highest possible cost of a request. It returns turn.ErrBudget if a cap does not allow it.
 	Charge(ctx context.Context, source string, most turn.Amount) (Charge, error)
-	// Correct replaces what was booked by what was really used.
+	// Correct replaces the reserved amount by the amount really used.
 	Correct(ctx context.Context, c Charge, used turn.Amount) error
 }
 
-// Booked books in a purse, under a source's name.
+// Booked returns a Book that charges a budget under the name of a source.
 func Booked[Charge any](p Budget[Charge], source string) Book {
 	return func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error) {
 		c, err := p.Charge(ctx, source, most)

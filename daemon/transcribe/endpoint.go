@@ -1,6 +1,9 @@
-// Package transcribe turns voice notes into text, at any endpoint that speaks OpenAI's transcription API
-// (https://platform.openai.com/docs/api-reference/audio/createTranscription), and adds the text to the transcript before a model reads it.
-// The text keeps the trust of the message that the note came with.
+// Package transcribe turns voice notes into text, with any endpoint that implements OpenAI's transcription API
+// (https://platform.openai.com/docs/api-reference/audio/createTranscription). It adds the text to the transcript before a model reads it.
+// The text keeps the trust of its message.
+//
+// The flow: before the first request of a turn, the agent calls Service.Hear. For each new note it reserves the cost, sends the
+// recording, corrects the cost, and commits the text, or the reason why there is none.
 package transcribe
 
 import (
@@ -22,27 +25,27 @@ import (
 	"time"
 )
 
-// Limits of a request.
+// The limits of a request.
 const (
 	maxAnswer = 1 << 20 // bytes
 	tries     = 3
 	firstWait = 500 * time.Millisecond
-	longWait  = 10 * time.Second // a server that wants more is not asked again
-	maxWords  = 200              // characters of what a server says about a mistake
+	longWait  = 10 * time.Second // after a longer Retry-After the request is not repeated
+	maxWords  = 200              // characters of a server's error message
 )
 
-// Endpoint is where notes are transcribed.
+// Endpoint is a transcription endpoint.
 type Endpoint struct {
-	URL      string // as base_url: /audio/transcriptions comes behind it
+	URL      string // the base_url; /audio/transcriptions is appended
 	Model    string
 	Key      string // "": none is sent
-	Language string // ISO 639-1; "": the endpoint finds out
+	Language string // ISO 639-1; "": the endpoint detects it
 	Timeout  time.Duration
-	Price    int64        // of a minute, in millionths of the budget's currency; 0: not known
-	HTTP     *http.Client // its redirects are not followed
+	Price    int64        // per minute, in millionths of the budget's currency; 0: unknown
+	HTTP     *http.Client // redirects are not followed
 }
 
-// Local reports whether the endpoint is this very machine, and so costs nothing.
+// Local reports whether the endpoint runs on this machine and therefore costs nothing.
 func (e Endpoint) Local() bool {
 	u, err := url.Parse(e.URL)
 	if err != nil {
@@ -52,14 +55,14 @@ func (e Endpoint) Local() bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Recording is what is to be transcribed.
+// Recording is an audio file to transcribe.
 type Recording struct {
 	Name, MIME string
 	Size       int64 // in bytes
 	Body       io.ReadSeeker
 }
 
-// Words are what was said, and what an endpoint told about their price. What it did not tell is 0.
+// Words is a transcription with the usage that the endpoint reported. Unreported values are 0.
 type Words struct {
 	Text    string
 	Seconds float64
@@ -67,34 +70,34 @@ type Words struct {
 	Cost    float64 // in the budget's currency
 }
 
-// refused is an answer that says no.
+// refused is an error response.
 type refused struct {
 	status int
-	says   string // the server's own words, on one line
+	says   string // the server's message, on one line
 	after  time.Duration
 }
 
 func (e *refused) Error() string {
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the endpoint does not take the key (HTTP %d)", e.status)
+		return fmt.Sprintf("the endpoint does not accept the key (HTTP %d)", e.status)
 	case http.StatusNotFound:
 		return "the endpoint has no such address or model (HTTP 404)" + e.says
 	case http.StatusRequestEntityTooLarge:
-		return "the endpoint takes no file of this size (HTTP 413)"
+		return "the endpoint does not accept files of this size (HTTP 413)"
 	case http.StatusTooManyRequests:
-		return "the endpoint takes no more requests at the moment (HTTP 429)"
+		return "the endpoint accepts no more requests at the moment (HTTP 429)"
 	}
 	return fmt.Sprintf("the endpoint answers with HTTP %d%s", e.status, e.says)
 }
 
-// again reports whether the same request may work later.
+// again reports whether a retry may work later.
 func (e *refused) again() bool {
 	return e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout || e.status >= http.StatusInternalServerError
 }
 
-// Transcribe asks for the words of a recording, three times at most within the endpoint's time. Its errors are sentences for people; they
-// name neither key nor words of the note.
+// Transcribe sends a recording, up to three times within the endpoint's timeout. Its errors are sentences for people and contain neither
+// the key nor text of the note.
 func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.Timeout, fmt.Errorf("the endpoint did not answer within %s", e.Timeout))
 	defer cancel()
@@ -117,7 +120,7 @@ func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
 	}
 }
 
-// pause waits; false when ctx has ended.
+// pause waits. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -143,11 +146,11 @@ func (e Endpoint) once(ctx context.Context, r Recording) (w Words, err error) {
 	if err != nil {
 		return w, err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	defer func() { _ = resp.Body.Close() }() // read to its end, or not needed
 	return read(ctx, resp)
 }
 
-// post sends a form of a length in bytes. No redirect is followed.
+// post sends a form with a length in bytes. It follows no redirect.
 func (e Endpoint) post(ctx context.Context, body io.Reader, length int64, kind string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+"/audio/transcriptions", body)
 	if err != nil {
@@ -167,7 +170,7 @@ func (e Endpoint) post(ctx context.Context, body io.Reader, length int64, kind s
 	return resp, nil
 }
 
-// form is what stands before and behind a file's bytes as multipart/form-data (RFC 7578), and its type.
+// form returns the bytes before and after the file in a multipart/form-data body (RFC 7578), and its content type.
 func (e Endpoint) form(r Recording) (head, tail []byte, kind string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -180,7 +183,7 @@ func (e Endpoint) form(r Recording) (head, tail []byte, kind string, err error) 
 	return head, bytes.Clone(b.Bytes()[len(head):]), w.FormDataContentType(), err
 }
 
-// fields are those of a request beside the file.
+// fields writes the form fields other than the file.
 func (e Endpoint) fields(w *multipart.Writer) (err error) {
 	fields := [][2]string{{"model", e.Model}, {"response_format", "json"}}
 	if e.Language != "" {
@@ -192,7 +195,7 @@ func (e Endpoint) fields(w *multipart.Writer) (err error) {
 	return err
 }
 
-// unreached says why there is no answer.
+// unreached explains why there is no response.
 func unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -203,7 +206,7 @@ func unreached(ctx context.Context, err error) error {
 	return fmt.Errorf("the endpoint cannot be reached: %w", err)
 }
 
-// read reads an answer.
+// read parses a response.
 func read(ctx context.Context, resp *http.Response) (w Words, err error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
@@ -223,13 +226,13 @@ func read(ctx context.Context, resp *http.Response) (w Words, err error) {
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(body, &a); err != nil || a.Text == nil {
-		return w, errors.New("the endpoint's answer is no transcription (check base_url)")
+		return w, errors.New("the endpoint's answer is not a transcription (check base_url)")
 	}
 	u := a.Usage
 	return Words{Text: strings.TrimSpace(strings.ToValidUTF8(*a.Text, "\uFFFD")), Seconds: sane(u.Seconds), Tokens: max(u.Total, 0), Cost: sane(u.Cost)}, nil
 }
 
-// sane is a number that can be counted with.
+// sane returns a number that can be calculated with, or 0.
 func sane(f float64) float64 {
 	if math.IsNaN(f) || f < 0 || f > 1e9 {
 		return 0
@@ -237,7 +240,7 @@ func sane(f float64) float64 {
 	return f
 }
 
-// refusal is an answer that says no, with its own words where they tell of a mistake.
+// refusal makes the error of an error response, with the server's message if it has one.
 func refusal(resp *http.Response, body []byte) *refused {
 	e := &refused{status: resp.StatusCode}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
@@ -249,7 +252,7 @@ func refusal(resp *http.Response, body []byte) *refused {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &said) != nil || said.Error.Message == "" {
-		return e // a proxy's page, or words of another kind
+		return e // a proxy's page, or another format
 	}
 	line := []rune(strings.Join(strings.Fields(said.Error.Message), " "))
 	e.says = ": " + string(line[:min(len(line), maxWords)])

@@ -15,33 +15,35 @@ import (
 	"hob/daemon/fail"
 )
 
-// Note is a voice note that nobody has listened to yet, in an input that a turn has taken.
+// Note is a voice note in a turn's input that is not transcribed yet.
 type Note struct {
-	Item int64 // of the transcript
+	Item int64 // the item of the transcript
 	event.Part
 }
 
-// Rows is the transcript.
+// Rows reads and writes the transcript.
 type Rows interface {
-	// Unheard lists the notes in a turn's inputs that nobody has listened to, oldest first.
+	// Unheard lists the voice notes in a turn's inputs that are not transcribed yet, oldest first.
 	Unheard(ctx context.Context, turn int64) ([]Note, error)
-	// Heard puts a text behind a note, once: turn.ErrStale when the turn is no longer this process's.
+	// Heard stores the text after a note, once. It returns turn.ErrStale if the turn no longer belongs to this process.
 	Heard(ctx context.Context, turn int64, n Note, text string) error
 }
 
-// Book books what a request may cost at most before it is made: turn.ErrBudget when a cap does not allow it. What it returns replaces that
-// by what was really used.
+// Book reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
+// returned function replaces the reserved amount by the amount really used.
 type Book func(ctx context.Context, most turn.Amount) (correct func(ctx context.Context, used turn.Amount) error, err error)
 
-// ErrNone is what Desk.Endpoint returns when none is configured.
+// ErrNone is returned by Service.Endpoint if no endpoint is configured.
 var ErrNone = errors.New("no [voice] endpoint is configured")
 
-// Service listens to voice notes. All fields are needed.
+// Service transcribes voice notes. All fields are required.
 //
-// It is asked by the thread, at the step before a turn's first request that would hold a note: not where the note comes in, so that nothing
-// holds up the channel, and nothing is lost when hob is killed meanwhile, because the note is a row by then and the turn begins
-// again. In the thread the note also keeps its place before what is written after it, /stop ends the waiting, and what
-// was heard, or why nothing was, is committed into the item before any model has seen it: what a model has seen never changes.
+// The agent calls it before the first request of a turn that would contain a note, not when the note arrives. So the channel never waits.
+// Nothing is lost if hob is killed meanwhile: the note is a row by then, and the turn starts again. The note also keeps its place before
+// later messages, and /stop ends the waiting.
+//
+// The text, or the reason why there is none, is committed into the item before a model sees it, because an item that a model has seen
+// never changes.
 type Service struct {
 	Rows     Rows
 	Open     func(ctx context.Context, artifact string) (io.ReadSeekCloser, error)
@@ -50,18 +52,18 @@ type Service struct {
 	Log      *slog.Logger
 }
 
-// What is booked for a request whose price nobody knows, in tokens. OpenAI's models count ten tokens for a second of speech, and people say
-// about three words in one; a recording of unknown length has at most a second in each 1,000 bytes (speech codecs use 8 kbit/s and more).
+// The tokens to reserve for a request with an unknown price. OpenAI's models count ten tokens per second of speech, and people say about
+// three words per second. A recording of unknown length has at most one second per 1,000 bytes (speech codecs use at least 8 kbit/s).
 const (
 	tokensPerSecond = 10 + 5
 	tokensAround    = 100
 	bytesPerSecond  = 1_000
 )
 
-// mostText is the longest text that is kept of one note, in bytes.
+// mostText is the longest stored text of one note, in bytes.
 const mostText = 32 << 10
 
-// Hear listens to the notes of a turn. Each of them then has a text behind it: what is said in it, or why nobody can tell. Its errors are
+// Hear transcribes the notes of a turn. Afterwards each has a text: its transcription, or the reason why there is none. Its errors are
 // those of the store, and the end of ctx.
 func (d Service) Hear(ctx context.Context, id int64) error {
 	notes, err := d.Rows.Unheard(ctx, id)
@@ -79,13 +81,13 @@ func (d Service) Hear(ctx context.Context, id int64) error {
 		}
 		fail.Point("voice.heard")
 		if err := d.Rows.Heard(ctx, id, n, text); err != nil {
-			return fmt.Errorf("store what was heard: %w", err)
+			return fmt.Errorf("store the transcription: %w", err)
 		}
 	}
 	return nil
 }
 
-// Unheard is what stands behind a note that could not be transcribed.
+// Unheard is the text after a note that could not be transcribed.
 func Unheard(p event.Part, why error) string {
 	what := "voice note"
 	if length := p.Length(); length != "" {
@@ -94,7 +96,7 @@ func Unheard(p event.Part, why error) string {
 	return fmt.Sprintf("[%s was not transcribed: %v]", what, why)
 }
 
-// words are what is said in a note. What may have been billed stays booked.
+// words transcribes a note. An amount that may have been billed stays booked.
 func (d Service) words(ctx context.Context, n Note) (text string, err error) {
 	e, err := d.Endpoint(ctx)
 	if err != nil {
@@ -116,7 +118,7 @@ func (d Service) words(ctx context.Context, n Note) (text string, err error) {
 	}
 	if used != nil && correct != nil {
 		if cerr := correct(context.WithoutCancel(ctx), *used); cerr != nil {
-			d.Log.Error("what a transcription has cost is not corrected: more is booked", "err", cerr)
+			d.Log.Error("the cost of a transcription was not corrected, so the booked amount is too high", "err", cerr)
 		}
 	}
 	if err == nil && w.Text == "" {
@@ -125,7 +127,7 @@ func (d Service) words(ctx context.Context, n Note) (text string, err error) {
 	return shortened(w.Text), err
 }
 
-// booked books what a note may cost at most. An endpoint on this machine costs nothing.
+// booked reserves the highest possible cost of a note. An endpoint on this machine costs nothing.
 func (d Service) booked(ctx context.Context, e Endpoint, p event.Part) (func(context.Context, turn.Amount) error, error) {
 	if e.Local() {
 		return nil, nil
@@ -137,7 +139,7 @@ func (d Service) booked(ctx context.Context, e Endpoint, p event.Part) (func(con
 	return correct, err
 }
 
-// most is what a note costs at most: money where the price is known, else tokens.
+// most is the highest possible cost of a note: money if the price is known, otherwise tokens.
 func (e Endpoint) most(p event.Part) turn.Amount {
 	seconds := float64(p.Seconds)
 	if p.Seconds <= 0 {
@@ -146,6 +148,7 @@ func (e Endpoint) most(p event.Part) turn.Amount {
 	return e.costs(seconds)
 }
 
+// costs converts seconds of audio into money or tokens.
 func (e Endpoint) costs(seconds float64) turn.Amount {
 	if e.Price > 0 {
 		return turn.Amount{Micros: int64(math.Ceil(seconds * float64(e.Price) / 60))}
@@ -153,7 +156,7 @@ func (e Endpoint) costs(seconds float64) turn.Amount {
 	return turn.Amount{Tokens: int64(math.Ceil(seconds*tokensPerSecond)) + tokensAround}
 }
 
-// used is what a request has really cost, as far as the endpoint tells; nil when it tells nothing, and what was booked stays.
+// used returns the real cost of a request as far as the endpoint reports it. nil: unknown, so the reserved amount stays.
 func (e Endpoint) used(w Words) *turn.Amount {
 	switch {
 	case w.Cost > 0:
@@ -167,7 +170,7 @@ func (e Endpoint) used(w Words) *turn.Amount {
 	return nil
 }
 
-// shortened is a text that is not too long for the transcript.
+// shortened limits a text to mostText.
 func shortened(text string) string {
 	if len(text) <= mostText {
 		return text

@@ -65,13 +65,13 @@ func TestFailures(t *testing.T) {
 		{"busy for long", []transcribetest.Reply{{Status: 429, Text: "slow down", Header: http.Header{"Retry-After": {"600"}}}}, 1, "no more requests at the moment"},
 		{"broken, then cut", []transcribetest.Reply{{Status: 503, Text: "maintenance"}, {Cut: true}, ok}, 3, ""},
 		{"broken for long", []transcribetest.Reply{{Status: 500, Text: "sk-canary leaks"}}, 3, "HTTP 500"},
-		{"key", []transcribetest.Reply{{Status: 401, Text: "Incorrect API key provided: sk-canary"}}, 1, "does not take the key (HTTP 401)"},
+		{"key", []transcribetest.Reply{{Status: 401, Text: "Incorrect API key provided: sk-canary"}}, 1, "does not accept the key (HTTP 401)"},
 		{"model", []transcribetest.Reply{{Status: 404, Text: "there is no model whisper-9"}}, 1, "no such address or model (HTTP 404): there is no model whisper-9"},
 		{"file", []transcribetest.Reply{{Status: 400, Text: "Invalid\nfile format."}}, 1, "HTTP 400: Invalid file format."},
-		{"size", []transcribetest.Reply{{Status: 413, Raw: "<html>"}}, 1, "no file of this size"},
+		{"size", []transcribetest.Reply{{Status: 413, Raw: "<html>"}}, 1, "files of this size"},
 		{"moved", []transcribetest.Reply{{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}}}, 1, "HTTP 307"},
-		{"a page", []transcribetest.Reply{{Raw: "<html>"}}, 3, "no transcription (check base_url)"},
-		{"no text", []transcribetest.Reply{{Raw: `{"words": "hello"}`}}, 3, "no transcription"},
+		{"a page", []transcribetest.Reply{{Raw: "<html>"}}, 3, "not a transcription (check base_url)"},
+		{"no text", []transcribetest.Reply{{Raw: `{"words": "hello"}`}}, 3, "not a transcription"},
 		{"too much", []transcribetest.Reply{{Raw: `{"text": "` + strings.Repeat("x", 1<<20) + `"}`}}, 3, "more than 1 MB"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package rules keeps the house style: its tests parse every source file of the repository and report what breaks a
-// rule of CONTRIBUTING.md. It parses by itself, because a test that asks the go command is served
-// stale answers from the test cache. It holds no code that ships.
+// Package rules enforces the house style. Its tests parse every source file of the repository and report violations of CONTRIBUTING.md.
+// They parse the files themselves, because a test that runs the go command can get stale results from the test cache. No code of this
+// package ships.
 package rules

@@ -14,21 +14,21 @@ import (
 	"hob/daemon/event"
 )
 
-// label is hob's name among launchd's services.
+// label is hob's name in launchd.
 const label = "hob"
 
-// Exit codes of launchctl: no such process, no such service, and what runs already.
+// Exit codes of launchctl: no such process, no such service, and already running.
 const (
 	noProcess  = 3
 	noService  = 113
 	inProgress = 36
 )
 
-// unloadTime is how long a service may take to be gone from launchd: hob's own drain and some.
+// unloadTime is the time limit for a service to disappear from launchd: hob's own shutdown and a margin.
 const unloadTime = 30 * time.Second
 
-// launchd is an agent of the logged-in user, or a daemon of the machine that runs as the user who asked for it through sudo:
-// macOS has no simple way to make a user for a service.
+// launchd is an agent of the logged-in user, or a daemon of the machine that runs as the user who called sudo. macOS has no simple way to
+// make a user for a service.
 type launchd struct {
 	Machine
 	Spec
@@ -59,8 +59,8 @@ func (l launchd) home() string {
 
 func (l launchd) log() string { return filepath.Join(l.home(), "state", "log", "service.log") }
 
-// plist is the service in launchd's words (launchd.plist(5)). KeepAlive starts it again whatever its end was, after ten
-// seconds at the earliest. Its search path has the two places where people install tools.
+// plist returns the service definition (launchd.plist(5)). KeepAlive restarts the service after any exit, after at least ten seconds.
+// PATH includes the two places where people install tools.
 func (l launchd) plist() string {
 	var b strings.Builder
 	entry := func(depth int, key, kind, value string) {
@@ -103,12 +103,13 @@ func (l launchd) ctl(words ...string) Step { return Step{Run: append([]string{"l
 func (l launchd) loaded(ctx context.Context) (bool, error) {
 	_, err := command(ctx, nil, "launchctl", "print", l.target())
 	var bad *exec.ExitError
-	if errors.As(err, &bad) || errors.Is(err, exec.ErrNotFound) { // without launchctl a plan can be shown all the same
+	if errors.As(err, &bad) || errors.Is(err, exec.ErrNotFound) { // without launchctl a plan can still be shown
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// Install plans the installation: check, log folder, plist, then start.
 func (l launchd) Install(ctx context.Context) ([]Step, error) {
 	if l.System && (l.Invoker == "" || l.Invoker == "root") {
 		return nil, event.NewFault(event.Clash, "type, as the user that hob shall work for: sudo "+quote([]string{l.Program, "service", "install", "--system"}), "it is not known who hob shall run as")
@@ -137,7 +138,7 @@ func (l launchd) Install(ctx context.Context) ([]Step, error) {
 	return append(steps, l.load()...), nil
 }
 
-// folder makes a folder that belongs to the user as whom hob will run. launchd starts nothing whose log it cannot open.
+// folder makes a folder that belongs to the user that hob will run as. launchd does not start a service if it cannot open its log.
 func (l launchd) folder(dir string) Step {
 	if !l.System {
 		return Step{Folder: dir}
@@ -145,13 +146,15 @@ func (l launchd) folder(dir string) Step {
 	return Step{Run: []string{"sudo", "-u", l.Invoker, "sh", "-c", "umask 077 && mkdir -p " + quote([]string{dir})}}
 }
 
-// load makes launchd read the plist and start the service. What was unloaded just now may still be there for a while.
+// load makes launchd read the plist and start the service. A service that was just unloaded may still be known for a while, so bootstrap
+// is retried.
 func (l launchd) load() []Step {
 	bootstrap := l.ctl("bootstrap", l.domain(), l.file())
 	bootstrap.patience = unloadTime
 	return []Step{l.ctl("enable", l.target()), bootstrap}
 }
 
+// unload accepts the exit codes that mean that the service is already gone.
 func (l launchd) unload() Step {
 	s := l.ctl("bootout", l.target())
 	s.fine = []int{noProcess, inProgress, noService}
@@ -173,8 +176,8 @@ func (l launchd) Uninstall(ctx context.Context) ([]Step, error) {
 	return steps, nil
 }
 
-// Control starts again by kickstart: unloading and loading would leave nothing loaded when it is cut off in between. A stop
-// has to unload, since KeepAlive would start it again; the next login or boot loads it.
+// Control restarts with kickstart: an interrupted unload and load would leave nothing loaded. A stop must unload, because KeepAlive would
+// restart the service; the next login or boot loads it again.
 func (l launchd) Control(ctx context.Context, v Verb) ([]Step, error) {
 	if !exists(l.file()) {
 		return nil, l.missing()
@@ -197,7 +200,7 @@ func (l launchd) Control(ctx context.Context, v Verb) ([]Step, error) {
 	return append(steps, l.ctl("kickstart", l.target())), nil
 }
 
-// check makes sure that the caller may and that there is a domain to load into, before anything is changed.
+// check verifies, before anything is changed, that the caller has the right and that launchd has a domain for the service.
 func (l launchd) check(doing string, also func(Spec) error) Step {
 	return Step{check: func(ctx context.Context) error {
 		if err := l.may(l.Spec, doing); err != nil {
@@ -253,10 +256,10 @@ func (l launchd) State(ctx context.Context) (State, error) {
 	return st, nil
 }
 
-// launchdField finds a line of launchctl print at the first level, which is one tab deep.
+// launchdField matches a top-level line of launchctl print, which is indented by one tab.
 var launchdField = regexp.MustCompile(`(?m)^\t(state|pid|runs) = (.+)$`)
 
-// launchdState reads what launchctl print tells of a service.
+// launchdState parses the output of launchctl print.
 func launchdState(text string, st *State) {
 	for _, m := range launchdField.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(m[2])
@@ -272,7 +275,7 @@ func launchdState(text string, st *State) {
 	}
 }
 
-// launchdDisabled reads launchctl print-disabled: "hob" => disabled, in older systems => true.
+// launchdDisabled parses launchctl print-disabled: "hob" => disabled, on older systems => true.
 func launchdDisabled(text string) bool {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " => ")

@@ -10,9 +10,9 @@ import (
 	kardianos "github.com/kardianos/service"
 )
 
-// The units are put in place and taken away by github.com/kardianos/service, with hob's own text as its template. The
-// steps say what version 1.3.0 of it does, in its order; a test holds them against what it really runs. It is not
-// asked to start or to look: it does not pass on what systemctl says, and it knows neither readiness nor times.
+// github.com/kardianos/service installs and removes the units, with hob's own text as its template. The steps describe what its version
+// 1.3.0 does, in its order; a test compares them with what it really runs. It is not used to start the service or to read its state: it
+// drops the messages of systemctl, and it knows neither readiness nor timestamps.
 
 func (s systemd) libraryInstall() []Step {
 	var steps []Step
@@ -27,7 +27,7 @@ func (s systemd) libraryUninstall() []Step {
 	return s.byLibrary([]Step{s.step("disable"), {Remove: s.file()}, {Run: s.ctl("daemon-reload")}}, kardianos.Service.Uninstall)
 }
 
-// byLibrary hands a run of steps over: the first one carries them all out.
+// byLibrary lets the first of several steps call the library, which carries out all of them.
 func (s systemd) byLibrary(steps []Step, act func(kardianos.Service) error) []Step {
 	for i := range steps {
 		steps[i].covered = i > 0
@@ -37,7 +37,7 @@ func (s systemd) byLibrary(steps []Step, act func(kardianos.Service) error) []St
 		if err != nil {
 			return err
 		}
-		for _, pair := range s.env() { // the library's commands have the environment of this process
+		for _, pair := range s.env() { // the library's commands inherit the environment of this process
 			name, value, _ := strings.Cut(pair, "=")
 			if err := os.Setenv(name, value); err != nil {
 				return fmt.Errorf("set %s: %w", name, err)
@@ -51,8 +51,7 @@ func (s systemd) byLibrary(steps []Step, act func(kardianos.Service) error) []St
 	return steps
 }
 
-// library makes the library's view of the unit. It is asked for systemd by name: what it would choose by itself depends on
-// what runs as process 1.
+// library makes the library's service object. It names systemd explicitly, because the library's own choice depends on process 1.
 func (s systemd) library() (kardianos.Service, error) {
 	for _, system := range kardianos.AvailableSystems() {
 		if system.String() == "linux-systemd" {
@@ -65,7 +64,7 @@ func (s systemd) library() (kardianos.Service, error) {
 	return nil, errors.New("the library knows no systemd here")
 }
 
-// platform names what starts programs on this machine, as far as the library can tell.
+// platform names the service manager of this machine, as far as the library knows.
 func platform() string {
 	if p := kardianos.Platform(); p != "" {
 		return p

@@ -1,6 +1,5 @@
-// Package service makes hob a service of systemd or launchd: what each wants to read, in which order it is told, and how the
-// service does. It decides everything first, as steps that can be shown, and carries them out one by one. It never touches
-// hob's home but for the folder of launchd's log.
+// Package service installs hob as a service of systemd or launchd, controls it, and reports its state. It first plans everything as steps
+// that can be shown, then carries them out one by one. In hob's home it touches only the folder of launchd's log.
 package service
 
 import (
@@ -18,32 +17,32 @@ import (
 	"hob/daemon/event"
 )
 
-// The home and the socket of a system-wide service on Linux, and the user and group it runs as.
+// Home, socket, user and group of a system-wide service on Linux.
 const (
 	SystemHome   = "/var/lib/hob"
 	SystemSocket = "/run/hob/hob.sock"
 	SystemUser   = "hob"
 )
 
-// Spec is the service that is meant.
+// Spec describes the service.
 type Spec struct {
 	Program string // the absolute path of hob
-	Home    string // hob's home; "": the default one of whoever it runs as
-	System  bool   // of the whole machine, not of one user
+	Home    string // hob's home; "": the default of the user that it runs as
+	System  bool   // a service of the whole machine, not of one user
 	Linger  bool   // Install also lets the user's services run without a login (systemd)
 }
 
-// Machine is where the service is to be, as the caller sees it.
+// Machine describes the machine and the caller.
 type Machine struct {
-	OS      string // as runtime.GOOS
+	OS      string // as in runtime.GOOS
 	UID     int
 	User    string // login name
 	Home    string // the user's home folder
-	Invoker string // the login name of whoever called sudo, "" without
-	Root    string // in front of every path of the system; "" outside tests
+	Invoker string // login name of the user who called sudo; "": no sudo
+	Root    string // prefix of every system path; "" except in tests
 }
 
-// Verb is what can be done to an installed service.
+// Verb is an action on an installed service.
 type Verb string
 
 // The verbs.
@@ -53,38 +52,38 @@ const (
 	Restart Verb = "restart"
 )
 
-// Manager plans what makes, changes and removes the service, and tells how it does. Planning only looks. A plan for what is
-// already so is empty or repeats nothing that would disturb.
+// Manager plans how to install, change and remove the service, and reports its state. Planning changes nothing. A plan for the present
+// state is empty or has no disturbing steps.
 type Manager interface {
-	// Install plans that the service is there, starts at boot or login, and runs.
+	// Install plans that the service exists, starts at boot or login, and runs.
 	Install(ctx context.Context) ([]Step, error)
-	// Uninstall plans that nothing is left but the home. What is not there needs no steps.
+	// Uninstall plans that only hob's home is left. It is empty if nothing is installed.
 	Uninstall(ctx context.Context) ([]Step, error)
-	// Control plans a verb. The error is an *event.Fault of kind Missing when nothing is installed.
+	// Control plans a verb. If nothing is installed, the error is an *event.Fault of kind Missing.
 	Control(ctx context.Context, v Verb) ([]Step, error)
-	// State looks.
+	// State reads the state of the service.
 	State(ctx context.Context) (State, error)
-	// Logs is the command that prints the last lines of the log, and with follow goes on.
+	// Logs returns the command that prints the last lines of the log and, with follow, new ones.
 	Logs(lines int, follow bool) []string
 }
 
-// State is how the service does.
+// State is the state of the service.
 type State struct {
 	Manager   string    `json:"manager"` // systemd, launchd
 	Scope     string    `json:"scope"`   // user, system
 	Installed bool      `json:"installed"`
-	Enabled   bool      `json:"enabled"` // starts by itself at boot or login
+	Enabled   bool      `json:"enabled"` // it starts by itself at boot or login
 	Running   bool      `json:"running"`
-	State     string    `json:"state"`            // in the manager's words
-	Since     time.Time `json:"since,omitzero"`   // when it began to run
-	Restarts  int       `json:"restarts"`         // by the manager itself, since it was last started
+	State     string    `json:"state"`            // the manager's own term
+	Since     time.Time `json:"since,omitzero"`   // start of the present run
+	Restarts  int       `json:"restarts"`         // by the manager, since the last manual start
 	PID       int       `json:"pid,omitempty"`    // of the running process
 	Says      string    `json:"says,omitempty"`   // the status line of the running process
-	File      string    `json:"file,omitempty"`   // that defines it
-	Lingers   *bool     `json:"lingers,omitzero"` // whether it runs without a login; nil where that is no question
+	File      string    `json:"file,omitempty"`   // the file that defines the service
+	Lingers   *bool     `json:"lingers,omitzero"` // whether it runs without a login; nil: not applicable
 }
 
-// For finds the manager of a machine. The error is an *event.Fault where hob knows none.
+// For returns the manager of a machine. The error is an *event.Fault if hob supports none.
 func For(m Machine, s Spec) (Manager, error) {
 	switch m.OS {
 	case "linux":
@@ -98,7 +97,7 @@ func For(m Machine, s Spec) (Manager, error) {
 	return nil, event.NewFault(event.Clash, "let what starts programs there run: hob up --no-chat", "hob knows no service manager on %s", m.OS)
 }
 
-// Installed reports whether a file of the service stands where For's manager would put it, or where a package puts it.
+// Installed reports whether a service file exists, either from hob or from a package.
 func Installed(m Machine, system bool) bool {
 	switch m.OS {
 	case "linux":
@@ -128,15 +127,15 @@ func Here() (Machine, error) {
 	if m.OS != "darwin" || m.Invoker == "" {
 		return m, nil
 	}
-	if u, err = user.Lookup(m.Invoker); err != nil { // a daemon of macOS works for whoever asked for it
+	if u, err = user.Lookup(m.Invoker); err != nil { // a daemon on macOS works for the user who called sudo
 		return m, fmt.Errorf("find the home folder of %s: %w", m.Invoker, err)
 	}
 	m.Home = u.HomeDir
 	return m, nil
 }
 
-// Program is the path of this program as it was called (called is the first word of the command line), when that is a link
-// that an upgrade will turn to the new one; else the program itself.
+// Program returns the path of this program. If called, the first word of the command line, is a link to it, the link is returned, because
+// an upgrade will point it to the new version.
 func Program(called string) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -144,7 +143,7 @@ func Program(called string) (string, error) {
 	}
 	found, err := exec.LookPath(called)
 	if err != nil {
-		return program, nil //nolint:nilerr // it was called by a name that says nothing
+		return program, nil //nolint:nilerr // it was called by a name that cannot be found
 	}
 	if found, err = filepath.Abs(found); err != nil {
 		return program, nil //nolint:nilerr // as above
@@ -157,13 +156,13 @@ func Program(called string) (string, error) {
 	return found, nil
 }
 
-// Choose reports whether the service of the whole machine is meant by somebody who does not say: the installed one, the
-// user's own before it, else the one that fits the caller.
+// Choose decides which service is meant by default: an installed one, the user's own before the system's; otherwise the one that fits the
+// caller.
 func Choose(m Machine) (system bool) {
 	return !Installed(m, false) && (Installed(m, true) || m.UID == 0)
 }
 
-// scope names who the service is for.
+// scope names the kind of the service: "system" or "user".
 func (s Spec) scope() string {
 	if s.System {
 		return "system"
@@ -171,7 +170,7 @@ func (s Spec) scope() string {
 	return "user"
 }
 
-// may refuses a caller who cannot do what is asked, and says what to type instead.
+// may rejects a caller without the necessary rights, and says what to type instead.
 func (m Machine) may(s Spec, doing string) error {
 	command := quote([]string{s.Program, "service", doing})
 	switch {
@@ -184,7 +183,7 @@ func (m Machine) may(s Spec, doing string) error {
 	return nil
 }
 
-// lasts refuses a program that will not be there, or not be reachable, when the service starts.
+// lasts rejects a program that will be gone or unreachable when the service starts.
 func (m Machine) lasts(s Spec) error {
 	if strings.Contains(s.Program, string(filepath.Separator)+"go-build") {
 		return event.NewFault(event.Clash, "build it first, for example: go install ./cmd/hob", "%s is a program that go run throws away", s.Program)
@@ -194,7 +193,7 @@ func (m Machine) lasts(s Spec) error {
 	}
 	info, err := os.Stat(s.Program)
 	if err != nil {
-		return fmt.Errorf("look at the program: %w", err)
+		return fmt.Errorf("stat the program: %w", err)
 	}
 	if !s.System || m.OS != "linux" {
 		return nil
@@ -206,13 +205,13 @@ func (m Machine) lasts(s Spec) error {
 	for dir := filepath.Dir(s.Program); closed == "" && dir != "/"; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return fmt.Errorf("look at the program's folder: %w", err)
+			return fmt.Errorf("stat the program's folder: %w", err)
 		}
 		if info.Mode().Perm()&0o001 == 0 {
 			closed = dir
 		}
 	}
-	for _, hidden := range []string{"/home/", "/root/", "/tmp/", "/var/tmp/", "/run/user/"} { // by the unit itself
+	for _, hidden := range []string{"/home/", "/root/", "/tmp/", "/var/tmp/", "/run/user/"} { // hidden by the unit's own hardening
 		if closed == "" && strings.HasPrefix(s.Program, hidden) {
 			closed = hidden
 		}
@@ -225,7 +224,7 @@ func (m Machine) lasts(s Spec) error {
 		"the user %s cannot run %s: %s is closed to it", SystemUser, s.Program, closed)
 }
 
-// missing is the fault of a service that is not there.
+// missing is the fault of a service that is not installed.
 func (s Spec) missing() error {
 	return event.NewFault(event.Missing, "install it with: hob service install --"+s.scope(), "hob is not installed as a %s service", s.scope())
 }

@@ -16,30 +16,29 @@ import (
 	"hob/daemon/event"
 )
 
-// Pause between two tries of a command that may have to wait for what runs before it.
+// retryPause is the pause between two tries of a command that may have to wait for an earlier one.
 const retryPause = 250 * time.Millisecond
 
-// Step is one thing that a plan does; exactly one of the exported fields but Text is set. A step that is only a check is
-// not shown.
+// Step is one step of a plan. Exactly one of the exported fields is set, besides Text. A step that is only a check is not shown.
 type Step struct {
-	Folder string   `json:"folder,omitempty"` // is made
-	Write  string   `json:"write,omitempty"`  // a file gets Text
+	Folder string   `json:"folder,omitempty"` // a folder to make
+	Write  string   `json:"write,omitempty"`  // a file to write, with Text
 	Text   string   `json:"text,omitempty"`
-	Remove string   `json:"remove,omitempty"` // a file
-	Run    []string `json:"run,omitempty"`    // a command
+	Remove string   `json:"remove,omitempty"` // a file to remove
+	Run    []string `json:"run,omitempty"`    // a command to run
 
-	check    func(context.Context) error // done before anything is changed
-	library  func() error                // carries out this step and the covered ones behind it
+	check    func(context.Context) error // runs before anything is changed
+	library  func() error                // carries out this step and the covered ones after it
 	covered  bool
-	fine     []int         // exit codes of Run that are as good as 0
-	patience time.Duration // how long Run is tried again
-	env      []string      // of Run, beside that of the process
+	fine     []int         // exit codes of Run that count as success
+	patience time.Duration // how long Run is retried
+	env      []string      // for Run, in addition to the environment of the process
 }
 
 // Shown reports whether the step changes something.
 func (s Step) Shown() bool { return s.check == nil }
 
-// Objection is why the plan would end before anything is changed, as far as this step can tell; nil when it would not.
+// Objection returns the reason why the plan would stop before any change, as far as this step knows; nil: none.
 func (s Step) Objection(ctx context.Context) error {
 	if s.check == nil {
 		return nil
@@ -47,10 +46,10 @@ func (s Step) Objection(ctx context.Context) error {
 	return s.check(ctx)
 }
 
-// Did says in one line what was done.
+// Did describes in one line what was done.
 func (s Step) Did() string { return s.line("made ", "wrote ", "removed ", "ran ") }
 
-// Would says what a dry run would have done: one line, and the text of a file below it.
+// Would describes for a dry run what would be done: one line, then the text of a file.
 func (s Step) Would() string {
 	line := s.line("would make ", "would write ", "would remove ", "would run ")
 	for text := range strings.Lines(s.Text) {
@@ -71,8 +70,7 @@ func (s Step) line(folder, write, remove, run string) string {
 	return run + quote(s.Run)
 }
 
-// Do carries out a plan and tells of every step that is done. It ends at the first one that cannot be done; doing the plan
-// again, made afresh, goes on from there.
+// Do carries out a plan and calls told after each step. It stops at the first error; a new plan continues from there.
 func Do(ctx context.Context, steps []Step, told func(Step)) error {
 	for _, s := range steps {
 		if err := s.do(ctx); err != nil {
@@ -128,13 +126,13 @@ func (s Step) run(ctx context.Context) error {
 	}
 }
 
-// command runs a program of the service manager and returns what it printed. The error is an *event.Fault with its last
-// words; an *exec.ExitError is below it when it ran.
+// command runs a program of the service manager and returns its output. The error is an *event.Fault with the program's last message; it
+// wraps an *exec.ExitError if the program ran.
 func command(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- the plan's own words
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
-	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "TZ=UTC"), env...) // what it prints is read
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "TZ=UTC"), env...) // its output is parsed
 	err := cmd.Run()
 	if err == nil {
 		return out.String(), nil
@@ -146,8 +144,8 @@ func command(ctx context.Context, env []string, argv ...string) (string, error) 
 	return out.String(), &event.Fault{Kind: event.Clash, Text: quote(argv) + ": " + reason, Err: err}
 }
 
-// write puts a whole file in place or leaves the old one. Everybody may read it: it holds no secret, and the service manager
-// may be another user.
+// write replaces a file completely or not at all. Everybody may read it: it contains no secret, and the service manager may be another
+// user.
 func write(path, text string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- a folder of the system
 		return err
@@ -169,7 +167,7 @@ func write(path, text string) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// quote joins words so that a shell takes them apart again.
+// quote joins words for a shell.
 func quote(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

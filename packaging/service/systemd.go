@@ -16,7 +16,7 @@ import (
 
 const unitName = "hob.service"
 
-// Exit code of systemctl for a unit that is not loaded (LSB: program is not installed).
+// notLoaded is systemctl's exit code for a unit that is not loaded (LSB: program is not installed).
 const notLoaded = 5
 
 // systemd is a unit of the system, or of one user's own manager.
@@ -34,7 +34,7 @@ func (s systemd) file() string {
 
 func (s systemd) users() string { return s.Root + "/etc/sysusers.d/hob.conf" }
 
-// packaged is the unit that a package of the distribution has brought, "" without one.
+// packaged returns the unit file of a distribution package; "": none.
 func (s systemd) packaged() string {
 	for _, dir := range []string{"/usr/lib/systemd/system/", "/lib/systemd/system/"} {
 		if path := s.Root + dir + unitName; s.System && exists(path) {
@@ -51,7 +51,7 @@ func (s systemd) unit() string {
 	return UserUnit(s.Program, s.Spec.Home)
 }
 
-// ctl is a systemctl command line, in the order of words that the library uses too.
+// ctl returns a systemctl command line, with the word order that the library uses too.
 func (s systemd) ctl(verb string, args ...string) []string {
 	words := []string{"systemctl", verb}
 	if !s.System {
@@ -64,7 +64,7 @@ func (s systemd) step(verb string, fine ...int) Step {
 	return Step{Run: s.ctl(verb, unitName), fine: fine, env: s.env()}
 }
 
-// env is what systemctl --user finds the user's manager by; a login over SSH has it, su and cron have not.
+// env returns the variable by which systemctl --user finds the user's manager. A login over SSH has it; su and cron do not.
 func (s systemd) env() []string {
 	run := s.Root + "/run/user/" + strconv.Itoa(s.UID)
 	if s.System || os.Getenv("XDG_RUNTIME_DIR") != "" || !exists(run) {
@@ -99,7 +99,7 @@ func (s systemd) Install(context.Context) ([]Step, error) {
 	return steps, nil
 }
 
-// place puts the unit in its place and runs it. The library does not write over a file, so an older one goes first.
+// place installs the unit and starts it. The library does not overwrite a file, so an older unit is removed first.
 func (s systemd) place() ([]Step, error) {
 	same, err := holds(s.file(), s.unit())
 	switch {
@@ -119,7 +119,7 @@ func (s systemd) Uninstall(context.Context) ([]Step, error) {
 	if exists(s.file()) {
 		steps = append(steps, s.step("stop", notLoaded))
 		steps = append(steps, s.libraryUninstall()...)
-		steps = append(steps, s.step("reset-failed", 1)) // 1: there was nothing to forget
+		steps = append(steps, s.step("reset-failed", 1)) // exit code 1: there was nothing to reset
 	} else if s.packaged() != "" {
 		return nil, event.NewFault(event.Clash, "type: sudo apt remove hob", "the service belongs to the package hob")
 	}
@@ -139,7 +139,7 @@ func (s systemd) Control(_ context.Context, v Verb) ([]Step, error) {
 	return []Step{s.check(string(v), nil), s.step(string(v))}, nil
 }
 
-// check makes sure that the caller may, and that the manager answers, before anything is changed.
+// check verifies, before anything is changed, that the caller has the right and that the manager answers.
 func (s systemd) check(doing string, also func(Spec) error) Step {
 	return Step{check: func(ctx context.Context) error {
 		if err := s.may(s.Spec, doing); err != nil {
@@ -154,7 +154,7 @@ func (s systemd) check(doing string, also func(Spec) error) Step {
 	}}
 }
 
-// answers asks the manager for something harmless and explains a silence.
+// answers sends the manager a harmless request and explains why it does not answer.
 func (s systemd) answers(ctx context.Context) error {
 	_, err := command(ctx, s.env(), s.ctl("show", "--property=Version")...)
 	switch {
@@ -171,7 +171,7 @@ func (s systemd) answers(ctx context.Context) error {
 	}
 }
 
-// Lingers reports whether the user's services run without a login. Nobody knows before the first login: then it is false.
+// Lingers reports whether the user's services run without a login. Before the first login this is unknown and reported as false.
 func Lingers(ctx context.Context, user string) (bool, error) {
 	out, err := command(ctx, nil, "loginctl", "show-user", user, "--property=Linger", "--value")
 	var bad *exec.ExitError
@@ -205,7 +205,7 @@ func (s systemd) State(ctx context.Context) (State, error) {
 	return st, nil
 }
 
-// systemdState reads what systemctl show prints: KEY=value lines, times in UTC because TZ says so.
+// systemdState parses the output of systemctl show: KEY=value lines, with times in UTC because TZ is set.
 func systemdState(text string) (State, error) {
 	values := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -228,7 +228,7 @@ func systemdState(text string) (State, error) {
 		*field = n
 	}
 	if !st.Running {
-		return st, nil // systemd remembers the last run's words
+		return st, nil // systemd remembers the status line of the last run
 	}
 	st.Says = values["StatusText"]
 	if since := values["ActiveEnterTimestamp"]; since != "" {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// What both units say. The delay between restarts grows from a second to a minute where systemd is 254 or newer; an older one
-// warns of the two keys that it does not know and waits a second each time. There is no limit to the starts: hob itself finds what
-// makes it fail and goes into safe mode. After the main process, whatever is left in its control group is killed. TasksMax has room for
-// several commands that each reach their own limit of 2,000: systemd's default may be less than that, and then one command would keep
-// hob from starting processes.
+// unitService is the part that both units share. The delay between restarts grows from a second to a minute with systemd 254 or newer;
+// older versions warn about the two unknown keys and always wait one second. The number of starts is unlimited: hob itself detects
+// repeated failures and enters safe mode. After the main process has ended, everything left in its control group is killed. TasksMax
+// leaves room for several commands that each reach their own limit of 2,000; systemd's default may be smaller, and then one command could
+// keep hob from starting processes.
 const unitService = `Type=notify
 NotifyAccess=main
 %sExecStart=%s up --no-chat
@@ -27,11 +27,11 @@ TasksMax=16384
 UMask=0077
 `
 
-// What the unit of a whole machine may not touch. The sandbox of shell commands (bubblewrap) makes namespaces and mounts a
-// /proc of its own, which the kernel forbids below a /proc that has something mounted over it: so there is no
-// ProtectKernelTunables, ProtectKernelLogs, ProtectHostname, ProcSubset or RestrictNamespaces, and @mount is allowed. Its second
-// layer, which hob itself puts on, is seccomp and landlock. Nor is there ProtectControlGroups: each command gets a control group in hob's.
-// Programs that compile while they run (node, browsers) need memory that is writable and executable.
+// unitHardening restricts the system unit. The sandbox of shell commands (bubblewrap) makes namespaces and mounts its own /proc, which
+// the kernel forbids if something is mounted over a part of /proc. Therefore ProtectKernelTunables, ProtectKernelLogs, ProtectHostname,
+// ProcSubset and RestrictNamespaces are missing, and @mount is allowed. seccomp and Landlock are the second layer, which hob applies
+// itself. ProtectControlGroups is missing because each command gets a control group below hob's. Programs that compile at run time (node,
+// browsers) need memory that is both writable and executable.
 const unitHardening = `NoNewPrivileges=yes
 CapabilityBoundingSet=
 AmbientCapabilities=
@@ -53,7 +53,7 @@ SystemCallFilter=@system-service @mount seccomp landlock_create_ruleset landlock
 SystemCallErrorNumber=EPERM
 `
 
-// UserUnit is the systemd unit of one user (systemd.unit(5), systemd.service(5)). home is "" for the default one.
+// UserUnit returns the systemd unit of one user (systemd.unit(5), systemd.service(5)). home is "" for the default home.
 func UserUnit(program, home string) string {
 	var env string
 	if home != "" {
@@ -63,8 +63,8 @@ func UserUnit(program, home string) string {
 		fmt.Sprintf(unitService, env, unitQuote(program)) + "\n[Install]\nWantedBy=default.target\n"
 }
 
-// SystemUnit is the systemd unit of a whole machine: a user of its own, the home /var/lib/hob, a socket for the group, and
-// little else that it may touch.
+// SystemUnit returns the systemd unit of a whole machine: its own user, the home /var/lib/hob, a socket for the group, and few other
+// rights.
 func SystemUnit(program string) string {
 	return "[Unit]\nDescription=hob, a background daemon for chores\nWants=network-online.target\nAfter=network-online.target\nStartLimitIntervalSec=0\n\n[Service]\n" +
 		"User=" + SystemUser + "\nGroup=" + SystemUser + "\n" +
@@ -73,13 +73,13 @@ func SystemUnit(program string) string {
 		unitHardening + "\n[Install]\nWantedBy=multi-user.target\n"
 }
 
-// SystemUsers makes the user and group of the system unit (sysusers.d(5)).
+// SystemUsers returns the definition of the system unit's user and group (sysusers.d(5)).
 func SystemUsers() string {
 	return "u " + SystemUser + " - \"hob, a background daemon for chores\" " + SystemHome + " /usr/sbin/nologin\n"
 }
 
-// unitQuote writes one word of a setting (systemd.syntax(7), "Quoting"): specifiers begin with %. A dollar stands for itself in
-// Environment= and in the path of a program; only in the arguments behind that would it begin a variable.
+// unitQuote quotes one word of a setting (systemd.syntax(7), "Quoting"). Specifiers begin with %. A dollar sign is literal in
+// Environment= and in the path of a program; it begins a variable only in later arguments.
 func unitQuote(word string) string {
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "%", "%%").Replace(word)
 	if escaped == word && !strings.ContainsAny(word, " ';") {

@@ -205,7 +205,7 @@ func table() []broken {
 		{name: "no voice", check: "voice", answer: map[string]any{}, state: doctor.OK, found: "no [voice] is set", well: doctor.Skip},
 		{name: "voice", check: "voice", answer: voice("http://v", ""), state: doctor.OK, found: "http://v is there, and takes the key", well: doctor.Skip},
 		{name: "voice without a key", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v"}}, state: doctor.OK, found: "http://v is there, and asks for no key", well: doctor.Skip},
-		{name: "voice refused", check: "voice", answer: voice("http://v", "the endpoint does not take the key"), state: doctor.Fail, found: "http://v: the endpoint does not take the key", mend: "api_key in [voice]", well: doctor.Skip},
+		{name: "voice refused", check: "voice", answer: voice("http://v", "the endpoint does not accept the key"), state: doctor.Fail, found: "http://v: the endpoint does not accept the key", mend: "api_key in [voice]", well: doctor.Skip},
 		{name: "voice's key lost", check: "voice", answer: voice("", "the key of [voice] cannot be read"), state: doctor.Fail, found: "the key of", mend: "api_key in [voice]", well: doctor.Skip},
 		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: doctor.Warn, found: "http://v: HTTP 503", mend: "again in a while", well: doctor.Skip},
 		{name: "deaf channel", check: "channels", answer: status(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "down", "last_error": "refused"}}}}), state: doctor.Fail, found: "alerts cannot receive", mend: "[channels.alerts]", well: doctor.Skip},

@@ -1,4 +1,5 @@
-// Package transcribetest is a transcription endpoint that tests script. It speaks the real wire: OpenAI's createTranscription.
+// Package transcribetest is a scripted transcription endpoint for tests. It implements the real wire format of OpenAI's
+// createTranscription.
 package transcribetest
 
 import (
@@ -11,26 +12,26 @@ import (
 	"sync"
 )
 
-// Reply is what the server does with one request.
+// Reply is the server's reaction to one request.
 type Reply struct {
 	Status int            // 0: 200
 	Header http.Header    //
-	Text   string         // of the transcription, or of the error
-	Usage  map[string]any // as the wire has it; nil: none
-	Raw    string         // the whole body instead
-	Cut    bool           // the connection is dropped when all has been read
-	Hang   bool           // nothing is said until the caller has gone
+	Text   string         // the transcription, or the error message
+	Usage  map[string]any // as on the wire; nil: none
+	Raw    string         // replaces the whole body
+	Cut    bool           // true: the connection is dropped after the request was read
+	Hang   bool           // true: no answer until the caller closes the connection
 }
 
-// Request is one request as it came.
+// Request is a received request.
 type Request struct {
 	Path, Key, Model, Language, Format string
 	Name, MIME, Data                   string // of the file
 }
 
-// Server is the fake. All methods are safe for concurrent use.
+// Server is the fake endpoint. All methods are safe for concurrent use.
 type Server struct {
-	URL string // what base_url is set to
+	URL string // the value for base_url
 
 	http   *httptest.Server
 	closed chan struct{}
@@ -39,7 +40,7 @@ type Server struct {
 	seen   []Request
 }
 
-// NewServer starts a server that gives the replies one after the other, and behind the last one that one again. Close it.
+// NewServer starts a server that gives the replies in order and then repeats the last one. The caller closes it.
 func NewServer(script ...Reply) *Server {
 	s := &Server{script: script, closed: make(chan struct{})}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -54,7 +55,7 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// Requests are those that came, in order.
+// Requests lists the received requests, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +94,7 @@ func (r *Request) take(field, name, mime, data string) {
 	}
 }
 
-// next notes a request, and is what the script says about it.
+// next records a request and returns its scripted reply.
 func (s *Server) next(req Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +133,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, reply Reply) {
 		w.WriteHeader(reply.Status)
 	}
 	if reply.Raw != "" {
-		_, _ = io.WriteString(w, reply.Raw) // a caller that has gone is its own affair
+		_, _ = io.WriteString(w, reply.Raw) // a caller that is gone needs no answer
 		return
 	}
 	_ = json.NewEncoder(w).Encode(body) // the same
