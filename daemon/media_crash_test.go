@@ -20,12 +20,12 @@ import (
 func TestFileCrashes(t *testing.T) {
 	const marked = "(may be a repeat)"
 	for point, want := range map[string]string{
-		"artifact.written:1":  "", // nobody was told that it is accepted
-		"between.parts:1":     "text, report.txt=bread",
-		"sending.committed:2": "text, report.txt=bread " + marked,
-		"sending.answered:2":  "text, report.txt=bread, report.txt=bread " + marked,
-		"sending.sent:2":      "text, report.txt=bread",
-		"artifacts.forgotten:1":   "text, report.txt=bread",
+		"artifact.written:1":    "", // nobody was told that it is accepted
+		"between.parts:1":       "text, report.txt=bread",
+		"sending.committed:2":   "text, report.txt=bread " + marked,
+		"sending.answered:2":    "text, report.txt=bread, report.txt=bread " + marked,
+		"sending.sent:2":        "text, report.txt=bread",
+		"artifacts.forgotten:1": "text, report.txt=bread",
 	} {
 		t.Run(point, func(t *testing.T) {
 			s := newStudio(t, t.TempDir(), "")
