@@ -59,7 +59,7 @@ type Matrix struct {
 	notes   []string // receipts and signs
 	sinces  []string
 	epoch   int // of sync tokens
-	waiting int // syncs that wait
+	waiting int // syncs that wait on changed
 	changed chan struct{}
 }
 
@@ -162,7 +162,7 @@ func (f *Matrix) begun(room string, event map[string]any) {
 // wake ends the syncs that wait; mu is held.
 func (f *Matrix) wake() {
 	close(f.changed)
-	f.changed = make(chan struct{})
+	f.changed, f.waiting = make(chan struct{}), 0
 }
 
 // Redact is somebody deleting what he has sent: from then on nobody is told what it said ("Redactions").

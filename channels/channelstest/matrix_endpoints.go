@@ -196,7 +196,9 @@ func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 			timeout = 0
 		}
 		f.mu.Lock()
-		f.waiting--
+		if f.changed == changed {
+			f.waiting--
+		}
 	}
 }
 
