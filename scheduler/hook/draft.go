@@ -13,7 +13,7 @@ import (
 // Draft is a webhook as it is asked for. A section [hooks.NAME] of the config, the arguments of the API and the flags of hob hook add decode into
 // it. Empty fields take their defaults. Fields describes the fields that people give.
 type Draft struct {
-	Name      string        `json:"name"`
+	Name      string        `json:"name" toml:"-"`
 	Kind      string        `json:"kind" toml:"kind"` // default: standard
 	Secret    string        `json:"secret" toml:"secret"`
 	OldSecret string        `json:"old_secret" toml:"old_secret"`
@@ -84,7 +84,7 @@ func Fields() []scheduler.Field {
 // View is a webhook as it is shown. It has no secret.
 type View struct {
 	ID        int64         `json:"id"`
-	Name      string        `json:"name"`
+	Name      string        `json:"name" toml:"-"`
 	Kind      string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256; none: not at all
 	URL       string        `json:"url"`  // on this machine; from elsewhere a tunnel or a reverse proxy leads to it
 	Prompt    string        `json:"prompt"`
