@@ -183,7 +183,7 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 		p.Once("deliver to "+string(row.To), func() error {
 			defer func() { done <- struct{}{} }()
 			defer p.free(row.To)
-			return p.lane(ctx, row)
+			return orEnd(ctx, p.lane(ctx, row))
 		})
 	}
 	return started, nil

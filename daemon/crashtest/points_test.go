@@ -28,7 +28,7 @@ var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fi
 
 // elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, only one on a
 // platform that can edit those of a draft, only one with a voice note that of listening, and only one that has sent a file that of the shelf.
-var elsewhere = regexp.MustCompile(`^(restore|draft|voice|shelf)\.`)
+var elsewhere = regexp.MustCompile(`^(restore|draft|voice|artifacts)\.`)
 
 // afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
 var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}
