@@ -73,7 +73,7 @@ type parts struct {
 	runner     *scheduler.Runner
 	watcher    *watch.Watcher
 	written    watch.Ledger // what hob's own tools wrote
-	desk       *agent.CommandHandler
+	commands   *agent.CommandHandler
 	thread     *agent.Thread
 	lanes      *agent.Lanes
 	registry   *runtime.Registry

@@ -40,7 +40,7 @@ var (
 	_ agent.Turns         = store.Turns{}    // and commits steps
 	_ agent.Prompts       = store.Turns{}
 	_ agent.Children      = store.Subagents{} // the lanes of sub-agents
-	_ agent.Commands      = store.Commands{}  // the desk serves commands
+	_ agent.Commands      = store.Commands{}  // serves commands
 	_ agent.Conversations = store.Commands{}
 	_ agent.Outgoing      = store.Commands{}
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
@@ -76,8 +76,8 @@ func (d *daemon) wire(out, in stage) error {
 	d.lanes = &agent.Lanes{Thread: d.thread, Children: d.store.Subagents, Named: func(ctx context.Context, name string) *llm.Chain {
 		return conf{d}.registry().Lineup(ctx, d.config(), name).Chain
 	}}
-	d.desk = &agent.CommandHandler{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Reports: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
-	d.thread.Boundary = d.desk.Serve
+	d.commands = &agent.CommandHandler{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Reports: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
+	d.thread.Boundary = d.commands.Serve
 	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsSignal), d.log)
 	d.runner.FollowClock(d.store.Triggers)
 	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })

@@ -53,7 +53,7 @@ func (r refusal) error(status int) *wire.Refusal {
 // unread is an answer of success that cannot be read.
 func unread(err error) error { return &wire.Unread{Check: "none of Discord's", Err: err} }
 
-// call asks the API; what is nil is left out. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
+// call asks the API; nil parameters are left out. It returns *wire.Refusal, *wire.Unread, or an error of the connection.
 func (c *client) call(ctx context.Context, method, path string, what, result any) error {
 	req, err := wire.NewJSON(ctx, method, base+path, what)
 	if err != nil {

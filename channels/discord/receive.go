@@ -57,7 +57,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	}
 }
 
-// open opens the source of the bot. What was before the first start is no news.
+// open opens the source of the bot. Messages from before the first start are skipped.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	who := poll.Account{Channel: r.name, Identity: r.me.ID, Log: r.log}
 	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {

@@ -102,7 +102,7 @@ func checkServer(s string) (string, error) {
 	case u.User != nil:
 		return "", fmt.Errorf("server: no user name or password in the address; use token")
 	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("server: %q has something behind the path; want only the server, like https://ntfy.sh", s)
+		return "", fmt.Errorf("server: %q has something after the path; want only the server, like https://ntfy.sh", s)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }

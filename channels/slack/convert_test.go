@@ -253,7 +253,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		`bot_token: the value behind "env:USER" begins with xoxp-`:      func(c *slack.Config) { c.BotToken = "env:USER" },
 		`api_base: "slack.com" is no address`:                           func(c *slack.Config) { c.APIBase = "slack.com" },
 		`api_base: no user name`:                                        func(c *slack.Config) { c.APIBase = "https://u:p" + "@x" },
-		`api_base: "https://x?a=b" has something behind the path`:       func(c *slack.Config) { c.APIBase = "https://x?a=b" },
+		`api_base: "https://x?a=b" has something after the path`:        func(c *slack.Config) { c.APIBase = "https://x?a=b" },
 		`groups: "#general" cannot be one; the id of a channel is like`: func(c *slack.Config) { c.Groups = []string{"#general"} },
 		`known: "@sam" cannot be one; the id of a person is like`:       func(c *slack.Config) { c.Known = []string{"@sam"} },
 		`public: "C001" cannot be one`:                                  func(c *slack.Config) { c.Public = []string{"C001"} },

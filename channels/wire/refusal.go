@@ -76,7 +76,7 @@ type Statuses struct {
 	Credentials []int  // what hob logs in with is not taken (any more)
 	Hint        string // what to do about that
 	Unsure      []int  // the message may have been delivered nevertheless
-	Never       []int  // it will never be delivered, whoever says so
+	Never       []int  // it will never be delivered, even if the text says otherwise
 	NeverOwn    []int  // it will never be delivered, if the platform says so itself
 }
 

@@ -16,7 +16,7 @@ func Fingerprint(text string) (string, bool) {
 	return text, err == nil && len(raw) == sha256.Size
 }
 
-// TLS is how a server has to prove who it is: by a certificate that the system trusts, or by the one with a fingerprint, whoever signed it.
+// TLS is how a server proves its identity: by a certificate that the system trusts, or by the certificate with a fixed fingerprint, which may have any signer.
 func TLS(host, fingerprint string) *tls.Config {
 	cfg := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if fingerprint == "" {

@@ -19,7 +19,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A server is taken for its fingerprint whoever signed it, and for no other one.
+// A server with the right fingerprint is accepted with any signer; another fingerprint is refused.
 func TestTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)

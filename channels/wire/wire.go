@@ -153,7 +153,7 @@ func (s Server) Read(value string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("%s: no user name or password in the address; %s all that is needed", s.Key, s.Login)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%s: %q has something behind the path; want only the server, like %s", s.Key, value, s.Like)
+		return nil, fmt.Errorf("%s: %q has something after the path; want only the server, like %s", s.Key, value, s.Like)
 	}
 	return u, nil
 }

@@ -50,7 +50,7 @@ func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Right, error)
 	return now, err
 }
 
-// askerAt is the trust in whoever wrote, in the chat at the address of a message, what the message has come of; "" when nobody has.
+// askerAt returns the trust of the sender in the chat of o's address whose input caused o; "" when there is none.
 func askerAt(tx *Tx, o event.Out) (trust event.Trust, err error) {
 	where := map[event.CauseKind]string{event.ByTurn: "turn = ?", event.ByCommand: "seq = ?"}[o.Cause.Kind]
 	if where == "" {

@@ -88,7 +88,7 @@ func (c *collection) add(e llm.Entry) {
 	}
 }
 
-// hide leaves a model out, whoever names it.
+// hide leaves a model out of all lists and plans.
 func (c *collection) hide(id string) { c.hidden[llm.Printable(id, maxName)] = true }
 
 // entries are the models that can talk, by ID.
