@@ -245,7 +245,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{matrix.Config{Token: "env:TOKEN"}, "homeserver: missing; want the address"},
 		{at(func(c *matrix.Config) { c.Homeserver = "hob.test" }), "homeserver: \"hob.test\" is no address"},
 		{at(func(c *matrix.Config) { c.Homeserver = "https://u:p" + "@x" }), "homeserver: no user name"},
-		{at(func(c *matrix.Config) { c.Homeserver = "https://x/?a=b" }), "homeserver: \"https://x/?a=b\" has something behind"},
+		{at(func(c *matrix.Config) { c.Homeserver = "https://x/?a=b" }), "homeserver: \"https://x/?a=b\" has something after the path"},
 		{at(func(c *matrix.Config) { c.Token = "" }), "token: missing; make an account"},
 		{at(func(c *matrix.Config) { c.Token = "env:NONE" }), "token: no secret"},
 		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value behind \"env:ODD\" is no access token"},
