@@ -25,5 +25,6 @@ func Enter(args []string) (code int, asked bool) {
 
 // Confinement finds out, by trying, how a hob with this home, executable and config would confine shell commands.
 func Confinement(ctx context.Context, home, self string, c *config.Snapshot) sandbox.State {
-	return toolset.NewSandbox(ctx, Options{Home: home}.state(), Options{Home: home}.workspace(), self, c).State()
+	o := Options{Home: home}
+	return toolset.NewSandbox(ctx, toolset.Home{State: o.state(), Workspace: o.workspace(), Self: self, Instance: o.instance()}, c).State()
 }

@@ -119,6 +119,9 @@ func (w bubblewrap) try(ctx context.Context) error {
 		return errors.Join(err, l.release())
 	}
 	cmd := new(exec.Cmd)
+	if w.conf.Mark != "" {
+		cmd.Env = []string{w.conf.Mark}
+	}
 	c.Prepare(cmd)
 	out, err := output(ctx, cmd)
 	if err == nil && string(out) != "inside\n" {

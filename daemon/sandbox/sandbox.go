@@ -40,6 +40,7 @@ type Config struct {
 	Memory  int64  // bytes that the processes of a sandbox may use together; a quarter of it limits each temporary folder. 0: half of the machine's memory
 	Network bool   // true: the machine's network, including its loopback; false: only a loopback of its own
 	Self    string // hob's own executable, which enters the sandbox; "": nothing can be confined
+	Mark    string // NAME=VALUE in the environment of the probe's processes, so that a later start can find those that outlived a kill
 }
 
 // Bind shows a file or folder in every sandbox.

@@ -17,7 +17,7 @@ func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gat
 		return gates.Setting{Guard: kit.Guard, Sandbox: kit.Sandbox, Networks: c.Tools.Web.Prefixes(), Open: func(ctx context.Context) *sandbox.Sandbox {
 			open := *c
 			open.Tools.Exec.Network = true
-			return NewSandbox(ctx, b.State, b.Workspace, b.Self, &open)
+			return NewSandbox(ctx, b.home(), &open)
 		}}
 	}
 	helpless := p.Helpless

@@ -84,6 +84,8 @@ func forbidden(c *config.Snapshot, name string) string {
 	return "[tools] in config.toml does not allow it"
 }
 
+func (b *Deps) home() Home { return Home{b.State, b.Workspace, b.Self, b.Instance} }
+
 // Journal returns the folder below hob's state that edit.Recover checks at start.
 func Journal(state string) string { return filepath.Join(state, "edits") }
 
@@ -93,7 +95,7 @@ func (b *Deps) Kit(ctx context.Context, c *config.Snapshot) (Set, error) {
 	if err != nil {
 		b.Log.Warn("the owner's home folder is unknown, so ~ cannot be resolved", "err", err)
 	}
-	k := Set{Sandbox: NewSandbox(ctx, b.State, b.Workspace, b.Self, c), core: c.Tools.Core}
+	k := Set{Sandbox: NewSandbox(ctx, b.home(), c), core: c.Tools.Core}
 	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
 	if k.Guard, err = fsguard.New(files); err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
