@@ -32,9 +32,9 @@ import (
 	"hob/daemon/triggers"
 	"hob/daemon/triggers/gates"
 	"hob/scheduler"
+	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
 	"hob/scheduler/phrase"
-	"hob/scheduler/watch"
 	"hob/tools/automation"
 	"hob/tools/runtime"
 )
@@ -71,8 +71,8 @@ type parts struct {
 	host       *channels.Host
 	gaps       *admin.GapNotices // of messages that may be missing on channels
 	runner     *scheduler.Runner
-	watcher    *watch.Watcher
-	written    watch.Ledger // what hob's own tools wrote
+	watcher    *filewatch.Watcher
+	written    filewatch.OwnWrites // what hob's own tools wrote
 	commands   *agent.CommandHandler
 	thread     *agent.Thread
 	lanes      *agent.Lanes
@@ -215,7 +215,7 @@ func (d *daemon) schedule() triggers.Jobs {
 
 // watches is the file watches as tools and the API see them.
 func (d conf) watches() triggers.Watches {
-	return triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
+	return triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: filewatch.MostFolders}
 }
 
 // costs tells what runs have cost, and the price of the model that is asked first.

@@ -11,15 +11,15 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/scheduler"
+	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
-	"hob/scheduler/watch"
 )
 
 // StuckAfter is how long a part may make no progress.
 const StuckAfter = stuckAfter
 
 // Idle lets the tests ask parts of their own how long the slowest of them has made no progress.
-func Idle(now time.Duration, r *scheduler.Runner, k *gate.Runner, w *watch.Watcher) time.Duration {
+func Idle(now time.Duration, r *scheduler.Runner, k *gate.Runner, w *filewatch.Watcher) time.Duration {
 	return (&parts{runner: r, gateRunner: k, watcher: w}).idle(now)
 }
 

@@ -10,8 +10,8 @@ import (
 	"hob/daemon"
 	"hob/daemon/sys"
 	"hob/scheduler"
+	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
-	"hob/scheduler/watch"
 )
 
 // hung is the parts of the world on which something may hang for ever, whatever its context says.
@@ -61,14 +61,14 @@ func TestHungPartsShow(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				h, c, log := hung{in: in, free: make(chan struct{})}, sys.RealClock(), slog.New(slog.DiscardHandler)
 				runner, keeper := scheduler.NewRunner(h, c, nil, log), gate.NewRunner(h, h, c, nil, log)
-				watcher := watch.NewWatcher(nil, c, nil, nil, watch.Ground{}, log) // its own tests let it run
+				watcher := filewatch.NewWatcher(nil, c, nil, nil, filewatch.Access{}, log) // its own tests let it run
 				ended := make(chan error, 2)
 				go func() { ended <- runner.Run(ctx) }()
 				go func() { ended <- keeper.Run(ctx) }()
 				shown := false
 				for range 12 {
 					if in != "file watches" {
-						watcher = watch.NewWatcher(nil, c, nil, nil, watch.Ground{}, log)
+						watcher = filewatch.NewWatcher(nil, c, nil, nil, filewatch.Access{}, log)
 					}
 					time.Sleep(10 * time.Second)
 					synctest.Wait()

@@ -23,8 +23,8 @@ import (
 	"hob/daemon/transcribe"
 	"hob/daemon/triggers"
 	"hob/scheduler"
+	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
-	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -32,7 +32,7 @@ import (
 // Who is connected to whom. The store fits every need that a part declares.
 var (
 	_ scheduler.Store     = store.Triggers{} // the scheduler commits what fires
-	_ watch.Store         = store.Watches{}  // the watcher what changes in files
+	_ filewatch.Store     = store.Watches{}  // the watcher what changes in files
 	_ gate.Store          = store.Triggers{} // and the runner of gates what they let through
 	_ scheduler.Zones     = store.Triggers{} // and moves them when the rules of a zone change
 	_ scheduler.Leaps     = store.Triggers{} // or takes them back when the clock was wrong
@@ -86,7 +86,7 @@ func (d *daemon) wire(out, in stage) error {
 	if err != nil {
 		return err
 	}
-	d.watcher = watch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
+	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.gaps = visitors{d}.gapNotices()
 	d.host = channels.NewHost(channels.HostConfig{
 		Inbox: keeper{d}, Admission: visitors{d}.admission(), Clock: d.clock, Log: d.log, Go: in.Go,

@@ -9,7 +9,7 @@ import (
 	"hob/daemon/policy"
 	"hob/daemon/tasks"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 )
 
@@ -65,12 +65,12 @@ func applyTrigger(tx *Tx, c tools.Change) error {
 		return pauseJob(tx, c)
 	case scheduler.RunNow:
 		return runNow(tx, c)
-	case watch.Put:
+	case filewatch.Put:
 		_, err := putTrigger(tx, kindWatch, c.Watch.Trigger, c.Watch, time.Time{})
 		return err
-	case watch.Drop:
+	case filewatch.Drop:
 		return dropWatch(tx, c.ID)
-	case watch.Pause:
+	case filewatch.Pause:
 		return pauseTrigger(tx, kindWatch, c.ID, c.Paused, time.Time{})
 	default:
 		return fmt.Errorf("unknown kind of change: %T", c)

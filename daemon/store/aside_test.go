@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
 // Watches and webhooks whose rows cannot be read are switched off, told of once, and hold up nothing else.
@@ -42,7 +42,7 @@ func TestSetAside(t *testing.T) {
 	if err != nil || len(hooks) != 2 || hooks[0].Broken != "" || hooks[1].Broken == "" {
 		t.Errorf("%+v %v", hooks, err)
 	}
-	if err := s.Questions.Record(t.Context(), watch.Drop{ID: bad.ID}); err != nil {
+	if err := s.Questions.Record(t.Context(), filewatch.Drop{ID: bad.ID}); err != nil {
 		t.Errorf("a spoilt watch cannot be taken away: %v", err)
 	}
 }

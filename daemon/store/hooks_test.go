@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // webhook makes a webhook of a name.
-func (s *shop) webhook(name string) hook.Hook {
+func (s *shop) webhook(name string) webhook.Hook {
 	s.t.Helper()
-	h, err := hook.New(hook.Draft{Name: name, Prompt: "Look."}, s.now())
+	h, err := webhook.New(webhook.Draft{Name: name, Prompt: "Look."}, s.now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -22,9 +22,9 @@ func (s *shop) webhook(name string) hook.Hook {
 }
 
 // posted is what a webhook was sent.
-func (s *shop) posted(h hook.Hook, id string) event.In {
+func (s *shop) posted(h webhook.Hook, id string) event.In {
 	s.t.Helper()
-	in, err := h.Input(hook.Request{Body: []byte("{}"), At: s.now()}, id)
+	in, err := h.Input(webhook.Request{Body: []byte("{}"), At: s.now()}, id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestReceive(t *testing.T) {
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 {
 		t.Errorf("%d fires", n)
 	}
-	for what, gone := range map[string]hook.Hook{"removed": h, "paused": next} {
+	for what, gone := range map[string]webhook.Hook{"removed": h, "paused": next} {
 		if what == "paused" {
 			if err := s.Webhooks.Pause(t.Context(), next.ID, true); err != nil {
 				t.Fatal(err)
@@ -96,10 +96,10 @@ func TestHookRows(t *testing.T) {
 	h := s.webhook("ci")
 	s.job("ci") // jobs and webhooks do not share names
 	got, secret, err := s.Webhooks.Named(t.Context(), "ci")
-	if err != nil || got.ID != h.ID || got.Prompt != "Look." || got.MaxBody != hook.DefaultBody || secret != "whsec_first\nwhsec_second" {
+	if err != nil || got.ID != h.ID || got.Prompt != "Look." || got.MaxBody != webhook.DefaultBody || secret != "whsec_first\nwhsec_second" {
 		t.Errorf("%+v %q %v", got, secret, err)
 	}
-	if _, err := s.Webhooks.Put(t.Context(), hook.Hook{Trigger: h.Trigger}, "other"); err != nil {
+	if _, err := s.Webhooks.Put(t.Context(), webhook.Hook{Trigger: h.Trigger}, "other"); err != nil {
 		t.Errorf("replaced: %v", err)
 	}
 	h.ID = 0

@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
 // With a trigger go its fires that have not begun, and their inputs, in the same commit; what has begun goes on.
@@ -51,7 +51,7 @@ func TestRemovedTakesWhatWaits(t *testing.T) {
 		s.see(saw(w, 1))
 		s.take()
 		s.see(saw(w, 2))
-		if err := s.Questions.Record(t.Context(), watch.Drop{ID: w.ID}); err != nil {
+		if err := s.Questions.Record(t.Context(), filewatch.Drop{ID: w.ID}); err != nil {
 			t.Fatal(err)
 		}
 		ends(s, "the watch was removed")

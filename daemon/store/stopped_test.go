@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 )
 
@@ -94,7 +94,7 @@ func TestPausedTakesWhatWaits(t *testing.T) {
 		s.see(saw(w, 1))
 		s.end(turn.Failed)
 		s.see(saw(w, 2))
-		if err := s.Questions.Record(t.Context(), watch.Pause{ID: w.ID, Paused: true}); err != nil {
+		if err := s.Questions.Record(t.Context(), filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.fires(); got[1] != "done missed the watch was paused" || s.inputs() != "done it went wrong, dropped the watch was paused" {

@@ -14,8 +14,8 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/sys"
 	"hob/scheduler"
-	"hob/scheduler/watch"
-	"hob/scheduler/watch/watchtest"
+	"hob/scheduler/filewatch"
+	"hob/scheduler/filewatch/watchtest"
 )
 
 // TestWatcherOverTheStore: the real watcher over the real store, stopped and started again while files change, has every final content
@@ -31,8 +31,8 @@ func TestWatcherOverTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := filepath.Join(dir, "files")
-	w := watch.Watch{Trigger: scheduler.Trigger{Name: "w", Prompt: "look", Trust: event.Machine}, Paths: []string{files}, Settle: 200 * time.Millisecond}
-	if err := s.Questions.Record(t.Context(), watch.Put{Watch: w}); err != nil {
+	w := filewatch.Watch{Trigger: scheduler.Trigger{Name: "w", Prompt: "look", Trust: event.Machine}, Paths: []string{files}, Settle: 200 * time.Millisecond}
+	if err := s.Questions.Record(t.Context(), filewatch.Put{Watch: w}); err != nil {
 		t.Fatal(err)
 	}
 	if w, err = s.Watches.WatchNamed(t.Context(), "w"); err != nil {
@@ -54,7 +54,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 		group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 		defer group.Wait()
 		defer stop()
-		watcher := watch.NewWatcher(s.watches(), sys.RealClock(), nil, nil, watch.Ground{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
+		watcher := filewatch.NewWatcher(s.watches(), sys.RealClock(), nil, nil, filewatch.Access{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
 		group.Go(ctx, "watcher", watcher.Run)
 		wait(t, func() bool { looks, err := s.Watches.Looks(ctx); return err == nil && looks[w.ID].Ready })
 		change()

@@ -14,26 +14,26 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 )
 
 // Watches are the file watches as the watcher sees it. Its methods are safe for concurrent use; each is one transaction.
 type Watches struct{ core *core }
 
-var _ watch.Store = Watches{}
+var _ filewatch.Store = Watches{}
 
 const watchColumns = "id, name, body, paused, broken, failures, hold"
 
-func scanWatch(rs *sql.Rows) (watch.Watch, error) {
-	var w watch.Watch
+func scanWatch(rs *sql.Rows) (filewatch.Watch, error) {
+	var w filewatch.Watch
 	var row scheduler.Trigger
 	var body string
 	if err := rs.Scan(&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal([]byte(body), &w); err != nil {
-		w = watch.Watch{} // a spoilt row disables only itself
+		w = filewatch.Watch{} // a spoilt row disables only itself
 		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
 	}
 	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
@@ -41,30 +41,30 @@ func scanWatch(rs *sql.Rows) (watch.Watch, error) {
 }
 
 // AllWatches lists all watches by name.
-func (s Watches) AllWatches(ctx context.Context) ([]watch.Watch, error) {
+func (s Watches) AllWatches(ctx context.Context) ([]filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
 	return sqlite.Collect(rs, err, scanWatch)
 }
 
 // WatchNamed finds a live watch by its name or id.
-func (s Watches) WatchNamed(ctx context.Context, name string) (watch.Watch, error) {
+func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, scanWatch)
 	if err != nil {
-		return watch.Watch{}, err
+		return filewatch.Watch{}, err
 	}
 	if len(list) == 0 {
-		return watch.Watch{}, event.NewFault(event.Missing, "hob watch list shows them", "there is no watch %s", name)
+		return filewatch.Watch{}, event.NewFault(event.Missing, "hob watch list shows them", "there is no watch %s", name)
 	}
 	return list[0], nil
 }
 
 // Looks is how far the watches have come, by their ids.
-func (s Watches) Looks(ctx context.Context) (map[int64]watch.Look, error) {
-	looks := map[int64]watch.Look{}
+func (s Watches) Looks(ctx context.Context) (map[int64]filewatch.Look, error) {
+	looks := map[int64]filewatch.Look{}
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
-		var l watch.Look
+		var l filewatch.Look
 		err = rs.Scan(&id, &l.Trouble, &l.Ready)
 		looks[id] = l
 		return id, err
@@ -73,7 +73,7 @@ func (s Watches) Looks(ctx context.Context) (map[int64]watch.Look, error) {
 }
 
 // Watches lists the watches that look at something now.
-func (s Watches) Watches(ctx context.Context) ([]watch.Watch, error) {
+func (s Watches) Watches(ctx context.Context) ([]filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '' ORDER BY id")
 	list, err := sqlite.Collect(rs, err, scanWatch)
 	live := list[:0]
@@ -91,9 +91,9 @@ func (s Watches) Record(ctx context.Context, list ...tools.Change) error {
 }
 
 // Snapshot is what a watch last saw of each path, in the order of paths and without their texts.
-func (s Watches) Snapshot(ctx context.Context, id int64) ([]watch.File, error) {
+func (s Watches) Snapshot(ctx context.Context, id int64) ([]filewatch.File, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT path, dir, ino, size, mtime, hash, version, gone FROM snapshots WHERE watch = ? ORDER BY path", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (f watch.File, err error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (f filewatch.File, err error) {
 		var ino int64
 		err = rs.Scan(&f.Path, &f.Dir, &ino, &f.Size, &f.Mtime, &f.Hash, &f.Version, &f.Gone)
 		f.Ino = uint64(ino) // #nosec G115 -- as it was put
@@ -112,8 +112,8 @@ func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error
 }
 
 // Saw commits what a watch has seen: the rows of its snapshot, the fire and the inbox row. A key that has a fire already puts the rows
-// and nothing else; of a watch that was removed or paused meanwhile nothing is put: it is watch.ErrStopped.
-func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
+// and nothing else; of a watch that was removed or paused meanwhile nothing is put: it is filewatch.ErrStopped.
+func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
 	if seen.In != nil && fail.Broken("snapshot-before-event") {
 		if err := s.core.write(ctx, func(tx *Tx) error { return putSnapshot(tx, seen.Watch.ID, seen.Files) }); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
 		var live bool
 		err := tx.One("SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '')", []any{seen.Watch.ID}, &live)
 		if err == nil && !live {
-			err = fmt.Errorf("watch %d: %w", seen.Watch.ID, watch.ErrStopped)
+			err = fmt.Errorf("watch %d: %w", seen.Watch.ID, filewatch.ErrStopped)
 		}
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
 }
 
 // fireWatch writes the fire and the inbox row of what was seen, unless both are there already.
-func fireWatch(tx *Tx, seen watch.Seen) error {
+func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	held, err := readHeldFire(tx, seen.Watch.ID)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (h heldFire) add(tx *Tx, parts []event.Part) error {
 
 // putSnapshot puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
 // does.
-func putSnapshot(tx *Tx, id int64, files []watch.File) error {
+func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 	for _, f := range files {
 		if f.Gone {
 			if err := tx.Run("DELETE FROM snapshots WHERE watch = ? AND path = ?", id, f.Path); err != nil {

@@ -15,18 +15,18 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
 func (s *shop) watches() store.Watches { return s.Watches }
 
-func (s *shop) watch(name string) watch.Watch {
+func (s *shop) watch(name string) filewatch.Watch {
 	s.t.Helper()
-	w := watch.Watch{
+	w := filewatch.Watch{
 		Trigger: scheduler.Trigger{Name: name, Prompt: "look", Deliver: "chat:1", Trust: event.Machine, Origin: "run-time"},
-		Paths:   []string{"/srv/" + name}, Events: []watch.Kind{watch.Create}, Settle: 2 * time.Second,
+		Paths:   []string{"/srv/" + name}, Events: []filewatch.Kind{filewatch.Create}, Settle: 2 * time.Second,
 	}
-	if err := s.Questions.Record(context.Background(), watch.Put{Watch: w}); err != nil {
+	if err := s.Questions.Record(context.Background(), filewatch.Put{Watch: w}); err != nil {
 		s.t.Fatal(err)
 	}
 	w, err := s.Watches.WatchNamed(context.Background(), name)
@@ -37,11 +37,11 @@ func (s *shop) watch(name string) watch.Watch {
 }
 
 // saw is a look of a watch at one file in its version.
-func saw(w watch.Watch, version int64) watch.Seen {
+func saw(w filewatch.Watch, version int64) filewatch.Seen {
 	key := fmt.Sprint("v", version)
-	return watch.Seen{
+	return filewatch.Seen{
 		Watch: w, Key: key,
-		Files: []watch.File{{Path: w.Paths[0] + "/a", Ino: 1<<64 - 1, Size: version, Mtime: version, Hash: key, Version: version, Text: []byte("text of " + key)}},
+		Files: []filewatch.File{{Path: w.Paths[0] + "/a", Ino: 1<<64 - 1, Size: version, Mtime: version, Hash: key, Version: version, Text: []byte("text of " + key)}},
 		In: &event.In{
 			Source: "watch:" + w.Name, ExtID: fmt.Sprintf("%d:%s", w.ID, key), Session: w.SessionKey(), Kind: event.Fire, Rank: event.RankRest, Trust: w.Trust, Tainted: true,
 			Sender: w.Name, ReplyTo: w.Deliver, Parts: append(event.Say(w.Prompt), event.Say("changed "+key)...),
@@ -49,7 +49,7 @@ func saw(w watch.Watch, version int64) watch.Seen {
 	}
 }
 
-func (s *shop) see(seen watch.Seen) {
+func (s *shop) see(seen filewatch.Seen) {
 	s.t.Helper()
 	if err := s.watches().Saw(context.Background(), seen); err != nil {
 		s.t.Fatal(err)
@@ -57,7 +57,7 @@ func (s *shop) see(seen watch.Seen) {
 }
 
 // rows of a watch: its snapshot, as "path@version".
-func (s *shop) snapshot(w watch.Watch) (list []string) {
+func (s *shop) snapshot(w filewatch.Watch) (list []string) {
 	s.t.Helper()
 	files, err := s.watches().Snapshot(context.Background(), w.ID)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestSaw(t *testing.T) {
 		}
 	}
 	files, err := s.watches().Snapshot(t.Context(), w.ID)
-	if want := (watch.File{Path: "/srv/w/a", Ino: 1<<64 - 1, Size: 2, Mtime: 2, Hash: "v2", Version: 2}); err != nil || fmt.Sprint(files[0]) != fmt.Sprint(want) {
+	if want := (filewatch.File{Path: "/srv/w/a", Ino: 1<<64 - 1, Size: 2, Mtime: 2, Hash: "v2", Version: 2}); err != nil || fmt.Sprint(files[0]) != fmt.Sprint(want) {
 		t.Errorf("%+v, want %+v, %v", files, want, err)
 	}
 	// The text stays while the content does, and goes with it.
@@ -110,14 +110,14 @@ func TestSaw(t *testing.T) {
 	gone := saw(w, 3)
 	gone.In = nil
 	gone.Files[0].Gone = true
-	gone.Files = append(gone.Files, watch.File{Path: ".", Dir: true, Version: 4})
+	gone.Files = append(gone.Files, filewatch.File{Path: ".", Dir: true, Version: 4})
 	s.see(gone)
 	if got := s.snapshot(w); !slices.Equal(got, []string{".@4"}) || one[int](s, "SELECT count(*) FROM snapshots WHERE text IS NOT NULL") != 0 {
 		t.Errorf("of a file that is gone: %v", got)
 	}
 	// Nothing of a look is committed when a part of it cannot be.
 	bad := saw(w, 4)
-	bad.Files = append(bad.Files, watch.File{Path: "/srv/w/b", Version: 0})
+	bad.Files = append(bad.Files, filewatch.File{Path: "/srv/w/b", Version: 0})
 	if err := s.watches().Saw(t.Context(), bad); err == nil || s.waiting() != 1 || len(s.fires()) != 1 || len(s.snapshot(w)) != 1 {
 		t.Errorf("half a look was committed: %v, %d inputs, %v", err, s.waiting(), s.snapshot(w))
 	}
@@ -201,32 +201,32 @@ func TestSawTooLate(t *testing.T) {
 		return names
 	}
 	late := func(version int64) {
-		if err := s.watches().Saw(ctx, saw(w, version)); !errors.Is(err, watch.ErrStopped) {
+		if err := s.watches().Saw(ctx, saw(w, version)); !errors.Is(err, filewatch.ErrStopped) {
 			t.Errorf("what is seen too late: %v", err)
 		}
 	}
-	if err := s.Questions.Record(ctx, watch.Pause{ID: w.ID, Paused: true}); err != nil {
+	if err := s.Questions.Record(ctx, filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	late(2)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 2 || s.snapshot(w)[0] != "/srv/w/a@1" {
 		t.Errorf("paused: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
-	if err := s.Questions.Record(ctx, watch.Pause{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, filewatch.Pause{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	s.see(saw(w, 2))
 	if got := live(); !slices.Equal(got, []string{"w", "other"}) || s.waiting() != 3 {
 		t.Errorf("it does not go on: %v, %d inputs", got, s.waiting())
 	}
-	if err := s.Questions.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	late(3)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 3 || len(s.snapshot(w)) != 0 || len(s.snapshot(other)) != 1 {
 		t.Errorf("removed: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
-	for _, late := range []any{watch.Drop{ID: w.ID}, watch.Pause{ID: w.ID, Paused: true}, watch.Drop{ID: s.job("j").ID}} {
+	for _, late := range []any{filewatch.Drop{ID: w.ID}, filewatch.Pause{ID: w.ID, Paused: true}, filewatch.Drop{ID: s.job("j").ID}} {
 		if f, ok := event.AsFault(s.Questions.Record(ctx, late)); !ok || f.Kind != event.Clash {
 			t.Errorf("%#v of a watch that is none", late)
 		}
@@ -236,7 +236,7 @@ func TestSawTooLate(t *testing.T) {
 	if s.waiting() != 4 {
 		t.Errorf("the new watch of an old name is taken for the old one: %d inputs", s.waiting())
 	}
-	if err := s.Questions.Record(ctx, watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
+	if err := s.Questions.Record(ctx, filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
 		t.Error("two watches have one name")
 	}
 }
@@ -333,7 +333,7 @@ func TestTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look := func() watch.Look {
+	look := func() filewatch.Look {
 		looks, err := s.Watches.Looks(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -342,11 +342,11 @@ func TestTrouble(t *testing.T) {
 	}
 	say("too many folders")
 	say("too many folders")
-	if outs := s.outs(); len(outs) != 1 || outs[0].Body != "Watch w: too many folders" || look() != (watch.Look{Trouble: "too many folders"}) {
+	if outs := s.outs(); len(outs) != 1 || outs[0].Body != "Watch w: too many folders" || look() != (filewatch.Look{Trouble: "too many folders"}) {
 		t.Errorf("told %+v, shown %+v", outs, look())
 	}
 	say("")
-	if len(s.outs()) != 1 || look() != (watch.Look{}) {
+	if len(s.outs()) != 1 || look() != (filewatch.Look{}) {
 		t.Errorf("shown %+v", look())
 	}
 	say("something else")
@@ -356,12 +356,12 @@ func TestTrouble(t *testing.T) {
 		t.Errorf("told %d things, want another one, and the first again a day later", len(s.outs()))
 	}
 	done := saw(w, 1)
-	done.In, done.Files = nil, []watch.File{{Path: ".", Dir: true, Version: 1}}
+	done.In, done.Files = nil, []filewatch.File{{Path: ".", Dir: true, Version: 1}}
 	s.see(done)
 	if !look().Ready {
 		t.Error("its first look is done, and nobody can know")
 	}
-	if err := s.Questions.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	say("gone") // nobody is told of a watch that is gone
@@ -405,7 +405,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	defer func() { _ = st.Close(context.Background()) }()
 	desk := st.Watches
-	if err := st.Questions.Record(b.Context(), watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
+	if err := st.Questions.Record(b.Context(), filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
 		b.Fatal(err)
 	}
 	w, err := st.Watches.WatchNamed(b.Context(), "w")
@@ -413,14 +413,14 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	const all = 100_000
-	files := make([]watch.File, all)
+	files := make([]filewatch.File, all)
 	for i := range files {
-		files[i] = watch.File{Path: fmt.Sprintf("/srv/tree/%03d/%03d/file-%06d.txt", i/1000, i/100%10, i), Ino: uint64(i), Size: 4000, Mtime: 1_700_000_000_000_000_000, Hash: strings.Repeat("ab", 32), Version: 1}
+		files[i] = filewatch.File{Path: fmt.Sprintf("/srv/tree/%03d/%03d/file-%06d.txt", i/1000, i/100%10, i), Ino: uint64(i), Size: 4000, Mtime: 1_700_000_000_000_000_000, Hash: strings.Repeat("ab", 32), Version: 1}
 	}
 	b.Run("put", func(b *testing.B) {
 		for b.Loop() {
 			for part := range slices.Chunk(files, 2000) {
-				if err := desk.Saw(b.Context(), watch.Seen{Watch: w, Files: part}); err != nil {
+				if err := desk.Saw(b.Context(), filewatch.Seen{Watch: w, Files: part}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -439,7 +439,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			var got []watch.File
+			var got []filewatch.File
 			if err := json.Unmarshal(raw, &got); err != nil || len(got) != all {
 				b.Fatalf("%d files, %v", len(got), err)
 			}

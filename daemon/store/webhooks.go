@@ -12,7 +12,7 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // Webhooks is the rows of webhooks. Their secrets stand beside them, never in them: only Named reads one.
@@ -20,14 +20,14 @@ type Webhooks struct{ core *core }
 
 const webhookColumns = "id, name, body, paused, broken, failures, hold"
 
-func scanWebhook(rs *sql.Rows, more ...any) (hook.Hook, error) {
-	var h, row hook.Hook
+func scanWebhook(rs *sql.Rows, more ...any) (webhook.Hook, error) {
+	var h, row webhook.Hook
 	var body string
 	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)}, more...)...); err != nil {
 		return h, err
 	}
 	if err := json.Unmarshal([]byte(body), &h); err != nil { // a spoilt row disables only itself
-		h = hook.Hook{}
+		h = webhook.Hook{}
 		row.Broken = unreadable + err.Error()
 	}
 	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
@@ -35,15 +35,15 @@ func scanWebhook(rs *sql.Rows, more ...any) (hook.Hook, error) {
 }
 
 // All lists the webhooks by name.
-func (w Webhooks) All(ctx context.Context) ([]hook.Hook, error) {
+func (w Webhooks) All(ctx context.Context) ([]webhook.Hook, error) {
 	rs, err := w.core.read().QueryContext(ctx, "SELECT "+webhookColumns+" FROM triggers WHERE kind = 'hook' AND removed = 0 ORDER BY name")
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (hook.Hook, error) { return scanWebhook(rs) })
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs) })
 }
 
 // Named finds a webhook by its name or id, with its secret as Put was given it.
-func (w Webhooks) Named(ctx context.Context, name string) (h hook.Hook, secret string, err error) {
+func (w Webhooks) Named(ctx context.Context, name string) (h webhook.Hook, secret string, err error) {
 	rs, err := w.core.read().QueryContext(ctx, "SELECT "+webhookColumns+", secret FROM triggers WHERE kind = 'hook' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (hook.Hook, error) { return scanWebhook(rs, &secret) })
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs, &secret) })
 	if err != nil {
 		return h, "", fmt.Errorf("read webhook: %w", err)
 	}
@@ -54,7 +54,7 @@ func (w Webhooks) Named(ctx context.Context, name string) (h hook.Hook, secret s
 }
 
 // Put makes a webhook, or replaces the one with its ID, and returns its id.
-func (w Webhooks) Put(ctx context.Context, h hook.Hook, secret string) (id int64, err error) {
+func (w Webhooks) Put(ctx context.Context, h webhook.Hook, secret string) (id int64, err error) {
 	err = w.core.write(ctx, func(tx *Tx) error {
 		if id, err = putTrigger(tx, kindHook, h.Trigger, h, time.Time{}); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (w Webhooks) Pause(ctx context.Context, id int64, paused bool) error {
 // Receive commits what a webhook was sent: its fire and its inbox row, together. A second one with the same id changes nothing and gets the
 // numbers of the first; so does one with the same content, a hash, within the hook's SameBody, unless content is "". An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
 // several times rests first, as a job does.
-func (w Webhooks) Receive(ctx context.Context, h hook.Hook, in event.In, content string) (r event.Receipt, err error) {
+func (w Webhooks) Receive(ctx context.Context, h webhook.Hook, in event.In, content string) (r event.Receipt, err error) {
 	fail.Point("hook.before")
 	err = w.core.write(ctx, func(tx *Tx) error {
 		if in.ExtID, err = sentBefore(tx, h, in, content); err != nil {
@@ -97,7 +97,7 @@ func (w Webhooks) Receive(ctx context.Context, h hook.Hook, in event.In, content
 	return r, err
 }
 
-func receiveWebhook(tx *Tx, h hook.Hook, in event.In) (event.Receipt, error) {
+func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) {
 	var live, known bool
 	err := tx.One(`SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'hook' AND removed = 0 AND paused = 0), EXISTS (SELECT 1 FROM inbox WHERE source = ? AND ext_id = ?)`,
 		[]any{h.ID, in.Source, in.ExtID}, &live, &known)
@@ -128,7 +128,7 @@ func receiveWebhook(tx *Tx, h hook.Hook, in event.In) (event.Receipt, error) {
 }
 
 // sentBefore is the id of the delivery that had the same content, and that of in when there was none.
-func sentBefore(tx *Tx, h hook.Hook, in event.In, content string) (string, error) {
+func sentBefore(tx *Tx, h webhook.Hook, in event.In, content string) (string, error) {
 	if content == "" {
 		return in.ExtID, nil
 	}
@@ -146,7 +146,7 @@ func sentBefore(tx *Tx, h hook.Hook, in event.In, content string) (string, error
 }
 
 // noteWebhookContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
-func noteWebhookContent(tx *Tx, h hook.Hook, in event.In, content string) error {
+func noteWebhookContent(tx *Tx, h webhook.Hook, in event.In, content string) error {
 	if err := tx.Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, sqlite.Micros(tx.Now.Add(-h.SameBody()))); err != nil {
 		return fmt.Errorf("forget old contents: %w", err)
 	}

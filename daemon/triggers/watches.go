@@ -13,17 +13,17 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/automation"
 )
 
 // WatchRows stores watches.
 type WatchRows interface {
-	AllWatches(ctx context.Context) ([]watch.Watch, error)
-	WatchNamed(ctx context.Context, nameOrID string) (watch.Watch, error)
+	AllWatches(ctx context.Context) ([]filewatch.Watch, error)
+	WatchNamed(ctx context.Context, nameOrID string) (filewatch.Watch, error)
 	// Looks is how far the watches have come, by their ids.
-	Looks(ctx context.Context) (map[int64]watch.Look, error)
+	Looks(ctx context.Context) (map[int64]filewatch.Look, error)
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
@@ -39,7 +39,7 @@ type Watches struct {
 var _ automation.Watches = Watches{}
 
 // List returns all watches, by name.
-func (s Watches) List(ctx context.Context) ([]watch.View, error) {
+func (s Watches) List(ctx context.Context) ([]filewatch.View, error) {
 	list, err := s.Rows.AllWatches(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s Watches) List(ctx context.Context) ([]watch.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	views := make([]watch.View, len(list))
+	views := make([]filewatch.View, len(list))
 	for i, w := range list {
 		views[i] = s.waiting(w.View(looks[w.ID]))
 	}
@@ -56,33 +56,33 @@ func (s Watches) List(ctx context.Context) ([]watch.View, error) {
 }
 
 // Find looks a watch up by its name or id; false: there is none.
-func (s Watches) Find(ctx context.Context, name string) (watch.View, bool, error) {
+func (s Watches) Find(ctx context.Context, name string) (filewatch.View, bool, error) {
 	view, err := s.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
-		return watch.View{}, false, nil
+		return filewatch.View{}, false, nil
 	}
 	return view, err == nil, err
 }
 
 // Named finds a watch by its name or id.
-func (s Watches) Named(ctx context.Context, name string) (watch.View, error) {
+func (s Watches) Named(ctx context.Context, name string) (filewatch.View, error) {
 	w, err := s.Rows.WatchNamed(ctx, name)
 	if err != nil {
-		return watch.View{}, err
+		return filewatch.View{}, err
 	}
 	looks, err := s.Rows.Looks(ctx)
 	return s.waiting(w.View(looks[w.ID])), err
 }
 
 // Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
-func (s Watches) Crowded(ctx context.Context, view watch.View) string {
+func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 	most := s.Most()
 	if most == 0 || view.Poll != "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, countingFor)
 	defer cancel()
-	if !watch.Exceeds(ctx, watch.Watch{Paths: view.Paths, Include: view.Include, Flat: view.Flat, Gitignore: view.Gitignore}, most) {
+	if !filewatch.Exceeds(ctx, filewatch.Watch{Paths: view.Paths, Include: view.Include, Flat: view.Flat, Gitignore: view.Gitignore}, most) {
 		return ""
 	}
 	return fmt.Sprintf("it has more folders than the system can watch (%d): the rest is looked at from time to time instead; "+
@@ -93,7 +93,7 @@ func (s Watches) Crowded(ctx context.Context, view watch.View) string {
 const countingFor = 300 * time.Millisecond
 
 // waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
-func (s Watches) waiting(view watch.View) watch.View {
+func (s Watches) waiting(view filewatch.View) filewatch.View {
 	for _, path := range view.Paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
 			path = filepath.Dir(path)
@@ -107,27 +107,27 @@ func (s Watches) waiting(view watch.View) watch.View {
 }
 
 // Plan works out a new watch.
-func (s Watches) Plan(ctx context.Context, d watch.Draft) (watch.View, tools.Change, error) {
+func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, tools.Change, error) {
 	allow, err := policy.RightsOfOthers(d.Allow, fsguard.Absolute)
 	if err != nil {
-		return watch.View{}, nil, refuseWatch(err)
+		return filewatch.View{}, nil, refuseWatch(err)
 	}
 	owner := d.Trust == event.Owner
 	d.Deliver, d.Trust, d.Typed, d.Mandate.Allow = cmp.Or(d.Deliver, string(watchDelivery(d.ReplyTo))), watchTrust, d.Typed && owner, allow
-	w, err := watch.New(d, s.Guard(), d.Now)
+	w, err := filewatch.New(d, s.Guard(), d.Now)
 	if err != nil {
-		return watch.View{}, nil, refuseWatch(err)
+		return filewatch.View{}, nil, refuseWatch(err)
 	}
 	if owner && !d.Mandate.Tainted {
 		w.Allow = append(w.Allow, readable(w)...)
 	}
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
-		return watch.View{}, nil, err
+		return filewatch.View{}, nil, err
 	}
 	if !s.Reach(w.Deliver) {
-		return watch.View{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
+		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
 	}
-	return w.View(watch.Look{}), watch.Put{Watch: w}, nil
+	return w.View(filewatch.Look{}), filewatch.Put{Watch: w}, nil
 }
 
 // watchTrust is who stands behind the runs of a watch, whoever made it: what they read are names and texts that anybody may have written.
@@ -168,20 +168,20 @@ func watchReadOnly(name string) error {
 }
 
 // Alter works out what a verb does to a watch.
-func (s Watches) Alter(_ context.Context, view watch.View, v automation.Verb) (watch.View, tools.Change, error) {
+func (s Watches) Alter(_ context.Context, view filewatch.View, v automation.Verb) (filewatch.View, tools.Change, error) {
 	switch v {
 	case automation.Remove:
 		if view.Origin == OriginConfig {
 			return view, nil, watchReadOnly(view.Name)
 		}
-		return view, watch.Drop{ID: view.ID}, nil
+		return view, filewatch.Drop{ID: view.ID}, nil
 	case automation.Pause, automation.Resume:
 		paused := v == automation.Pause
 		if view.Paused == paused {
 			return view, nil, nil
 		}
 		view.Paused = paused
-		return view, watch.Pause{ID: view.ID, Paused: paused}, nil
+		return view, filewatch.Pause{ID: view.ID, Paused: paused}, nil
 	default:
 		return view, nil, fmt.Errorf("unknown verb %q", v)
 	}
@@ -189,7 +189,7 @@ func (s Watches) Alter(_ context.Context, view watch.View, v automation.Verb) (w
 
 // readable are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these files himself. What
 // else lies beside them he has not.
-func readable(w watch.Watch) (list []string) {
+func readable(w filewatch.Watch) (list []string) {
 	for _, path := range w.Paths {
 		for _, to := range globsOf(path, w.Include, w.Flat) {
 			if r := (policy.Right{Kind: "read", To: to}).String(); !slices.Contains(list, r) {

@@ -12,18 +12,18 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
 // watchOf makes the watch of a section [watches.NAME].
-func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Time) (watch.Watch, error) {
-	var d watch.Draft
+func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Time) (filewatch.Watch, error) {
+	var d filewatch.Draft
 	if err := decode(&d); err != nil {
-		return watch.Watch{}, err
+		return filewatch.Watch{}, err
 	}
 	allow, wrong := policy.RightsOfOthers(strings.Join(d.Rights, ","), fsguard.Absolute)
 	d.Name, d.Origin, d.Trust, d.Typed, d.Mandate.Allow = name, OriginConfig, watchTrust, true, allow
-	w, err := watch.New(d, g, now)
+	w, err := filewatch.New(d, g, now)
 	if wrong != nil {
 		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
@@ -47,4 +47,6 @@ func CheckWatch(decode func(any) error, now time.Time) error {
 }
 
 // WatchKeys describes the keys of a section [watches.NAME].
-func WatchKeys() []schema.Key { return schema.Describe(watch.Draft{}, scheduler.Notes(watch.Fields())) }
+func WatchKeys() []schema.Key {
+	return schema.Describe(filewatch.Draft{}, scheduler.Notes(filewatch.Fields()))
+}

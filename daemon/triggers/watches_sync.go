@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"hob/daemon/event"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 )
 
@@ -18,7 +18,7 @@ func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err err
 	if err != nil {
 		return nil, fmt.Errorf("read watches: %w", err)
 	}
-	byName := map[string]watch.Watch{}
+	byName := map[string]filewatch.Watch{}
 	for _, w := range have {
 		byName[w.Name] = w
 	}
@@ -32,14 +32,14 @@ func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err err
 		if w.Origin != OriginConfig {
 			continue
 		}
-		if err := s.Rows.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+		if err := s.Rows.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
 			return off, fmt.Errorf("remove watch %s: %w", w.Name, err)
 		}
 	}
 	return off, nil
 }
 
-func (s Watches) sync(ctx context.Context, want Wanted, old watch.Watch) error {
+func (s Watches) sync(ctx context.Context, want Wanted, old filewatch.Watch) error {
 	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a watch named %s already, made at run time", want.Name)
 	}
@@ -54,19 +54,19 @@ func (s Watches) sync(ctx context.Context, want Wanted, old watch.Watch) error {
 	case old.ID != 0 && sameFiles(old, w):
 		w.ID, w.Created = old.ID, old.Created
 	case old.ID != 0:
-		changes = append(changes, watch.Drop{ID: old.ID})
+		changes = append(changes, filewatch.Drop{ID: old.ID})
 	}
 	w.Paused = old.Paused
-	return s.Rows.Record(ctx, append(changes, watch.Put{Watch: w})...)
+	return s.Rows.Record(ctx, append(changes, filewatch.Put{Watch: w})...)
 }
 
 // sameWatch reports whether two watches mean the same.
-func sameWatch(a, b watch.Watch) bool {
+func sameWatch(a, b filewatch.Watch) bool {
 	return sameFiles(a, b) && a.Broken == b.Broken && a.Prompt == b.Prompt && a.Deliver == b.Deliver && slices.Equal(a.Events, b.Events) && a.Settle == b.Settle &&
 		a.Own == b.Own && a.Poll == b.Poll && slices.Equal(a.Allow, b.Allow)
 }
 
 // sameFiles reports whether two watches look at the same files.
-func sameFiles(a, b watch.Watch) bool {
+func sameFiles(a, b filewatch.Watch) bool {
 	return slices.Equal(a.Paths, b.Paths) && slices.Equal(a.Include, b.Include) && a.Flat == b.Flat && a.Gitignore == b.Gitignore
 }

@@ -15,35 +15,35 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/triggers"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/automation"
 )
 
 // rows keeps watches in memory, as the store does.
 type watchRows struct {
-	list  []watch.Watch
-	looks map[int64]watch.Look
+	list  []filewatch.Watch
+	looks map[int64]filewatch.Look
 	last  int64
 }
 
-func (r *watchRows) AllWatches(context.Context) ([]watch.Watch, error) { return r.list, nil }
+func (r *watchRows) AllWatches(context.Context) ([]filewatch.Watch, error) { return r.list, nil }
 
-func (r *watchRows) WatchNamed(_ context.Context, name string) (watch.Watch, error) {
+func (r *watchRows) WatchNamed(_ context.Context, name string) (filewatch.Watch, error) {
 	for _, w := range r.list {
 		if w.Name == name {
 			return w, nil
 		}
 	}
-	return watch.Watch{}, event.NewFault(event.Missing, "", "there is no watch %s", name)
+	return filewatch.Watch{}, event.NewFault(event.Missing, "", "there is no watch %s", name)
 }
 
-func (r *watchRows) Looks(context.Context) (map[int64]watch.Look, error) { return r.looks, nil }
+func (r *watchRows) Looks(context.Context) (map[int64]filewatch.Look, error) { return r.looks, nil }
 
 func (r *watchRows) Record(_ context.Context, changes ...tools.Change) error {
 	for _, c := range changes {
 		switch c := c.(type) {
-		case watch.Put:
+		case filewatch.Put:
 			if c.Watch.ID == 0 {
 				r.last++
 				c.Watch.ID = r.last
@@ -51,7 +51,7 @@ func (r *watchRows) Record(_ context.Context, changes ...tools.Change) error {
 				r.drop(c.Watch.ID)
 			}
 			r.list = append(r.list, c.Watch)
-		case watch.Drop:
+		case filewatch.Drop:
 			r.drop(c.ID)
 		default:
 			return errors.New("what is that?")
@@ -80,7 +80,7 @@ func newWatches(t *testing.T) (triggers.Watches, *watchRows, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &watchRows{looks: map[int64]watch.Look{}}
+	r := &watchRows{looks: map[int64]filewatch.Look{}}
 	return triggers.Watches{
 		Rows: r, Guard: func() *fsguard.Guard { return g }, Now: func() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) },
 		Reach: func(to event.Address) bool { return to != "telegram:5" }, Most: func() int { return 3 },
@@ -95,16 +95,16 @@ func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	many := watch.View{Paths: []string{filepath.Join(dir, "many")}}
+	many := filewatch.View{Paths: []string{filepath.Join(dir, "many")}}
 	for name, c := range map[string]struct {
-		change func(*watch.View)
+		change func(*filewatch.View)
 		want   bool
 	}{
-		"too many":           {func(*watch.View) {}, true},
-		"as many as allowed": {func(w *watch.View) { w.Paths = []string{filepath.Join(dir, "few")} }, false},
-		"flat":               {func(w *watch.View) { w.Flat = true }, false},
-		"polled":             {func(w *watch.View) { w.Poll = "1m0s" }, false},
-		"with gitignore":     {func(w *watch.View) { w.Gitignore = true }, false},
+		"too many":           {func(*filewatch.View) {}, true},
+		"as many as allowed": {func(w *filewatch.View) { w.Paths = []string{filepath.Join(dir, "few")} }, false},
+		"flat":               {func(w *filewatch.View) { w.Flat = true }, false},
+		"polled":             {func(w *filewatch.View) { w.Poll = "1m0s" }, false},
+		"with gitignore":     {func(w *filewatch.View) { w.Gitignore = true }, false},
 	} {
 		w := many
 		c.change(&w)
@@ -115,23 +115,23 @@ func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
 	desk.Most = func() int { return 0 }
-	if text := desk.Crowded(t.Context(), many); text != "" || watch.Exceeds(late, watch.Watch{Paths: many.Paths}, 3) {
+	if text := desk.Crowded(t.Context(), many); text != "" || filewatch.Exceeds(late, filewatch.Watch{Paths: many.Paths}, 3) {
 		t.Errorf("not known: %q", text)
 	}
 }
 
 func TestPlanOfAWatch(t *testing.T) {
 	desk, r, dir := newWatches(t)
-	d := watch.Draft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
+	d := filewatch.Draft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
 	view, change, err := desk.Plan(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put, ok := change.(watch.Put)
+	put, ok := change.(filewatch.Put)
 	if !ok || put.Watch.Trust != event.Machine || !put.Watch.Typed || put.Watch.Deliver != "ntfy:a" || put.Watch.Settle != 2*time.Second {
 		t.Errorf("%+v", change)
 	}
-	want := watch.View{
+	want := filewatch.View{
 		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
 		Allow: []string{"read:" + filepath.Join(dir, "d", "*.pdf")},
 	}
@@ -150,16 +150,16 @@ func TestPlanOfAWatch(t *testing.T) {
 		t.Errorf("a second one of that name: %s, %v", again.Name, err)
 	}
 	for _, c := range []struct {
-		change func(*watch.Draft)
+		change func(*filewatch.Draft)
 		code   tools.Code
 		want   string
 	}{
-		{func(d *watch.Draft) { d.Name = "name-the-new-paper" }, tools.Conflict, "there is a watch named name-the-new-paper already"},
-		{func(d *watch.Draft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
-		{func(d *watch.Draft) { d.Events = []string{"move"}; d.Settle = "1ms" }, tools.Validation, "settle"},
-		{func(d *watch.Draft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
-		{func(d *watch.Draft) { d.Allow = "net,exec" }, tools.Validation, "right exec: only a job can have it"},
-		{func(d *watch.Draft) { d.Allow = "everything" }, tools.Validation, "everything"},
+		{func(d *filewatch.Draft) { d.Name = "name-the-new-paper" }, tools.Conflict, "there is a watch named name-the-new-paper already"},
+		{func(d *filewatch.Draft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
+		{func(d *filewatch.Draft) { d.Events = []string{"move"}; d.Settle = "1ms" }, tools.Validation, "settle"},
+		{func(d *filewatch.Draft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
+		{func(d *filewatch.Draft) { d.Allow = "net,exec" }, tools.Validation, "right exec: only a job can have it"},
+		{func(d *filewatch.Draft) { d.Allow = "everything" }, tools.Validation, "everything"},
 	} {
 		bad := d
 		c.change(&bad)
@@ -187,7 +187,7 @@ func TestWhatIsWatchedMayBeRead(t *testing.T) {
 		{[]string{"/srv/a"}, nil, true, "read:/srv/a/*"},
 		{[]string{"/"}, []string{"*.md"}, false, "read:/**/*.md"},
 	} {
-		d := watch.Draft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
+		d := filewatch.Draft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
 		if view, _, err := desk.Plan(t.Context(), d); err != nil || strings.Join(view.Allow, " ") != c.want {
 			t.Errorf("%v, %v, flat %v: %q, %v, want %s", c.paths, c.include, c.flat, view.Allow, err, c.want)
 		}
@@ -197,28 +197,28 @@ func TestWhatIsWatchedMayBeRead(t *testing.T) {
 func TestVerbsOfAWatch(t *testing.T) {
 	desk, r, _ := newWatches(t)
 	for _, c := range []struct {
-		view watch.View
+		view filewatch.View
 		verb automation.Verb
 		want tools.Change // nil: it is refused, or as wished already
 		same bool
 	}{
-		{watch.View{ID: 3}, automation.Remove, watch.Drop{ID: 3}, false},
-		{watch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Remove, nil, false},
-		{watch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}, false},
-		{watch.View{ID: 3, Paused: true}, automation.Pause, nil, true},
-		{watch.View{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}, false},
-		{watch.View{ID: 3}, automation.Resume, nil, true},
-		{watch.View{ID: 3}, automation.RunNow, nil, false},
+		{filewatch.View{ID: 3}, automation.Remove, filewatch.Drop{ID: 3}, false},
+		{filewatch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Remove, nil, false},
+		{filewatch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Pause, filewatch.Pause{ID: 3, Paused: true}, false},
+		{filewatch.View{ID: 3, Paused: true}, automation.Pause, nil, true},
+		{filewatch.View{ID: 3, Paused: true}, automation.Resume, filewatch.Pause{ID: 3}, false},
+		{filewatch.View{ID: 3}, automation.Resume, nil, true},
+		{filewatch.View{ID: 3}, automation.RunNow, nil, false},
 	} {
 		view, change, err := desk.Alter(t.Context(), c.view, c.verb)
 		if change != c.want || (err == nil) != (c.want != nil || c.same) {
 			t.Errorf("%s of %+v: %v, %v", c.verb, c.view, change, err)
 		}
-		if p, ok := change.(watch.Pause); ok && view.Paused != p.Paused {
+		if p, ok := change.(filewatch.Pause); ok && view.Paused != p.Paused {
 			t.Errorf("%s is shown as %+v", c.verb, view)
 		}
 	}
-	r.list, r.looks[1] = []watch.Watch{{}}, watch.Look{Ready: true, Trouble: "far"}
+	r.list, r.looks[1] = []filewatch.Watch{{}}, filewatch.Look{Ready: true, Trouble: "far"}
 	r.list[0].ID, r.list[0].Name = 1, "w"
 	list, err := desk.List(t.Context())
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Trouble != "far" {
@@ -286,7 +286,7 @@ func TestWatchesOfTheConfig(t *testing.T) {
 		}
 	}
 	// What was made at run time stays, and its name with it; what was paused stays so.
-	_, change, err := desk.Plan(t.Context(), watch.Draft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
+	_, change, err := desk.Plan(t.Context(), filewatch.Draft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
 	if err != nil || r.Record(t.Context(), change) != nil {
 		t.Fatal(err)
 	}
@@ -303,12 +303,12 @@ func TestWatchesOfTheConfig(t *testing.T) {
 func TestWatchSectionReplacesASpoiltRow(t *testing.T) {
 	const notes = "[watches.notes]\npaths = [\"n\"]\nprompt = \"look\"\n"
 	desk, r, _ := newWatches(t)
-	made := watch.Watch{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Origin: "run-time", Prompt: "mine"}}
-	r.list = []watch.Watch{made}
+	made := filewatch.Watch{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Origin: "run-time", Prompt: "mine"}}
+	r.list = []filewatch.Watch{made}
 	if off, err := desk.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) != 1 || r.list[0].Prompt != "mine" {
 		t.Errorf("one that was made at run time: %+v, off %q, %v", r.list, off, err)
 	}
-	r.list = []watch.Watch{{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Trouble: scheduler.Trouble{Broken: "its row cannot be read"}}}}
+	r.list = []filewatch.Watch{{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Trouble: scheduler.Trouble{Broken: "its row cannot be read"}}}}
 	if off, err := desk.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) > 0 || len(r.list) != 1 || r.list[0].Prompt != "look" || r.list[0].Broken != "" || r.list[0].Origin != triggers.OriginConfig {
 		t.Errorf("one that is spoilt: %+v, off %q, %v", r.list, off, err)
 	}

@@ -11,22 +11,22 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sys"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // WebhookRows stores webhooks and their secrets.
 type WebhookRows interface {
-	All(ctx context.Context) ([]hook.Hook, error)
+	All(ctx context.Context) ([]webhook.Hook, error)
 	// Named finds one by name or id. secret is what Put was given. The error is an event.Fault of the kind Missing when there is none.
-	Named(ctx context.Context, name string) (h hook.Hook, secret string, err error)
-	Put(ctx context.Context, h hook.Hook, secret string) (id int64, err error)
+	Named(ctx context.Context, name string) (h webhook.Hook, secret string, err error)
+	Put(ctx context.Context, h webhook.Hook, secret string) (id int64, err error)
 	Remove(ctx context.Context, id int64) error
 	Pause(ctx context.Context, id int64, paused bool) error
 }
 
 // WebhookInbox commits a request to a webhook: once per id, and once per content within the hook's time unless content is "".
 type WebhookInbox interface {
-	Receive(ctx context.Context, h hook.Hook, in event.In, content string) (event.Receipt, error)
+	Receive(ctx context.Context, h webhook.Hook, in event.In, content string) (event.Receipt, error)
 }
 
 // WebhookConfig is what a Webhooks works with. Every field must be set.
@@ -56,12 +56,12 @@ func NewWebhooks(c WebhookConfig) *Webhooks {
 	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }
 
-func (d *Webhooks) shown(h hook.Hook) hook.View {
+func (d *Webhooks) shown(h webhook.Hook) webhook.View {
 	once := ""
-	if hook.BodyCounts(h.Kind) > 0 {
+	if webhook.BodyCounts(h.Kind) > 0 {
 		once = h.SameBody().String()
 	}
-	return hook.View{
+	return webhook.View{
 		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
 		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
 	}
@@ -70,15 +70,15 @@ func (d *Webhooks) shown(h hook.Hook) hook.View {
 func (d *Webhooks) url(name string) string { return "http://" + d.Address() + "/hooks/" + name }
 
 // List returns all webhooks, by name.
-func (d *Webhooks) List(ctx context.Context) ([]hook.View, error) {
+func (d *Webhooks) List(ctx context.Context) ([]webhook.View, error) {
 	all, err := d.Rows.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]hook.View, len(all))
+	list := make([]webhook.View, len(all))
 	for i, h := range all {
 		list[i] = d.shown(h)
-		if h.Broken != "" || h.Kind == hook.None {
+		if h.Broken != "" || h.Kind == webhook.None {
 			continue
 		}
 		_, lines, err := d.Rows.Named(ctx, h.Name)
@@ -91,7 +91,7 @@ func (d *Webhooks) List(ctx context.Context) ([]hook.View, error) {
 }
 
 // Named finds a webhook by its name or id.
-func (d *Webhooks) Named(ctx context.Context, name string) (hook.View, error) {
+func (d *Webhooks) Named(ctx context.Context, name string) (webhook.View, error) {
 	h, lines, err := d.Rows.Named(ctx, name)
 	row := d.shown(h)
 	if err == nil {
@@ -102,8 +102,8 @@ func (d *Webhooks) Named(ctx context.Context, name string) (hook.View, error) {
 
 // off says why nobody who signs can be let in; "" when somebody can. Nobody waits for a program or a keyring because webhooks are listed: of
 // those it says what was found when they were last asked.
-func (d *Webhooks) off(ctx context.Context, h hook.Hook, lines string) string {
-	if h.Broken != "" || h.Kind == hook.None {
+func (d *Webhooks) off(ctx context.Context, h webhook.Hook, lines string) string {
+	if h.Broken != "" || h.Kind == webhook.None {
 		return ""
 	}
 	for _, ref := range secretLines(lines) {
@@ -118,7 +118,7 @@ func (d *Webhooks) off(ctx context.Context, h hook.Hook, lines string) string {
 			value, err = d.secret(ctx, h.Name, ref)
 		}
 		if err == nil && value != "" {
-			err = hook.CheckSecret(h.Kind, value)
+			err = webhook.CheckSecret(h.Kind, value)
 		}
 		if err != nil {
 			return "secret: " + err.Error()

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
 	"hob/scheduler"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // Act carries out a verb on a webhook: add, remove, pause, resume, rotate, test.
@@ -43,7 +43,7 @@ func (d *Webhooks) Act(ctx context.Context, act api.Act) (any, error) {
 	return d.shown(h), d.Rows.Remove(ctx, h.ID)
 }
 
-func (d *Webhooks) pause(ctx context.Context, h hook.Hook, paused bool) (any, error) {
+func (d *Webhooks) pause(ctx context.Context, h webhook.Hook, paused bool) (any, error) {
 	if h.Paused == paused {
 		return nil, event.NewFault(event.Clash, "", "webhook %s is %s already", h.Name, map[bool]string{true: "paused", false: "receiving"}[paused])
 	}
@@ -57,16 +57,16 @@ func (d *Webhooks) add(ctx context.Context, name string, args map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	h, err := hook.New(draft, d.Clock.Wall())
+	h, err := webhook.New(draft, d.Clock.Wall())
 	if err != nil {
 		return nil, invalid(err)
 	}
 	if !d.Reach(h.Deliver) {
 		return nil, event.NewFault(event.Missing, "[channels."+h.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", h.Deliver.Channel())
 	}
-	made := hook.Made{}
+	made := webhook.Made{}
 	lines := joined(draft.Secret, draft.OldSecret)
-	if lines == "" && h.Kind != hook.None {
+	if lines == "" && h.Kind != webhook.None {
 		made.Secret = d.newSecret()
 		lines = made.Secret
 	}
@@ -82,22 +82,22 @@ func (d *Webhooks) add(ctx context.Context, name string, args map[string]string)
 }
 
 // newSecret makes one of 200 bits.
-func (d *Webhooks) newSecret() string { return hook.NewSecret([]byte(d.IDs.Code(40))) }
+func (d *Webhooks) newSecret() string { return webhook.NewSecret([]byte(d.IDs.Code(40))) }
 
 // joined are the lines of a row's secret.
 func joined(refs ...string) string { return strings.Join(secretLines(strings.Join(refs, "\n")), "\n") }
 
 // usable finds the secrets once before a webhook is made, so that a mistake is told to the one who made it.
-func (d *Webhooks) usable(ctx context.Context, h hook.Hook, lines string) error {
+func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) error {
 	list, err := d.secrets(ctx, h.Name, lines)
 	if err != nil {
 		return event.NewFault(event.Invalid, "a secret is named by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, as hob itself sees it", "secret: %v", err)
 	}
-	if h.Kind == hook.None && len(list) > 0 {
+	if h.Kind == webhook.None && len(list) > 0 {
 		return event.NewFault(event.Invalid, "leave out the secret, or choose another kind", "secret: kind none has none")
 	}
 	for _, s := range list {
-		if err := hook.CheckSecret(h.Kind, s); err != nil {
+		if err := webhook.CheckSecret(h.Kind, s); err != nil {
 			return event.NewFault(event.Invalid, "leave the secret out, and hob makes one", "secret: %v", err)
 		}
 	}
@@ -105,15 +105,15 @@ func (d *Webhooks) usable(ctx context.Context, h hook.Hook, lines string) error 
 }
 
 // rotate gives a webhook a new secret. The one before it is taken too until the change is done.
-func (d *Webhooks) rotate(ctx context.Context, h hook.Hook, lines string, args map[string]string) (any, error) {
+func (d *Webhooks) rotate(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (any, error) {
 	have := secretLines(lines)
-	if h.Kind == hook.None || len(have) == 0 {
+	if h.Kind == webhook.None || len(have) == 0 {
 		return nil, event.NewFault(event.Clash, "", "webhook %s has no secret", h.Name)
 	}
 	if args["done"] == "" && len(have) > 1 { // a third would take the first one from the senders that still use it
 		return nil, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
 	}
-	made := hook.Made{View: d.shown(h)}
+	made := webhook.Made{View: d.shown(h)}
 	next := have[0]
 	if args["done"] == "" {
 		if args["secret"] == "" {
@@ -130,13 +130,13 @@ func (d *Webhooks) rotate(ctx context.Context, h hook.Hook, lines string, args m
 }
 
 // draftOf reads the arguments of add.
-func draftOf(name string, args map[string]string) (hook.Draft, error) {
-	d := hook.Draft{Name: name}
+func draftOf(name string, args map[string]string) (webhook.Draft, error) {
+	d := webhook.Draft{Name: name}
 	var err error
 	if d.Mandate.Allow, err = policy.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
 		return d, invalid(fmt.Errorf("allow: %w", err))
 	}
-	for _, f := range hook.Fields() {
+	for _, f := range webhook.Fields() {
 		if text := args[f.Name]; text != "" && f.Name != "name" {
 			if err := scheduler.Set(&d, f, text); err != nil {
 				return d, invalid(err)
@@ -144,7 +144,7 @@ func draftOf(name string, args map[string]string) (hook.Draft, error) {
 		}
 	}
 	if args["once"] != "" {
-		d.Once = cmp.Or(d.Once, hook.OnlyID)
+		d.Once = cmp.Or(d.Once, webhook.OnlyID)
 	}
 	return d, nil
 }

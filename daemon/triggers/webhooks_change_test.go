@@ -14,7 +14,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/triggers"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // TestRotate: the old secret is taken until the change is done, never longer.
@@ -139,7 +139,7 @@ func TestAddFaults(t *testing.T) {
 // TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
 func TestTrial(t *testing.T) {
 	r := newWebhookRig(t)
-	for _, kind := range hook.Kinds() {
+	for _, kind := range webhook.Kinds() {
 		r.act("add", kind, map[string]string{"prompt": "Look.", "kind": kind})
 		for _, c := range []struct {
 			args map[string]string
@@ -150,7 +150,7 @@ func TestTrial(t *testing.T) {
 			{map[string]string{"headers": "Content-Type: image/png"}, 415},
 		} {
 			out, err := r.Act(t.Context(), api.Act{ID: kind, Verb: "test", Args: c.args})
-			got, ok := out.(hook.Trial)
+			got, ok := out.(webhook.Trial)
 			if err != nil || !ok || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
 				t.Errorf("%s %v: %+v %v", kind, c.args, out, err)
 			}
@@ -162,9 +162,9 @@ func TestTrial(t *testing.T) {
 }
 
 // section is [hooks.NAME] as the config would decode it.
-func webhookSection(s hook.Draft) func(any) error {
+func webhookSection(s webhook.Draft) func(any) error {
 	return func(dst any) error {
-		in := dst.(*hook.Draft)
+		in := dst.(*webhook.Draft)
 		in.Prompt, in.Secret, in.OldSecret, in.Kind = s.Prompt, s.Secret, s.OldSecret, cmp.Or(s.Kind, in.Kind)
 		in.PerMinute = cmp.Or(s.PerMinute, in.PerMinute)
 		return nil
@@ -173,11 +173,11 @@ func webhookSection(s hook.Draft) func(any) error {
 
 // TestTheBodyCountsByConfig (S10): a section that says nothing about it takes no second delivery with the same body, and one that says 0s does.
 func TestTheBodyCountsByConfig(t *testing.T) {
-	for want, once := range map[int]func(*hook.Draft){200: func(*hook.Draft) {}, 202: func(s *hook.Draft) { s.Once = 0 }} {
+	for want, once := range map[int]func(*webhook.Draft){200: func(*webhook.Draft) {}, 202: func(s *webhook.Draft) { s.Once = 0 }} {
 		r := newWebhookRig(t)
 		r.secrets["env:A"] = strings.Repeat("s", 32)
 		off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: func(dst any) error {
-			in := dst.(*hook.Draft)
+			in := dst.(*webhook.Draft)
 			in.Prompt, in.Kind, in.Secret = "Look.", "github", "env:A"
 			once(in)
 			return nil
@@ -203,7 +203,7 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 		}
 		return strings.Join(off, "\n")
 	}
-	one := hook.Draft{Prompt: "Look.", Secret: "env:A"}
+	one := webhook.Draft{Prompt: "Look.", Secret: "env:A"}
 	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(one)})
 	before := r.hook("a")
 	if got := r.send(r.signed("a", r.secrets["env:A"], "m1", []byte("{}"))); got.status != 202 || before.Origin != "config" {
@@ -230,10 +230,10 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused || !strings.Contains(f.Hint, "[hooks.a]") {
 		t.Errorf("a config hook was removed: %v", err)
 	}
-	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(hook.Draft{Prompt: "Look."})}); !strings.HasPrefix(off, "hooks.a is off: secret: it is missing") || r.hook("a").Prompt != "Look twice." {
+	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(webhook.Draft{Prompt: "Look."})}); !strings.HasPrefix(off, "hooks.a is off: secret: it is missing") || r.hook("a").Prompt != "Look twice." {
 		t.Errorf("a section with a mistake: %s", off)
 	}
-	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(hook.Draft{Prompt: "Look.", Kind: "none", PerMinute: 6001})}); off != "hooks.a is off: per_minute: want 1 to 6000, found 6001" {
+	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "none", PerMinute: 6001})}); off != "hooks.a is off: per_minute: want 1 to 6000, found 6001" {
 		t.Error(off)
 	}
 	if off := sync(1, triggers.Wanted{Name: "a", Decode: func(any) error { return errors.New("line 3") }}); off != "hooks.a is off: line 3" {
@@ -264,7 +264,7 @@ func TestSyncWithALockedKeyring(t *testing.T) {
 	r := newWebhookRig(t)
 	r.secrets["keyring:a"] = "It's a Secret to Everybody"
 	r.lost.Store(true)
-	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: webhookSection(hook.Draft{Prompt: "Look.", Kind: "github", Secret: "keyring:a"})}})
+	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "github", Secret: "keyring:a"})}})
 	if err != nil || len(off) != 1 || !strings.Contains(off[0], "the keyring is locked") {
 		t.Errorf("%q %v", off, err)
 	}
@@ -316,9 +316,9 @@ func TestOffWithoutItsSecret(t *testing.T) {
 // TestAllThatIsWrongWithASection: one line for each key, whoever finds it.
 func TestAllThatIsWrongWithASection(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	in := hook.Draft{Kind: "x", Secret: "env:A", Prompt: "{{", Deliver: "nowhere", Rights: []string{"exec"}, PerMinute: 0, MaxBody: 1, Tolerance: time.Minute}
+	in := webhook.Draft{Kind: "x", Secret: "env:A", Prompt: "{{", Deliver: "nowhere", Rights: []string{"exec"}, PerMinute: 0, MaxBody: 1, Tolerance: time.Minute}
 	decode := func(to any) error {
-		*to.(*hook.Draft) = in
+		*to.(*webhook.Draft) = in
 		return nil
 	}
 	err := triggers.CheckWebhook("a", decode, now)

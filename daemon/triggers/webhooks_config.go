@@ -13,28 +13,28 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
 	"hob/scheduler"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // unset stands for a number that is not written down: what holds then depends on the kind.
 const unset = -1 << 31
 
 // decodeWebhook reads a section [hooks.NAME]: what it does not name has its default.
-func decodeWebhook(name string, decode func(any) error) (hook.Draft, error) {
-	in := hook.Draft{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance, Once: unset}
+func decodeWebhook(name string, decode func(any) error) (webhook.Draft, error) {
+	in := webhook.Draft{Kind: string(webhook.Standard), PerMinute: unset, MaxBody: webhook.DefaultBody, Tolerance: webhook.DefaultTolerance, Once: unset}
 	err := decode(&in)
 	in.Name, in.Origin = name, OriginConfig
 	if in.PerMinute == unset {
-		in.PerMinute = hook.Rate(hook.Kind(in.Kind))
+		in.PerMinute = webhook.Rate(webhook.Kind(in.Kind))
 	}
 	if in.Once == unset {
-		in.Once = hook.BodyCounts(hook.Kind(in.Kind))
+		in.Once = webhook.BodyCounts(webhook.Kind(in.Kind))
 	}
 	return in, err
 }
 
 // outside says which values the keys do not allow.
-func outside(in hook.Draft) error {
+func outside(in webhook.Draft) error {
 	var list []error
 	fields := schema.Fields(reflect.ValueOf(&in).Elem())
 	for _, k := range WebhookKeys() {
@@ -46,21 +46,21 @@ func outside(in hook.Draft) error {
 }
 
 // webhookOf makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
-func webhookOf(in hook.Draft, now time.Time) (hook.Hook, error) {
+func webhookOf(in webhook.Draft, now time.Time) (webhook.Hook, error) {
 	limits := outside(in)
 	rights, wrong := policy.RightsOfOthers(strings.Join(in.Rights, ","), fsguard.Absolute)
 	if wrong != nil {
 		wrong = fmt.Errorf("allow: %w", wrong)
 	}
 	d := in
-	d.Once, d.Mandate.Allow = cmp.Or(in.Once, hook.OnlyID), rights
-	h, err := hook.New(d, now)
+	d.Once, d.Mandate.Allow = cmp.Or(in.Once, webhook.OnlyID), rights
+	h, err := webhook.New(d, now)
 	return h, firsts(limits, err, unsigned(in), wrong)
 }
 
 // unsigned says what is wrong with the secrets for the kind.
-func unsigned(in hook.Draft) error {
-	switch signed := in.Kind != string(hook.None); {
+func unsigned(in webhook.Draft) error {
+	switch signed := in.Kind != string(webhook.None); {
 	case signed && in.Secret == "":
 		return errors.New(`secret: it is missing; kind = "none" takes what is not signed`)
 	case !signed && in.Secret+in.OldSecret != "":
@@ -110,4 +110,6 @@ func WebhookSecrets(decode func(any) error) map[string]string {
 }
 
 // WebhookKeys describes the keys of a section [hooks.NAME].
-func WebhookKeys() []schema.Key { return schema.Describe(hook.Draft{}, scheduler.Notes(hook.Fields())) }
+func WebhookKeys() []schema.Key {
+	return schema.Describe(webhook.Draft{}, scheduler.Notes(webhook.Fields()))
+}

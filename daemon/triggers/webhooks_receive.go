@@ -8,7 +8,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // nobody is the answer for a webhook that there is not. One that is paused looks the same.
@@ -22,7 +22,7 @@ func resting() api.HookReply {
 }
 
 // find looks for a webhook that receives.
-func (d *Webhooks) find(ctx context.Context, name string) (h hook.Hook, secret string, no api.HookReply, err error) {
+func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secret string, no api.HookReply, err error) {
 	h, secret, err = d.Rows.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
 		return h, "", nobody(), nil // its id is no address
@@ -41,7 +41,7 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 		return 0, no, err
 	}
 	most := h.PerMinute
-	if h.Kind != hook.None {
+	if h.Kind != webhook.None {
 		most *= guesses
 	}
 	if no := d.take(ctx, account{name, false}, most); no.Status != 0 {
@@ -61,14 +61,14 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 	if err != nil || no.Status != 0 {
 		return no, err
 	}
-	r := hook.Request{Header: in.Header, Body: in.Body, At: d.Clock.Wall()}
-	if err := hook.Media(r.Header); err != nil {
+	r := webhook.Request{Header: in.Header, Body: in.Body, At: d.Clock.Wall()}
+	if err := webhook.Media(r.Header); err != nil {
 		return d.refuse(ctx, h, http.StatusUnsupportedMediaType, err), nil
 	}
 	if no := d.verify(ctx, h, lines, r); no.Status != 0 {
 		return no, nil
 	}
-	if h.Kind != hook.None {
+	if h.Kind != webhook.None {
 		if no := d.take(ctx, account{h.Name, true}, h.PerMinute); no.Status != 0 {
 			return no, nil
 		}
@@ -97,15 +97,15 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 
 // status of an event that is stored: 202 for a new one, 200 for one that was there. Slack wants 200 for what people click and type, which it
 // sends as forms.
-func status(h hook.Hook, r hook.Request, receipt event.Receipt) int {
-	if !receipt.New || h.Kind == hook.Slack && hook.Form(r.Header) {
+func status(h webhook.Hook, r webhook.Request, receipt event.Receipt) int {
+	if !receipt.New || h.Kind == webhook.Slack && webhook.Form(r.Header) {
 		return http.StatusOK
 	}
 	return http.StatusAccepted
 }
 
 // verify refuses whom the secrets do not prove. A secret that cannot be found is no fault of the sender: he is to come again.
-func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook.Request) api.HookReply {
+func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r webhook.Request) api.HookReply {
 	secrets, err := d.secrets(ctx, h.Name, lines)
 	if err == nil {
 		err = h.Verify(secrets, r)
@@ -113,7 +113,7 @@ func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook
 	switch {
 	case err == nil:
 		return api.HookReply{}
-	case errors.Is(err, hook.ErrUnsigned), errors.Is(err, hook.ErrForged), errors.Is(err, hook.ErrStale):
+	case errors.Is(err, webhook.ErrUnsigned), errors.Is(err, webhook.ErrForged), errors.Is(err, webhook.ErrStale):
 		return d.refuse(ctx, h, http.StatusUnauthorized, err)
 	default:
 		d.Log.ErrorContext(ctx, "webhook", "name", h.Name, "refused", "its secret cannot be used", "err", err)
@@ -122,7 +122,7 @@ func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook
 }
 
 // refuse tells the sender why, and the log that it happened; what was sent is kept by neither.
-func (d *Webhooks) refuse(ctx context.Context, h hook.Hook, status int, why error) api.HookReply {
+func (d *Webhooks) refuse(ctx context.Context, h webhook.Hook, status int, why error) api.HookReply {
 	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
 	return api.HookReply{Status: status, Detail: why.Error()}
 }

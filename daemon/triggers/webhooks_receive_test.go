@@ -18,16 +18,16 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/triggers"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // TestWhatIsLetIn posts to a webhook of each kind: signed is taken once, and anything else is refused without a row.
 func TestWhatIsLetIn(t *testing.T) {
 	r := newWebhookRig(t)
-	for _, kind := range hook.Kinds() {
+	for _, kind := range webhook.Kinds() {
 		rows := func() int { return r.count("SELECT count(*) FROM inbox WHERE source = ?", "hook:"+kind) }
 		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
-		body, _ := hook.Sample(hook.Kind(kind), "evt_1")
+		body, _ := webhook.Sample(webhook.Kind(kind), "evt_1")
 		first := r.send(r.signed(kind, secret, "evt_1", body, "Idempotency-Key", "evt_1"))
 		if first.status != 202 || rows() != 1 || r.count("SELECT count(*) FROM fires WHERE key = 'evt_1' AND trigger = ?", r.hook(kind).ID) != 1 {
 			t.Fatalf("%s: %+v, %d rows", kind, first, rows())
@@ -36,10 +36,10 @@ func TestWhatIsLetIn(t *testing.T) {
 		if again.status != 200 || again.body != first.body || rows() != 1 {
 			t.Errorf("%s again: %+v, first %+v, %d rows", kind, again, first, rows())
 		}
-		if kind == string(hook.None) {
+		if kind == string(webhook.None) {
 			continue
 		}
-		stranger := r.signed(kind, hook.NewSecret([]byte("a stranger's own secret.")), "evt_2", body)
+		stranger := r.signed(kind, webhook.NewSecret([]byte("a stranger's own secret.")), "evt_2", body)
 		unsigned := httptest.NewRequest(http.MethodPost, "/hooks/"+kind, bytes.NewReader(body))
 		changed := r.signed(kind, secret, "evt_3", body)
 		changed.Body = io.NopCloser(bytes.NewReader(append([]byte(" "), body...)))
@@ -56,7 +56,7 @@ func TestReplay(t *testing.T) {
 	r := newWebhookRig(t)
 	for kind, want := range map[string]int{"standard": 401, "slack": 401, "stripe": 401, "github": 200, "sha256": 200} {
 		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look."})
-		body, _ := hook.Sample(hook.Kind(kind), "evt_1")
+		body, _ := webhook.Sample(webhook.Kind(kind), "evt_1")
 		before := r.inbox()
 		if got := r.send(r.signed(kind, secret, "evt_1", body)); got.status != 202 {
 			t.Fatalf("%s: %+v", kind, got)
@@ -333,7 +333,7 @@ func TestShortSecrets(t *testing.T) {
 	if _, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
 		t.Error("a short secret was taken in the place of a good one")
 	}
-	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(hook.Draft{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
+	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
 	if err != nil || len(off) != 1 || !strings.HasPrefix(off[0], "hooks.c is off: ") || !strings.Contains(off[0], "15 bytes: want at least 16") {
 		t.Errorf("in the config: %q %v", off, err)
 	}

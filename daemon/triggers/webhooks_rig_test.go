@@ -21,7 +21,7 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/triggers"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // rig is a desk over a real store, behind the real handler of the API.
@@ -103,14 +103,14 @@ func (r *webhookRig) act(verb, name string, args map[string]string) string {
 	if err != nil {
 		r.t.Fatalf("%s %s: %v", verb, name, err)
 	}
-	if m, ok := out.(hook.Made); ok {
+	if m, ok := out.(webhook.Made); ok {
 		return m.Secret
 	}
 	return ""
 }
 
 // hook reads a hook's row.
-func (r *webhookRig) hook(name string) hook.Hook {
+func (r *webhookRig) hook(name string) webhook.Hook {
 	r.t.Helper()
 	h, _, err := r.store.Webhooks.Named(r.t.Context(), name)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *webhookRig) hook(name string) hook.Hook {
 // signed is a request as a sender of the hook's kind makes it.
 func (r *webhookRig) signed(name, secret, id string, body []byte, head ...string) *http.Request {
 	r.t.Helper()
-	in := hook.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: body, At: time.Now().Add(time.Duration(r.ahead.Load()))}
+	in := webhook.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: body, At: time.Now().Add(time.Duration(r.ahead.Load()))}
 	for pair := range slices.Chunk(head, 2) {
 		in.Header.Set(pair[0], pair[len(pair)-1])
 	}

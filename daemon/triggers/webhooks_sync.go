@@ -6,7 +6,7 @@ import (
 	"reflect"
 
 	"hob/daemon/event"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // Sync makes the webhooks of the config rows, beside those made at run time. A section that did not change keeps its row and its past. off
@@ -16,7 +16,7 @@ func (d *Webhooks) Sync(ctx context.Context, list []Wanted) (off []string, err e
 	if err != nil {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
-	byName := map[string]hook.Hook{}
+	byName := map[string]webhook.Hook{}
 	for _, h := range have {
 		byName[h.Name] = h
 	}
@@ -40,7 +40,7 @@ func (d *Webhooks) Sync(ctx context.Context, list []Wanted) (off []string, err e
 
 // sync makes one section a row. A secret that cannot be found now is a problem, and no reason to turn its senders away for good: they are
 // told to come again.
-func (d *Webhooks) sync(ctx context.Context, w Wanted, old hook.Hook) error {
+func (d *Webhooks) sync(ctx context.Context, w Wanted, old webhook.Hook) error {
 	in, err := decodeWebhook(w.Name, w.Decode)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // The longest answer that is read, and how long it may take.
@@ -22,7 +22,7 @@ const (
 )
 
 // test posts to a webhook what a sender of its kind would post, signed with its secret, through the very door that they use.
-func (d *Webhooks) test(ctx context.Context, h hook.Hook, lines string, args map[string]string) (any, error) {
+func (d *Webhooks) test(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (any, error) {
 	r, err := d.sample(ctx, h, lines, args)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d *Webhooks) test(ctx context.Context, h hook.Hook, lines string, args map
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	t := hook.Trial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
+	t := webhook.Trial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
 	var receipt event.Receipt
 	if json.Unmarshal(answer, &receipt) == nil {
 		t.Inbox = receipt.Inbox
@@ -52,16 +52,16 @@ func (d *Webhooks) test(ctx context.Context, h hook.Hook, lines string, args map
 }
 
 // sample is a signed request: the body and the headers that were asked for, and the rest as the kind's senders have it.
-func (d *Webhooks) sample(ctx context.Context, h hook.Hook, lines string, args map[string]string) (hook.Request, error) {
+func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (webhook.Request, error) {
 	id := "test_" + d.IDs.Code(12)
-	body, head := hook.Sample(h.Kind, id)
+	body, head := webhook.Sample(h.Kind, id)
 	if given, ok := args["body"]; ok {
 		body, head = []byte(given), http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
 		if json.Valid(body) {
 			head.Set("Content-Type", "application/json")
 		}
 	}
-	r := hook.Request{Header: head, Body: body, At: d.Clock.Wall()}
+	r := webhook.Request{Header: head, Body: body, At: d.Clock.Wall()}
 	for line := range strings.Lines(args["headers"]) {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {

@@ -32,8 +32,8 @@ var table = []row{
 	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
 	{pkg: "scheduler/gate", may: words("scheduler"), event: true},
-	{pkg: "scheduler/watch", may: words("config/schema scheduler"), event: true}, // file watches
-	{pkg: "scheduler/hook", may: words("config/schema scheduler"), event: true},  // how webhooks are signed and read: pure
+	{pkg: "scheduler/filewatch", may: words("config/schema scheduler"), event: true}, // file watches
+	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
@@ -54,7 +54,7 @@ var table = []row{
 	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/backlog", may: words("tools daemon/tasks"), event: true},
-	{pkg: "tools/automation", may: words("scheduler scheduler/watch tools"), event: true}, // whose rows are the scheduler's
+	{pkg: "tools/automation", may: words("scheduler scheduler/filewatch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},

@@ -26,7 +26,7 @@ import (
 	"hob/daemon/sys"
 	"hob/daemon/tasks"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
@@ -76,18 +76,18 @@ func (body) Close() error { return nil }
 // jobs knows one job.
 type watches struct{}
 
-func (watches) List(context.Context) ([]watch.View, error) { return nil, nil }
-func (watches) Find(context.Context, string) (watch.View, bool, error) {
-	return watch.View{}, false, nil
+func (watches) List(context.Context) ([]filewatch.View, error) { return nil, nil }
+func (watches) Find(context.Context, string) (filewatch.View, bool, error) {
+	return filewatch.View{}, false, nil
 }
 
-func (watches) Crowded(context.Context, watch.View) string { return "" }
+func (watches) Crowded(context.Context, filewatch.View) string { return "" }
 
-func (watches) Plan(context.Context, watch.Draft) (watch.View, tools.Change, error) {
-	return watch.View{}, nil, nil
+func (watches) Plan(context.Context, filewatch.Draft) (filewatch.View, tools.Change, error) {
+	return filewatch.View{}, nil, nil
 }
 
-func (watches) Alter(_ context.Context, w watch.View, _ automation.Verb) (watch.View, tools.Change, error) {
+func (watches) Alter(_ context.Context, w filewatch.View, _ automation.Verb) (filewatch.View, tools.Change, error) {
 	return w, nil, nil
 }
 

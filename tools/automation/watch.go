@@ -12,7 +12,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 )
 
@@ -20,12 +20,12 @@ import (
 type WatchRequest struct {
 	Action string `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
 	ID     int64  `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
-	watch.Draft
+	filewatch.Draft
 }
 
 // Watching is what watch answers.
 type Watching struct {
-	Watches []watch.View `json:"watches,omitempty" jsonschema:"the watches concerned"`
+	Watches []filewatch.View `json:"watches,omitempty" jsonschema:"the watches concerned"`
 }
 
 // NewWatch makes the tool watch: prompts that run when files change. g resolves the paths for the gate.
@@ -93,7 +93,7 @@ func within(path, folder string) bool {
 
 // planned is the watch that a call is about, as it is now; of a new one, and of none, the zero Watch. A new one is worked out in full: nobody
 // is asked to agree to what would be refused afterwards.
-func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old watch.View, err error) {
+func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old filewatch.View, err error) {
 	switch in.Action {
 	case "list":
 	case "add":
@@ -105,7 +105,7 @@ func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, 
 }
 
 // speaks names where the watch would answer: what is made or let go on speaks there.
-func speaks(call tools.Call, in WatchRequest, old watch.View, i *tools.Intent) {
+func speaks(call tools.Call, in WatchRequest, old filewatch.View, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
 		to = old.Deliver
@@ -244,24 +244,24 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 		return tools.Result{}, err
 	}
 	if change == nil {
-		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]watch.View{one}}, Foreign: strange(one)}, nil
+		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]filewatch.View{one}}, Foreign: strange(one)}, nil
 	}
 	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
 }
 
-func answer(text string, one watch.View, change tools.Change) tools.Result {
-	return tools.Result{Content: text, Data: Watching{[]watch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
+func answer(text string, one filewatch.View, change tools.Change) tools.Result {
+	return tools.Result{Content: text, Data: Watching{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
 
 // wish works out a new watch.
-func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (watch.View, tools.Change, error) {
+func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
 	d.Paths, d.Trust, d.Mandate.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
 	for _, period := range []*string{&d.Settle, &d.Poll} {
 		length, err := span(*period)
 		if err != nil {
-			return watch.View{}, nil, err
+			return filewatch.View{}, nil, err
 		}
 		if length > 0 {
 			*period = length.String()
@@ -289,7 +289,7 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 
 // strange says why what is shown of the watches is foreign: a prompt that was written after foreign text had been read, or a trouble, which
 // names what somebody else may have named.
-func strange(list ...watch.View) string {
+func strange(list ...filewatch.View) string {
 	for _, one := range list {
 		if one.Tainted {
 			return "the prompt of watch " + one.Name
@@ -309,7 +309,7 @@ func whichWatch(in WatchRequest) string {
 }
 
 // find looks a watch up; when there is none, the answer names those that it may be.
-func (w watcher) find(ctx context.Context, in WatchRequest) (watch.View, error) {
+func (w watcher) find(ctx context.Context, in WatchRequest) (filewatch.View, error) {
 	which := whichWatch(in)
 	one, ok, err := w.watches.Find(ctx, which)
 	if err == nil && ok && in.ID != 0 && in.Name != "" && in.Name != one.Name {
@@ -320,7 +320,7 @@ func (w watcher) find(ctx context.Context, in WatchRequest) (watch.View, error) 
 	}
 	list, err := w.watches.List(ctx)
 	if err != nil {
-		return watch.View{}, err
+		return filewatch.View{}, err
 	}
 	names := make([]string, len(list))
 	for i, one := range list {
@@ -334,11 +334,11 @@ func (w watcher) find(ctx context.Context, in WatchRequest) (watch.View, error) 
 	if len(near) > 0 {
 		hint = "there is " + strings.Join(near, ", ")
 	}
-	return watch.View{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
+	return filewatch.View{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
 }
 
 // watchSentence tells a watch with what it looks at.
-func watchSentence(w watch.View) string {
+func watchSentence(w filewatch.View) string {
 	text := w.Name + ": " + strings.Join(w.Paths, ", ")
 	if w.ID != 0 {
 		text = fmt.Sprintf("%s (#%d): %s", w.Name, w.ID, strings.Join(w.Paths, ", "))
@@ -358,7 +358,7 @@ func watchSentence(w watch.View) string {
 }
 
 // watchWays are what narrows or changes the watching, in words.
-func watchWays(w watch.View) string {
+func watchWays(w filewatch.View) string {
 	var ways []string
 	add := func(holds bool, text string) {
 		if holds {
@@ -376,7 +376,7 @@ func watchWays(w watch.View) string {
 	return strings.Join(ways, "; ")
 }
 
-func watchTable(list []watch.View) string {
+func watchTable(list []filewatch.View) string {
 	if len(list) == 0 {
 		return "there are no watches yet"
 	}

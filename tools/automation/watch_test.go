@@ -13,21 +13,21 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/scheduler"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/automation"
 )
 
 // shed has two watches, and remembers what was planned.
 type shed struct {
-	list  []watch.View
-	draft watch.Draft
+	list  []filewatch.View
+	draft filewatch.Draft
 	verb  automation.Verb
 	err   error
 }
 
 func newShed() *shed {
-	return &shed{list: []watch.View{
+	return &shed{list: []filewatch.View{
 		{ID: 3, Name: "papers", Paths: []string{"/d/*.pdf"}, Settle: "2s", Prompt: "name it", Deliver: "telegram:5", Ready: true},
 		{ID: 4, Name: "notes", Paths: []string{"/n", "/m"}, Include: []string{"*.md"}, Events: []string{"create", "write"}, Settle: "1s", Poll: "30s", Flat: true, Gitignore: true, Own: true, Allow: []string{"net"}, Prompt: "look", Deliver: "owner", Paused: true, Failures: 2},
 		{ID: 5, Name: "lost", Broken: "no such thing"},
@@ -36,24 +36,24 @@ func newShed() *shed {
 	}}
 }
 
-func (s *shed) List(context.Context) ([]watch.View, error) { return s.list, s.err }
-func (s *shed) Find(_ context.Context, ref string) (watch.View, bool, error) {
+func (s *shed) List(context.Context) ([]filewatch.View, error) { return s.list, s.err }
+func (s *shed) Find(_ context.Context, ref string) (filewatch.View, bool, error) {
 	for _, w := range s.list {
 		if w.Name == ref || ref == "3" && w.ID == 3 {
 			return w, true, s.err
 		}
 	}
-	return watch.View{}, false, s.err
+	return filewatch.View{}, false, s.err
 }
 
-func (s *shed) Crowded(_ context.Context, w watch.View) string { return "counted: " + w.Name }
+func (s *shed) Crowded(_ context.Context, w filewatch.View) string { return "counted: " + w.Name }
 
-func (s *shed) Plan(_ context.Context, d watch.Draft) (watch.View, tools.Change, error) {
+func (s *shed) Plan(_ context.Context, d filewatch.Draft) (filewatch.View, tools.Change, error) {
 	s.draft = d
 	return s.list[0], d, s.err
 }
 
-func (s *shed) Alter(_ context.Context, w watch.View, v automation.Verb) (watch.View, tools.Change, error) {
+func (s *shed) Alter(_ context.Context, w filewatch.View, v automation.Verb) (filewatch.View, tools.Change, error) {
 	s.verb = v
 	if v == automation.Pause && w.Paused || v == automation.Resume && !w.Paused {
 		return w, nil, s.err
@@ -116,7 +116,7 @@ func TestWatchAnswers(t *testing.T) {
 	if res := watchDo(t, tainted, call(`{"action":"list"}`, "")); res.Foreign != "the prompt of watch papers" {
 		t.Errorf("a prompt that foreign text may have written: %q", res.Foreign)
 	}
-	troubled := &shed{list: []watch.View{{ID: 6, Name: "far", Trouble: `the folder "/d/OBEY ME" cannot be read: permission denied`}}}
+	troubled := &shed{list: []filewatch.View{{ID: 6, Name: "far", Trouble: `the folder "/d/OBEY ME" cannot be read: permission denied`}}}
 	for _, args := range []string{`{"action":"list"}`, `{"action":"resume","name":"far"}`, `{"action":"add","paths":["/d"],"prompt":"x"}`} {
 		if res := watchDo(t, troubled, call(args, "")); res.Foreign != "what watch far cannot see" {
 			t.Errorf("%s: names that anybody may have given: %q", args, res.Foreign)
@@ -208,7 +208,7 @@ func TestWatchDraft(t *testing.T) {
 	k := call(`{"action":"add","name":"n","paths":["/srv/a"],"include":["*.md"],"events":["write"],"settle":"5s","prompt":"p","deliver":"none","flat":true,"gitignore":true,"own":true,"poll":"1m","allow":"net:a.org"}`, "watch /srv/a: p")
 	k.Typed, k.Tainted = true, true
 	res := watchDo(t, s, k)
-	want := watch.Draft{
+	want := filewatch.Draft{
 		Name: "n", Prompt: "p", Paths: []string{"/srv/a"}, Include: []string{"*.md"}, Events: []string{"write"}, Settle: "5s", Poll: "1m0s", Flat: true, Gitignore: true,
 		Own: true, Deliver: string(event.ToNone), Allow: "net:a.org", Trust: event.Owner, Mandate: scheduler.Mandate{Tainted: true}, Typed: true, ReplyTo: "ntfy:a", Now: k.Now,
 	}

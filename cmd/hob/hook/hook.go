@@ -13,7 +13,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/console"
 	"hob/daemon/secret"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // Command makes hob hook.
@@ -31,7 +31,7 @@ func Command(a *cli.App) *cobra.Command {
 	)
 }
 
-func state(h hook.View) string {
+func state(h webhook.View) string {
 	switch {
 	case h.Broken != "":
 		return "broken"
@@ -45,24 +45,24 @@ func state(h hook.View) string {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return cli.List(a, cli.Listing[hook.View]{
+	return cli.List(a, cli.Listing[webhook.View]{
 		Resource: "hooks", Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
-		Row: func(h hook.View, _ cli.Clock) []string {
+		Row: func(h webhook.View, _ cli.Clock) []string {
 			return []string{h.Name, h.Kind, state(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
 		},
 	})
 }
 
 // args are the flags that are given, by the names that the API has for them. What is wrong is said by the names of the flags.
-func args(a *cli.App, cmd *cobra.Command, d hook.Draft) (map[string]string, error) {
+func args(a *cli.App, cmd *cobra.Command, d webhook.Draft) (map[string]string, error) {
 	if err := cli.Filled(cmd); err != nil {
 		return nil, err
 	}
 	if d.Name == "" {
 		return nil, cli.Usage("for example --name deploys", "say what to call it: --name")
 	}
-	if err := cli.CheckWords(cmd, hook.Fields()); err != nil {
+	if err := cli.CheckWords(cmd, webhook.Fields()); err != nil {
 		return nil, err
 	}
 	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
@@ -73,7 +73,7 @@ func args(a *cli.App, cmd *cobra.Command, d hook.Draft) (map[string]string, erro
 		return nil, err
 	}
 	args := map[string]string{}
-	for _, f := range hook.Fields() {
+	for _, f := range webhook.Fields() {
 		if f.Flag != "" && f.Name != "name" && cmd.Flags().Changed(f.FlagName()) {
 			args[f.Name] = cmd.Flags().Lookup(f.FlagName()).Value.String()
 		}
@@ -111,7 +111,7 @@ func literal(flag string) error {
 }
 
 func addCommand(a *cli.App) *cobra.Command {
-	var d hook.Draft
+	var d webhook.Draft
 	cmd := &cobra.Command{
 		Use: "add PROMPT", Short: "Make a webhook; its secret is told this once", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob hook add --name deploys \"Tell me what was deployed: {{.service}}.\"\n" +
@@ -123,29 +123,29 @@ func addCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			in["prompt"] = cli.Joined(prompt)
-			return change(cmd.Context(), a, d.Name, "add", in, func(h hook.Made) string {
+			return change(cmd.Context(), a, d.Name, "add", in, func(h webhook.Made) string {
 				return told(h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
 			})
 		},
 	}
-	cli.FieldFlags(cmd, &d, hook.Fields())
+	cli.FieldFlags(cmd, &d, webhook.Fields())
 	return cmd
 }
 
 // told adds a secret that was just made, and what to do with it.
-func told(h hook.Made, said string) string {
+func told(h webhook.Made, said string) string {
 	if h.Secret == "" {
 		return said
 	}
 	said += "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
-	if sets := map[hook.Kind]string{hook.Slack: "Slack", hook.Stripe: "Stripe"}[hook.Kind(h.Kind)]; sets != "" {
+	if sets := map[webhook.Kind]string{webhook.Slack: "Slack", webhook.Stripe: "Stripe"}[webhook.Kind(h.Kind)]; sets != "" {
 		said += "\n" + sets + " signs with a secret of its own and takes no other: give hob that one with hob hook rotate --secret - " + h.Name
 	}
 	return said
 }
 
 // change carries out a verb and says what the webhook is now.
-func change(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(hook.Made) string) error {
+func change(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(webhook.Made) string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func change(ctx context.Context, a *cli.App, name, verb string, args map[string]
 	if err := c.Act(ctx, "hooks", name, verb, args, &raw); err != nil {
 		return inFlags(err)
 	}
-	var h hook.Made
+	var h webhook.Made
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return fmt.Errorf("the webhook is not understood: %w", err)
 	}
@@ -171,11 +171,11 @@ func inFlags(err error) error {
 	if code != cli.ExitUsage {
 		return err
 	}
-	return cli.Usage(hint, "%s", cli.InFlags(text, hook.Fields(), nil, ": ", " "))
+	return cli.Usage(hint, "%s", cli.InFlags(text, webhook.Fields(), nil, ": ", " "))
 }
 
 // now is a webhook as it is.
-func now(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h hook.View, err error) {
+func now(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h webhook.View, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return nil, h, err
@@ -200,7 +200,7 @@ func verbCommand(a *cli.App, verb, short, done string) *cobra.Command {
 			if h.Paused == (verb == "pause") {
 				return a.Done(raw, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
 			}
-			return change(cmd.Context(), a, h.Name, verb, nil, func(h hook.Made) string { return fmt.Sprintf(done, h.Name) })
+			return change(cmd.Context(), a, h.Name, verb, nil, func(h webhook.Made) string { return fmt.Sprintf(done, h.Name) })
 		},
 	}
 }
@@ -229,7 +229,7 @@ func rotateCommand(a *cli.App) *cobra.Command {
 			if done {
 				in["done"], said = "true", "webhook %s takes its new secret only"
 			}
-			return change(cmd.Context(), a, args[0], "rotate", in, func(h hook.Made) string { return told(h, fmt.Sprintf(said, h.Name)) })
+			return change(cmd.Context(), a, args[0], "rotate", in, func(h webhook.Made) string { return told(h, fmt.Sprintf(said, h.Name)) })
 		},
 	}
 	cmd.Flags().StringVar(&given, "secret", "", "the new one: a reference, or - to read it from standard input (default: hob makes one)")
@@ -249,7 +249,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var h hook.Made
+		var h webhook.Made
 		if err := c.Show(cmd.Context(), "hooks", args[0], &h); err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
-		return change(cmd.Context(), a, h.Name, "remove", nil, func(h hook.Made) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
+		return change(cmd.Context(), a, h.Name, "remove", nil, func(h webhook.Made) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
 	}
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // cells of a fire: what it came to stands in the place of its state, and why in that of an answer that there is not.
@@ -61,7 +61,7 @@ func known(ctx context.Context, a *cli.App, name string, answers map[int64]strin
 	if err != nil {
 		return "", err
 	}
-	var h hook.View
+	var h webhook.View
 	var fires []json.RawMessage
 	missing := c.Show(ctx, "hooks", name, &h)
 	if missing == nil {

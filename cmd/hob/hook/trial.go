@@ -13,11 +13,11 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api/client"
-	"hob/scheduler/hook"
+	"hob/scheduler/webhook"
 )
 
 // said is the outcome in one sentence.
-func said(t hook.Trial) string {
+func said(t webhook.Trial) string {
 	var answer client.Problem
 	_ = json.Unmarshal(t.Answer, &answer) // it may be anything
 	text := fmt.Sprintf("%d %s", t.Status, http.StatusText(t.Status))
@@ -75,13 +75,13 @@ func test(cmd *cobra.Command, a *cli.App, name string, in map[string]string) err
 		}
 		return err
 	}
-	var t hook.Trial
+	var t webhook.Trial
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
 	if t.Status >= http.StatusMultipleChoices {
 		p := &cli.Problem{Code: cli.ExitFailed, Text: said(t), Doc: raw}
-		var h hook.View
+		var h webhook.View
 		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
 			p.Hint = "it is paused: hob hook resume " + name
 		}
@@ -105,7 +105,7 @@ func readBody(a *cli.App, path string) (string, error) {
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
 	}
-	body, err := io.ReadAll(io.LimitReader(in, hook.MostBody+1))
+	body, err := io.ReadAll(io.LimitReader(in, webhook.MostBody+1))
 	if err != nil {
 		return "", fmt.Errorf("read the body: %w", err)
 	}

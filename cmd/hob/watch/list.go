@@ -11,10 +11,10 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
-func state(w watch.View) string {
+func state(w filewatch.View) string {
 	switch {
 	case w.Broken != "":
 		return "broken"
@@ -31,10 +31,10 @@ func state(w watch.View) string {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	cmd := cli.List(a, cli.Listing[watch.View]{
+	cmd := cli.List(a, cli.Listing[filewatch.View]{
 		Resource: resource, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
-		Row: func(w watch.View, _ cli.Clock) []string {
+		Row: func(w filewatch.View, _ cli.Clock) []string {
 			return []string{w.Name, strings.Join(w.Paths, ", "), state(w), w.Prompt}
 		},
 	})
@@ -87,7 +87,7 @@ func numberOf(ctx context.Context, a *cli.App, name string) string {
 	if err != nil {
 		return name // the list says what is wrong
 	}
-	var w watch.View
+	var w filewatch.View
 	if err := c.Show(ctx, resource, name, &w); err != nil {
 		return name
 	}

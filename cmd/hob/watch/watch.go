@@ -15,7 +15,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
-	"hob/scheduler/watch"
+	"hob/scheduler/filewatch"
 )
 
 // resource is the watches, as the API calls them.
@@ -37,7 +37,7 @@ func Command(a *cli.App) *cobra.Command {
 // kinds are the changes that a watch can report.
 func kinds() []string {
 	var list []string
-	for _, k := range watch.Kinds() {
+	for _, k := range filewatch.Kinds() {
 		list = append(list, string(k))
 	}
 	return list
@@ -46,11 +46,11 @@ func kinds() []string {
 // call is the input of the watch tool. The flags are bound to its draft.
 type call struct {
 	Action string `json:"action"`
-	watch.Draft
+	filewatch.Draft
 }
 
 func (c *call) flags(cmd *cobra.Command) {
-	cli.FieldFlags(cmd, &c.Draft, watch.Fields())
+	cli.FieldFlags(cmd, &c.Draft, filewatch.Fields())
 	cli.CompleteFlag(cmd, "events", cli.Words(kinds()...))
 }
 
@@ -97,7 +97,7 @@ func verbCommand(a *cli.App, verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, resource), Example: "  hob watch " + verb + " papers",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd.Context(), a, call{verb, watch.Draft{Name: args[0]}})
+			return change(cmd.Context(), a, call{verb, filewatch.Draft{Name: args[0]}})
 		},
 	}
 }
@@ -114,7 +114,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var w watch.View
+		var w filewatch.View
 		if err := c.Show(cmd.Context(), resource, args[0], &w); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
-		return change(cmd.Context(), a, call{"remove", watch.Draft{Name: w.Name}})
+		return change(cmd.Context(), a, call{"remove", filewatch.Draft{Name: w.Name}})
 	}
 	return cmd
 }
@@ -147,7 +147,7 @@ func change(ctx context.Context, a *cli.App, in call) error {
 	}
 	if !out.Success {
 		p := cli.ToolFailure(out)
-		p.Text, p.Hint = cli.InFlags(strings.TrimPrefix(p.Text, "watch add: "), watch.Fields(), map[string]string{"path": "path"}), inCommands(p.Hint, in.Action == "add")
+		p.Text, p.Hint = cli.InFlags(strings.TrimPrefix(p.Text, "watch add: "), filewatch.Fields(), map[string]string{"path": "path"}), inCommands(p.Hint, in.Action == "add")
 		return p
 	}
 	var made struct {
@@ -161,7 +161,7 @@ func change(ctx context.Context, a *cli.App, in call) error {
 
 // stored is a watch as the daemon lists it; one that is gone is shown as the tool last saw it.
 func stored(ctx context.Context, c *client.Client, w json.RawMessage) json.RawMessage {
-	var named watch.View
+	var named filewatch.View
 	var now json.RawMessage
 	if json.Unmarshal(w, &named) != nil || c.Show(ctx, resource, named.Name, &now) != nil {
 		return w

@@ -1,0 +1,154 @@
+package filewatch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"hob/daemon/fsguard"
+	"hob/daemon/ignore"
+)
+
+// Bounds of contents.
+const (
+	maxText  = 32 << 10  // of a text that is kept for diffs
+	maxTexts = 32 << 20  // of all such texts of a watch
+	maxHash  = 1 << 30   // of a file that is hashed
+	maxRules = 1 << 20   // of a file of ignore rules
+	block    = 256 << 10 // that is read at once
+)
+
+// What stands for the hash of a content that is not hashed.
+const (
+	changing   = "changing" // it was told while it still changed
+	linkPrefix = "link:"    // and the hash of where it leads
+	statPrefix = "stat:"    // size, time and inode: it is huge, or cannot be read
+)
+
+// errMoved says that a file is not what it was a moment ago.
+var errMoved = errors.New("it changed while it was looked at")
+
+// reader opens files, all by way of the guard.
+type reader struct {
+	guard *fsguard.Guard
+	step  func() // is told of progress
+}
+
+// content is what stands in a file.
+type content struct {
+	hash string
+	text []byte // nil: it is none, or not to be shown
+}
+
+// read takes the content of a file that was seen as s. It is errMoved, or fs.ErrNotExist, when the file is another one by now;
+// fsguard.ErrState when it turns out to be hob's own.
+func (r reader) read(ctx context.Context, path string, s stat) (content, error) {
+	if s.link {
+		target, err := os.Readlink(path)
+		sum := sha256.Sum256([]byte(target))
+		return content{hash: linkPrefix + hex.EncodeToString(sum[:])}, err
+	}
+	place, err := r.guard.Resolve("", path)
+	switch {
+	case err != nil:
+		return content{}, err
+	case place.Area == fsguard.State:
+		return content{}, fsguard.ErrState
+	case place.Path != path || !place.Exists() || statOf(place.Info) != s:
+		return content{}, errMoved
+	}
+	unread := content{hash: fmt.Sprintf("%s%d:%d:%d", statPrefix, s.size, s.mtime, s.ino)}
+	if s.size > maxHash {
+		return unread, nil
+	}
+	f, err := r.guard.Open(place)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return unread, nil
+	case errors.Is(err, fsguard.ErrMoved), errors.Is(err, fsguard.ErrRegular):
+		return content{}, errMoved
+	case err != nil:
+		return content{}, err
+	}
+	c, err := r.digest(ctx, f, s, place.Area != fsguard.Sensitive)
+	return c, errors.Join(err, f.Close())
+}
+
+// digest reads a file to its end; open says that its text may be shown.
+func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (content, error) {
+	sum, buf := sha256.New(), make([]byte, min(s.size+1, block))
+	var text []byte
+	for size := int64(0); ; {
+		n, err := f.Read(buf)
+		sum.Write(buf[:n])
+		if size += int64(n); size <= maxText && open {
+			text = append(text, buf[:n]...)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			info, err := f.Stat()
+			if err == nil && (statOf(info) != s || size != s.size) {
+				err = errMoved
+			}
+			if size > maxText || !open || !isText(text) {
+				text = nil
+			}
+			return content{hash: hex.EncodeToString(sum.Sum(nil)), text: text}, err
+		case err != nil:
+			return content{}, err
+		case ctx.Err() != nil:
+			return content{}, ctx.Err()
+		case size > s.size:
+			return content{}, errMoved
+		}
+		r.step()
+	}
+}
+
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
+
+// rules reads a file of ignore rules, or one of git's.
+func (r reader) rules(path string) ([]byte, error) {
+	place, err := r.guard.Resolve("", path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.guard.Open(place)
+	if errors.Is(err, fsguard.ErrRegular) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxRules))
+	return raw, errors.Join(err, f.Close())
+}
+
+// ignored says that the rules leave a path out, or a folder on the way to it, by which a look at its folder did not find it.
+func (r reader) ignored(t *tracked, path string) bool {
+	if !t.watch.Gitignore {
+		return false
+	}
+	tree := ignore.Reader{Read: r.rules, Home: r.guard.Home()}
+	all := ignore.Repository | ignore.GitRules | ignore.DotRules | ignore.GrepRules
+	for isFolder := false; t.scope.holds(filepath.Dir(path)); isFolder = true {
+		dir, name := filepath.Dir(path), filepath.Base(path)
+		node, err := tree.Above(dir, dir)
+		if err == nil {
+			node, err = tree.Enter(node, dir, all)
+		}
+		if err != nil || name == ".git" || node.Verdict(filepath.ToSlash(dir), name, isFolder) == ignore.Ignore {
+			return true
+		}
+		path = dir
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package filewatch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"hob/daemon/event"
+)
+
+// Bounds of what an event says.
+const (
+	maxNames = 200
+	maxDiff  = 8 << 10  // bytes of one file
+	maxDiffs = 24 << 10 // and of all
+)
+
+// keyOf names a set of changes, each file by itself: the same contents of the same paths are told once.
+func keyOf(told []finding) string {
+	sum := sha256.New()
+	for _, f := range told {
+		sum.Write(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00", f.kind, f.from, f.path(), f.now.version))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// inOf is the inbox row that tells of changes. Names and contents are anybody's: it is always tainted, and never the owner's own
+// words.
+func inOf(w Watch, changes []Change, key string, now time.Time) *event.In {
+	return &event.In{
+		Source: "watch:" + w.Name, ExtID: fmt.Sprintf("%d:%s", w.ID, key), Session: w.SessionKey(), Kind: event.Fire, Rank: event.RankRest,
+		Trust: w.Trust, Tainted: true, Sender: w.Name, ReplyTo: w.Deliver, Received: now,
+		Parts: append(event.Say(w.Prompt), event.Say(compose(w.Name, changes))...),
+	}
+}
+
+// compose says what happened: a line for each of the first names, counts of the rest, and the diffs.
+func compose(name string, changes []Change) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[watch %s: %s]\n", name, counted(changes))
+	for _, c := range changes[:min(len(changes), maxNames)] {
+		b.WriteString("- " + line(c) + "\n")
+	}
+	if len(changes) > maxNames {
+		fmt.Fprintf(&b, "and %d more: %s\n", len(changes)-maxNames, counted(changes[maxNames:]))
+	}
+	for _, c := range changes {
+		if c.Diff != "" {
+			b.WriteString("\n" + c.Diff)
+		}
+	}
+	return b.String()
+}
+
+func line(c Change) string {
+	text := past(c.Kind) + " " + shown(c.Path)
+	if c.Kind == Rename {
+		text += " (was " + shown(c.From) + ")"
+	}
+	switch {
+	case c.Files > 0:
+		text += ", a folder with " + count(c.Files, "file")
+	case c.Kind != Remove:
+		text += ", " + count(int(c.Size), "byte")
+	}
+	if c.Changing {
+		text += ", still changing"
+	}
+	return text
+}
+
+func past(k Kind) string {
+	switch k {
+	case Create:
+		return "created"
+	case Remove:
+		return "removed"
+	case Rename:
+		return "renamed"
+	default:
+		return "changed"
+	}
+}
+
+// counted are the numbers of changes by kind: "2 created, 1 removed".
+func counted(changes []Change) string {
+	n := map[Kind]int{}
+	for _, c := range changes {
+		n[c.Kind]++
+	}
+	var parts []string
+	for _, k := range Kinds() {
+		if n[k] > 0 {
+			parts = append(parts, strconv.Itoa(n[k])+" "+past(k))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// shown is a path fit for a text: quoted when something in it cannot be seen.
+func shown(path string) string {
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+// budget bounds the diffs of an event.
+type budget struct{ left int }
+
+func (b *budget) open() bool { return b.left > 0 }
+
+// take cuts a diff to what is left, in whole lines.
+func (b *budget) take(diff string) string {
+	room := min(maxDiff, b.left)
+	if len(diff) > room {
+		kept := diff[:strings.LastIndexByte(diff[:room], '\n')+1]
+		diff = fmt.Sprintf("%s(%s of the diff more)\n", kept, count(strings.Count(diff[len(kept):], "\n"), "line"))
+		b.left -= room
+		return diff
+	}
+	b.left -= len(diff)
+	return diff
+}
+
+// unified is the difference of two texts, "" when there is none. Control characters are shown as U+FFFD.
+func unified(path string, created bool, old, now []byte) string {
+	if bytes.Equal(old, now) {
+		return ""
+	}
+	from := shown(filepath.ToSlash(path))
+	if created {
+		from = "/dev/null"
+	}
+	diff := udiff.Unified(from, shown(filepath.ToSlash(path)), string(old), string(now))
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, diff)
+}

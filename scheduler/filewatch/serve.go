@@ -1,0 +1,384 @@
+package filewatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"hob/daemon/fail"
+	"hob/daemon/fsguard"
+	"hob/daemon/sys"
+)
+
+// Bounds of one commit.
+const (
+	maxFiles      = 20_000
+	maxFirst      = 2000    // files in one commit of a first look
+	maxBatchTexts = 8 << 20 // bytes of texts; the texts of further files are not kept
+)
+
+// writer commits what rests, with the snapshot and the inbox row in one commit.
+type writer struct {
+	reader
+	store Store
+	clock sys.Clock
+	own   Own // nil: hob writes nothing
+	log   *slog.Logger
+}
+
+// finding is what became of a candidate.
+type finding struct {
+	ref
+	was, now row
+	text     []byte
+	kind     Kind
+	silent   bool   // only the snapshot is to know
+	young    bool   // another content could stand there under the same time: it is read once more
+	from     string // of a rename
+}
+
+// serve commits the candidates of a watch that rest.
+func (w *writer) serve(ctx context.Context, t *tracked) {
+	now := w.clock.Mono()
+	if now < t.retry || ctx.Err() != nil {
+		return
+	}
+	if !t.tree.looked {
+		w.commit(ctx, t, w.firstLook)
+		return
+	}
+	var list []ref
+	if list, t.next = t.candidates.ready(t.watch.Settle, now); len(list) == 0 {
+		if t.next > 0 {
+			t.next = max(t.next, now+shortestGap/2) // the files of a burst rest one after the other
+		}
+		return
+	}
+	w.commit(ctx, t, func(ctx context.Context, t *tracked) error {
+		for part := range slices.Chunk(list, maxFiles) {
+			if err := w.tell(ctx, t, w.examine(ctx, t, part)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	_, t.next = t.candidates.ready(t.watch.Settle, w.clock.Mono())
+}
+
+// commit tries something again after a pause that doubles, when it fails.
+func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context, *tracked) error) {
+	switch err := f(ctx, t); {
+	case errors.Is(err, ErrStopped):
+		t.stopped = true
+	case err != nil && ctx.Err() == nil:
+		t.pause = min(max(2*t.pause, firstRetry), lastRetry)
+		t.retry = w.clock.Mono() + t.pause
+		w.log.Error("what a watch has seen could not be committed, trying again", "watch", t.watch.Name, "pause", t.pause, "err", err)
+		t.next = t.retry
+	case err == nil:
+		t.pause = 0
+	}
+}
+
+// firstLook takes all files as they are, and tells nothing. It goes on at the next call where there are many, so that the other watches are
+// served in between. Only with the last rows it is done: a crash before that begins it anew.
+func (w *writer) firstLook(ctx context.Context, t *tracked) error {
+	if t.first == nil {
+		t.first = append([]ref{}, t.candidates.all()...)
+	}
+	part := t.first[:min(maxFirst, len(t.first))]
+	list := w.examine(ctx, t, part)
+	for i := range list {
+		list[i].silent = true
+	}
+	if err := w.tell(ctx, t, list); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.first = t.first[len(part):]; len(t.first) > 0 {
+		t.next = w.clock.Mono()
+		return nil
+	}
+	done := []File{t.tree.mark(nil)}
+	if err := w.saw(ctx, Seen{Watch: t.watch, Files: done}); err != nil {
+		return err
+	}
+	t.first = nil
+	t.tree.put(done)
+	_, t.next = t.candidates.ready(t.watch.Settle, w.clock.Mono())
+	return nil
+}
+
+// examine looks at candidates again, and reads those that are still what they were. The others rest anew.
+func (w *writer) examine(ctx context.Context, t *tracked, list []ref) []finding {
+	out := make([]finding, 0, len(list))
+	texts := 0
+	for _, r := range list {
+		if ctx.Err() != nil {
+			return nil
+		}
+		f, ok := w.judge(ctx, t, r)
+		if !ok {
+			continue
+		}
+		if texts += len(f.text); texts > maxBatchTexts {
+			f.text = nil
+		}
+		out = append(out, f)
+		w.step()
+	}
+	return out
+}
+
+// judge finds out what a candidate is; false: nothing is to be committed of it now.
+func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
+	path := r.path()
+	f := finding{ref: r, was: t.tree.row(path)}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return w.judgeGone(t, f)
+	case err != nil:
+		t.candidates.again(r.dir, r.name, r.stat, r.gone, w.clock.Mono())
+		return finding{}, false
+	case !t.scope.wants(path) || r.gone && w.ignored(t, path):
+		f.silent = true
+		return f.asGone(t)
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0: // a folder, say, stands there now
+		return w.judgeGone(t, f)
+	}
+	if !t.tree.live(r.dir) && w.elsewhere(r.dir) {
+		return w.judgeGone(t, f)
+	}
+	s := statOf(info)
+	if s != r.stat && !r.restless && t.tree.looked || r.gone {
+		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
+		return finding{}, false
+	}
+	c, now := content{hash: changing}, w.clock.Wall()
+	if !r.restless {
+		c, err = w.read(ctx, path, s)
+	}
+	if errors.Is(err, errMoved) && !t.tree.looked { // it is there from the first, whatever it holds
+		f.restless, c, err = true, content{hash: changing}, nil
+	}
+	if errors.Is(err, fsguard.ErrState) {
+		f.silent = true
+		return f.asGone(t)
+	}
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, errMoved) && !errors.Is(err, fs.ErrNotExist) {
+			w.log.Warn("a watched file cannot be read now, trying again", "path", path, "err", err)
+		}
+		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
+		return finding{}, false
+	}
+	f = w.judgeContent(t, f, s, c)
+	if f.young = !f.restless && s.young(now); f.young {
+		f.now.mtime = -f.now.mtime
+	}
+	return f, true
+}
+
+// elsewhere says that a path leads to a folder which stands in another place: a link has taken the place of a folder.
+func (w *writer) elsewhere(dir string) bool {
+	place, err := w.guard.Resolve("", dir)
+	return err == nil && place.Path != dir
+}
+
+// judgeContent compares what a file holds with what it held.
+func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding {
+	f.text = c.text
+	f.now = row{ino: s.ino, size: s.size, mtime: s.mtime, version: f.was.version, hash: c.hash}
+	if f.was.version > 0 && f.was.hash == c.hash && c.hash != changing {
+		f.silent = true // the same content: touched, or written once more
+		return f
+	}
+	f.kind = Write
+	if f.now.version++; f.was.version == 0 {
+		f.kind, f.now.version = Create, t.tree.begin
+	}
+	f.silent = w.wrote(t, f.path(), c.hash)
+	return f
+}
+
+// wrote asks who wrote a content even when it does not matter: OwnWrites keeps what was seen.
+func (w *writer) wrote(t *tracked, path, hash string) bool {
+	return w.own != nil && w.own.Wrote(path, hash) && !t.watch.Own
+}
+
+func (w *writer) judgeGone(t *tracked, f finding) (finding, bool) {
+	if !f.gone {
+		t.candidates.again(f.dir, f.name, stat{}, true, w.clock.Mono())
+		if f.was.version == 0 {
+			t.candidates.drop(f.dir, f.name) // it came and went
+		}
+		return finding{}, false
+	}
+	f.kind = Remove
+	f, ok := f.asGone(t)
+	f.silent = ok && w.wrote(t, f.path(), "")
+	return f, ok
+}
+
+// asGone makes a row that of a file which is not there, or not the watch's any more.
+func (f finding) asGone(t *tracked) (finding, bool) {
+	if f.was.version == 0 {
+		t.candidates.drop(f.dir, f.name)
+		return finding{}, false
+	}
+	f.now = f.was
+	f.now.gone = true
+	return f, true
+}
+
+// tell commits findings in one commit: the snapshot and, when there is something to tell, the fire and the inbox row.
+func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
+	if len(list) == 0 {
+		return ctx.Err()
+	}
+	pair(list)
+	told := t.changes(list)
+	s := Seen{Watch: t.watch, Files: t.rows(list)}
+	if len(told) > 0 {
+		changes, err := w.describe(ctx, t, told)
+		if err != nil {
+			return err
+		}
+		s.Key = keyOf(told)
+		s.In = inOf(t.watch, changes, s.Key, w.clock.Wall())
+	}
+	if err := w.saw(ctx, s); err != nil {
+		return err
+	}
+	t.tree.put(s.Files)
+	for _, f := range list {
+		if f.restless {
+			t.candidates.tell(f.dir, f.name)
+			continue
+		}
+		t.candidates.drop(f.dir, f.name)
+		if f.young {
+			t.candidates.note(f.dir, f.name, f.stat, false, w.clock.Mono())
+		}
+	}
+	return nil
+}
+
+func (w *writer) saw(ctx context.Context, s Seen) error {
+	fail.Point("watch.before")
+	err := w.store.Saw(ctx, s)
+	fail.Point("watch.after")
+	w.step()
+	if err != nil {
+		return fmt.Errorf("commit what was seen: %w", err)
+	}
+	return nil
+}
+
+// rows are the snapshot's rows of findings, with the texts that may be kept. Where rows go, the commit notes with which version a path may
+// begin from then on.
+func (t *tracked) rows(list []finding) []File {
+	files := make([]File, len(list))
+	room := maxTexts - t.tree.texts
+	for i, f := range list {
+		files[i] = f.now.file(f.path())
+		if room -= weight(f.now) - weight(f.was); room > 0 && !f.now.gone {
+			files[i].Text = f.text
+		}
+	}
+	return t.tree.marked(files)
+}
+
+// pair finds the renames: what went and what came with the same inode, content and time. The inode alone is no proof: the next
+// new file takes that of one that was removed.
+func pair(list []finding) {
+	went := map[uint64]int{}
+	for i, f := range list {
+		if f.kind == Remove && !f.silent && f.now.ino != 0 {
+			went[f.now.ino] = i
+		}
+	}
+	for i, f := range list {
+		old, ok := went[f.now.ino]
+		if f.kind != Create || f.silent || !ok || list[old].now.hash != f.now.hash || list[old].now.written() != f.now.written() {
+			continue
+		}
+		list[i].kind, list[i].from = Rename, list[old].path()
+		list[old].silent = true
+		delete(went, f.now.ino)
+	}
+}
+
+// changes are the findings that the watch wants to be told of. A rename that is not wanted is a removal and a creation.
+func (t *tracked) changes(list []finding) []finding {
+	wants := func(k Kind) bool { return len(t.watch.Events) == 0 || slices.Contains(t.watch.Events, k) }
+	var told []finding
+	for _, f := range list {
+		if f.kind == Rename && !wants(Rename) {
+			if wants(Remove) {
+				gone := f
+				gone.kind, gone.dir, gone.name, gone.text = Remove, filepath.Dir(f.from), filepath.Base(f.from), nil
+				gone.now = t.tree.row(f.from)
+				told = append(told, gone)
+			}
+			f.kind, f.from = Create, ""
+		}
+		if f.kind != "" && !f.silent && wants(f.kind) {
+			told = append(told, f)
+		}
+	}
+	slices.SortFunc(told, func(a, b finding) int { return strings.Compare(a.path(), b.path()) })
+	return told
+}
+
+// describe turns findings into changes, with diffs of the first small texts, and folds the files of renamed folders.
+func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Change, error) {
+	list := make([]Change, 0, len(told))
+	moved := map[[2]string]int{}
+	diffs := budget{left: maxDiffs}
+	for _, f := range told {
+		c := Change{Kind: f.kind, Path: f.path(), From: f.from, Version: f.now.version, Size: f.now.size, Changing: f.restless}
+		if f.kind == Rename {
+			from, to := commonMove(f.from, c.Path)
+			if i, ok := moved[[2]string{from, to}]; ok {
+				list[i].Files++
+				list[i].Version = max(list[i].Version, c.Version)
+				continue
+			}
+			if to != c.Path && !exists(from) {
+				moved[[2]string{from, to}] = len(list)
+				sep := string(filepath.Separator)
+				c.From, c.Path, c.Size, c.Files = from+sep, to+sep, 0, 1
+			}
+		}
+		if f.text != nil && (f.kind == Write || f.kind == Create) && diffs.open() && len(list) < maxNames {
+			var old []byte
+			if f.kind == Write {
+				var err error
+				if old, err = w.store.Text(ctx, t.watch.ID, c.Path); err != nil {
+					return nil, fmt.Errorf("read the text of a snapshot: %w", err)
+				}
+			}
+			if old != nil || f.kind == Create || f.was.size == 0 {
+				c.Diff = diffs.take(unified(c.Path, f.kind == Create, old, f.text))
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

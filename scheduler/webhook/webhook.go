@@ -1,0 +1,168 @@
+// Package webhook defines webhooks: how a sender proves its identity, which requests are repetitions, and what becomes of a
+// payload. It is pure: it reads no clock and does no I/O.
+package webhook
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/scheduler"
+)
+
+// Kind is the form in which a sender signs.
+type Kind string
+
+// The kinds of webhooks.
+const (
+	Standard Kind = "standard" // Standard Webhooks: webhook-id, webhook-timestamp, webhook-signature
+	GitHub   Kind = "github"   // X-Hub-Signature-256
+	Slack    Kind = "slack"    // X-Slack-Signature
+	Stripe   Kind = "stripe"   // Stripe-Signature
+	SHA256   Kind = "sha256"   // a plain HMAC of the body in a header
+	None     Kind = "none"     // unsigned: anybody may post
+)
+
+// Kinds are all of them, the default first.
+func Kinds() []string {
+	return []string{string(Standard), string(GitHub), string(Slack), string(Stripe), string(SHA256), string(None)}
+}
+
+// Limits of a hook that names none, and the most that it may name.
+const (
+	DefaultTolerance = 5 * time.Minute
+	DefaultBody      = 1 << 20 // bytes
+	MostBody         = 10 << 20
+	DefaultRate      = 60 // requests per minute
+	UnsignedRate     = 10
+	mostRate         = 6000
+	longestTolerance = 24 * time.Hour
+	longestOnce      = 365 * 24 * time.Hour
+	defaultOnce      = 30 * 24 * time.Hour
+	longestName      = 64
+)
+
+// OnlyID is the Once of a hook whose deliveries are told apart by their ids alone.
+const OnlyID time.Duration = -1
+
+// Hook is an address that others post to. Its Prompt is the owner's template.
+type Hook struct {
+	scheduler.Trigger
+	Kind      Kind          `json:"kind"`
+	Tolerance time.Duration `json:"tolerance"`        // how far a sender's timestamp may be off, before and after
+	MaxBody   int64         `json:"max_body"`         // bytes
+	PerMinute int           `json:"per_minute"`       // requests that were let in; of kind None: all requests
+	Once      time.Duration `json:"once,omitempty"`   // GitHub and SHA256 only: for this long, the same body is the same delivery; 0: the default, OnlyID: never. SameBody has the effective value
+	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
+}
+
+// New makes a hook out of a draft. The error joins one line for every fault of the draft, which begins with the name of the field. The
+// caller gives the ID and sees to it that the name is unique.
+func New(d Draft, now time.Time) (Hook, error) {
+	kind := Kind(cmp.Or(strings.ToLower(strings.TrimSpace(d.Kind)), string(Standard)))
+	deliver, wrong := event.ParseAddress(cmp.Or(strings.TrimSpace(d.Deliver), string(event.ToOwner)))
+	h := Hook{
+		Trigger: scheduler.Trigger{
+			Name: strings.TrimSpace(d.Name), Prompt: strings.TrimSpace(d.Prompt), Deliver: deliver, Trust: event.Owner,
+			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: d.Mandate,
+		},
+		Kind: kind, Tolerance: cmp.Or(d.Tolerance, DefaultTolerance), MaxBody: cmp.Or(d.MaxBody, DefaultBody), PerMinute: cmp.Or(d.PerMinute, Rate(kind)),
+		Once: d.Once, Header: strings.TrimSpace(d.Header),
+	}
+	if wrong != nil {
+		wrong = fmt.Errorf("deliver: %w", wrong)
+	}
+	return h, errors.Join(append(h.faults(), wrong)...)
+}
+
+// looseID says that senders of this kind sign neither an id nor a time: a copy of a delivery under another id is as well signed as the first.
+func (k Kind) looseID() bool { return k == GitHub || k == SHA256 }
+
+// BodyCounts is how long, by default, two deliveries of a kind with the same body are one delivery: 0 where the sender signs an id or a time,
+// or nothing at all.
+func BodyCounts(kind Kind) time.Duration {
+	if kind.looseID() {
+		return defaultOnce
+	}
+	return 0
+}
+
+// SameBody is how long two deliveries with the same body are one delivery, even if their ids differ. 0: only the id counts.
+func (h Hook) SameBody() time.Duration {
+	if h.Once == 0 {
+		return BodyCounts(h.Kind)
+	}
+	return max(h.Once, 0)
+}
+
+// Rate is how many requests a hook of a kind takes in a minute, unless it says otherwise.
+func Rate(kind Kind) int {
+	if kind == None {
+		return UnsignedRate
+	}
+	return DefaultRate
+}
+
+// faults says what is wrong with a hook.
+func (h Hook) faults() (list []error) {
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			list = append(list, fmt.Errorf(format, args...))
+		}
+	}
+	_, broken := Parse(h.Prompt)
+	add(!goodName(h.Name), "name %q: want at most %d of A-Z a-z 0-9 - and _, a letter among them and no - in front: it becomes part of an address", h.Name, longestName)
+	add(!slices.Contains(Kinds(), string(h.Kind)), "kind %q: want %s", h.Kind, strings.Join(Kinds(), ", "))
+	add(h.Prompt == "", "prompt: it is empty; say what is to be done with what comes in")
+	add(broken != nil, "prompt: %w", broken)
+	add(h.Tolerance < time.Second || h.Tolerance > longestTolerance, "tolerance %v: want from 1s to %v", h.Tolerance, longestTolerance)
+	add(h.MaxBody < 1 || h.MaxBody > MostBody, "max_body %d: want from 1 to %d bytes", h.MaxBody, MostBody)
+	add(h.PerMinute < 1 || h.PerMinute > mostRate, "per_minute %d: want from 1 to %d", h.PerMinute, mostRate)
+	add(h.Once > longestOnce, "once %v: want at most %v", h.Once, longestOnce)
+	add(h.Once > 0 && !h.Kind.looseID(), "once: only the kinds github and sha256 have no time in what is signed")
+	add(h.Header != "" && h.Kind != SHA256, "header: only kind sha256 has a header of your choice")
+	add(h.Header != "" && strings.ContainsFunc(h.Header, notToken), "header %q: this is not the name of a header", h.Header)
+	return list
+}
+
+// goodName reports whether a name can stand in an address as it is.
+func goodName(name string) bool {
+	return name != "" && name[0] != '-' && len(name) <= longestName && !strings.ContainsFunc(name, notToken) && strings.ContainsFunc(name, letter)
+}
+
+func letter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' }
+func notToken(r rune) bool { return !letter(r) && (r < '0' || r > '9') && r != '-' && r != '_' }
+
+// Session is the key of the conversation that the hook's turns belong to.
+func (h Hook) Session() string { return "hook:" + h.Name }
+
+// trust is who stands behind a request that was let in.
+func (h Hook) trust() event.Trust {
+	if h.Kind == None {
+		return event.Public
+	}
+	return event.Machine
+}
+
+// Input is the inbox row of a request that was let in. id is the sender's own of the delivery, or a fresh one. The payload is data that
+// somebody else wrote: the row is tainted, and its words are nobody's own.
+func (h Hook) Input(r Request, id string) (event.In, error) {
+	t, err := Parse(h.Prompt)
+	if err != nil {
+		return event.In{}, fmt.Errorf("the prompt of webhook %s: %w", h.Name, err)
+	}
+	p := Read(r)
+	said, missing := t.Render(p)
+	parts := event.Say(said)
+	if !t.Says() {
+		parts = append(parts, event.Say(p.Data(h.Name, missing))...)
+	}
+	return event.In{
+		Source: h.Session(), ExtID: id, Session: h.Session(), Kind: event.Fire, Rank: event.RankRest, Trust: h.trust(), Tainted: true,
+		Sender: h.Name, ReplyTo: h.Deliver, Parts: parts, Received: r.At,
+	}, nil
+}
