@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 )
 
@@ -76,6 +78,7 @@ func newHouse(t *testing.T, home string) *house {
 	h := &house{t: t, home: home, ahead: &atomic.Int64{}, full: &atomic.Bool{}, x: newPlace(), y: newPlace()}
 	h.x.Groups = []string{"club"}
 	c := sys.ShiftedClock(func() time.Duration { return time.Duration(h.ahead.Load()) })
+	storetest.Prepare(t, filepath.Join(home, "state"))
 	var err error
 	h.House, err = daemon.OpenHouse(t.Context(), home, c, func(k channels.InboxStore) channels.InboxStore { return full{k, h.full} })
 	if err != nil {

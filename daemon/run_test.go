@@ -19,7 +19,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/sys"
+	"hob/daemon/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +53,7 @@ func executable(t testing.TB) string {
 
 func start(t testing.TB, home string) *running {
 	t.Helper()
+	storetest.Prepare(t, filepath.Join(home, "state"))
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, home: home}
 	ready, ended := make(chan daemon.Ready, 1), make(chan error, 1)
@@ -169,16 +170,8 @@ func write(t testing.TB, home, text string) {
 // boot opens the state of a daemon that has ended and says how it ended.
 func boot(t *testing.T, home string) store.Boot {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{
-		Dir: filepath.Join(home, "state"), Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} }, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	s := storetest.Open(t, filepath.Join(home, "state"))
+	storetest.Close(t, s)
 	return s.Boots.Boot()
 }
 

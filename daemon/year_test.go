@@ -17,6 +17,7 @@ import (
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/policy"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
@@ -58,14 +59,7 @@ type world struct {
 }
 
 func (w *world) start() {
-	var err error
-	w.store, err = store.Open(w.t.Context(), store.Options{
-		Dir: w.dir, Version: "test", Clock: w.clock, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} },
-	})
-	if err != nil {
-		w.t.Fatalf("open: %v", err)
-	}
+	w.store = storetest.Open(w.t, w.dir, func(o *store.Options) { o.Clock = w.clock })
 	log := slog.New(slog.DiscardHandler)
 	set, err := tools.NewSet()
 	if err != nil {
@@ -91,9 +85,7 @@ func (w *world) start() {
 func (w *world) end() {
 	w.stop()
 	w.group.Wait()
-	if err := w.store.Close(context.Background()); err != nil {
-		w.t.Errorf("close: %v", err)
-	}
+	storetest.Close(w.t, w.store)
 }
 
 // Reminders over a simulated stretch of time with restarts and downtimes: each slot has one row, each run is said once and

@@ -24,6 +24,7 @@ import (
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/policy"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 	"hob/tools"
 )
@@ -89,14 +90,10 @@ func newHarness(t *testing.T, dir string, reply llmtest.Reply, change ...func(*h
 	for _, f := range change {
 		f(r)
 	}
-	s, err := store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: r.clock, IDs: sys.RandomIDs(), Zone: func() string { return "Europe/Berlin" },
-		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return locked(r, &r.policy) },
+	r.store = storetest.Open(t, dir, func(o *store.Options) {
+		o.Clock, o.Zone = r.clock, func() string { return "Europe/Berlin" }
+		o.Owner, o.Policy = func() []event.Address { return []event.Address{chat} }, func() store.Policy { return locked(r, &r.policy) }
 	})
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	r.store = s
 	r.wire()
 	return r
 }
@@ -205,9 +202,7 @@ func (r *harness) halt() {
 
 func (r *harness) close() {
 	r.halt()
-	if err := r.store.Close(context.Background()); err != nil {
-		r.t.Errorf("close: %v", err)
-	}
+	storetest.Close(r.t, r.store)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, err := range r.failed {

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
@@ -272,14 +273,7 @@ var days = flag.Int("days", 6, "days of the simulated year over the real store")
 func TestYear(t *testing.T) {
 	dir := t.TempDir()
 	schedulertest.Year(t, 7, *days, func(t *testing.T, c sys.Clock) schedulertest.World {
-		s, err := store.Open(t.Context(), store.Options{
-			Dir: dir, Version: "test", Clock: c, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-			Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
-		})
-		if err != nil {
-			t.Fatalf("open: %v", err)
-		}
-		return world(s)
+		return world(storetest.Open(t, dir, func(o *store.Options) { o.Clock = c }))
 	})
 }
 

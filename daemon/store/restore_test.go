@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -15,24 +14,13 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
-	"hob/daemon/sys"
+	"hob/daemon/store/storetest"
 )
 
 func openAt(t *testing.T, dir string) (s *store.Store, end func()) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, func() {
-		t.Helper()
-		if err := s.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s = storetest.Open(t, dir, func(o *store.Options) { o.Owner = func() []event.Address { return []event.Address{chat} } })
+	return s, func() { storetest.Close(t, s) }
 }
 
 func accept(t *testing.T, s *store.Store, id string) {

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 )
 
@@ -41,20 +42,12 @@ func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	for _, f := range change {
 		f(s)
 	}
-	var err error
-	s.Store, err = store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), IDs: sys.RandomIDs(),
-		Zone: func() string { return s.zone }, Owner: func() []event.Address { return s.owner }, Policy: func() store.Policy { return s.policy },
+	s.Store = storetest.Open(t, dir, func(o *store.Options) {
+		o.Clock, o.Zone = clockOf(s), func() string { return s.zone }
+		o.Owner, o.Policy = func() []event.Address { return s.owner }, func() store.Policy { return s.policy }
 	})
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
 	s.View = store.NewView(s.Reader())
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { storetest.Close(t, s.Store) })
 	return s
 }
 

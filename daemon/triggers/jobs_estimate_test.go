@@ -9,7 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/sys"
+	"hob/daemon/store/storetest"
 	"hob/daemon/triggers"
 	"hob/scheduler"
 	"hob/tools"
@@ -18,18 +18,7 @@ import (
 // desk is a desk over a real store, with a model that costs 2 and 10 for a million tokens.
 func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{
-		Dir: t.TempDir(), Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Fresh(t)
 	return triggers.Jobs{
 		Helpless: func(string) bool { return false },
 		Rows:     s.Triggers, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },

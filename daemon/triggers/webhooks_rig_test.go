@@ -19,6 +19,7 @@ import (
 	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
 	"hob/daemon/triggers"
 	"hob/scheduler/webhook"
@@ -61,19 +62,7 @@ func newWebhookRig(t *testing.T) *webhookRig {
 	r := &webhookRig{t: t, log: &logLines{}, secrets: map[string]string{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	c := sys.ShiftedClock(func() time.Duration { return time.Duration(r.ahead.Load()) })
-	var err error
-	r.store, err = store.Open(t.Context(), store.Options{
-		Dir: t.TempDir(), Version: "test", Clock: c, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.store.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	r.store = storetest.Fresh(t, func(o *store.Options) { o.Clock, o.Log = c, log })
 	r.Webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Boots.SafeMode,
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
