@@ -1,29 +1,30 @@
 package channels
 
-// Repeats says what becomes of a message of which it is not known whether it has arrived.
+// Repeats says how a channel deals with a message when nobody knows whether an earlier try arrived.
 type Repeats string
 
-// The ways to deal with a possible repeat.
+// The ways to deal with a possible repeat, the safest first.
 const (
-	ByKey  Repeats = "key"  // it is sent again under its key, and arrives once
-	ByLook Repeats = "look" // it is looked up, and sent again if it is not there
-	Marked Repeats = "mark" // it is sent to the owner once more, with a mark; about anybody else he is asked
+	ByKey  Repeats = "key"  // send again with the same key; the platform delivers it once
+	ByLook Repeats = "look" // look it up, and send again if it is not there
+	Marked Repeats = "mark" // send again to the owner, with a mark; for anybody else, ask the owner
 )
 
-// Abilities is what an adapter can do, as it says itself by the methods that it has.
+// Abilities lists what an adapter can do. It is derived from the optional interfaces that the adapter
+// implements.
 type Abilities struct {
-	Form    string  // how texts are written, as markup.Form names it
-	Limit   int     // of one message, in the platform's units; 0 for none
-	Groups  bool    // it knows persons, and listens in groups where hob is meant
-	Typing  bool    // it shows that hob is at work
-	Edits   bool    // what was sent can be given another text
-	Buttons bool    // what the reader can choose is shown as buttons
-	MaxFile int64   // of a file that it can send, in bytes; 0: it sends none
-	Repeats Repeats // after a crash or a cut
-	Account bool    // it knows its own immutable id
+	Form    string  // name of the text format, as in markup.Form
+	Limit   int     // of one message, in the platform's units; 0: no limit
+	Groups  bool    // it can tell senders apart, and answers in groups when hob is mentioned
+	Typing  bool    // it can show that hob is typing
+	Edits   bool    // it can change a message that was sent
+	Buttons bool    // it shows choices as buttons
+	MaxFile int64   // largest file that it can send, in bytes; 0: it sends no files
+	Repeats Repeats // what it does after a crash or a lost connection
+	Account bool    // it reports hob's immutable account id
 }
 
-// AbilitiesOf asks a channel what it can do. It calls nothing that goes over the wire.
+// AbilitiesOf derives the abilities of a channel from its methods. It makes no network calls.
 func AbilitiesOf(ch Channel) Abilities {
 	form := FormOf(ch)
 	a := Abilities{Form: form.Name, Limit: form.Limit, Repeats: Marked}
@@ -44,7 +45,7 @@ func AbilitiesOf(ch Channel) Abilities {
 		a.Repeats = ByLook
 	}
 	if k, ok := ch.(Keyed); ok && k.DedupsByNonce() {
-		a.Repeats = ByKey // which needs no look
+		a.Repeats = ByKey // a key makes the look-up unnecessary
 	}
 	return a
 }

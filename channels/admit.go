@@ -9,27 +9,29 @@ import (
 	"hob/daemon/event"
 )
 
-// Refusal says why a message is not listened to. Whoever wrote it never learns that.
+// Refusal says why hob ignores a message. The sender never learns the reason.
 type Refusal string
 
-// The refusals. Only Stranger may still become somebody: by the code of a pairing.
+// The refusals. Only a Stranger can still get in, with a pairing code.
 const (
-	Admitted   Refusal = ""
-	Own        Refusal = "hob wrote it itself"
-	Automatic  Refusal = "a machine wrote it"
-	Stranger   Refusal = "nobody that hob knows"
-	OtherGroup Refusal = "a group that is not listed"
-	NotMeant   Refusal = "in a group, and hob was not mentioned"
-	Foul       Refusal = "a button that hob has not drawn"
-	Blank      Refusal = "there is nothing in it"
-	TakenBack  Refusal = "its words were taken back" // and what was read stays read
-)
+	Admitted     Refusal = ""
+	Own          Refusal = "hob wrote it itself"
+	Automatic    Refusal = "a machine wrote it"
+	Stranger     Refusal = "nobody that hob knows"
+	OtherGroup   Refusal = "a group that is not listed"
+	NotMeant     Refusal = "in a group, and hob was not mentioned"
+	BadButton    Refusal = "a button that hob has not drawn"
+	EmptyMessage Refusal = "there is nothing in it"
+	TakenBack    Refusal = "its words were taken back" // and what was read stays read
+) // an input that was already read is kept
 
-// Admit decides about a message on a channel: the input that it becomes, without its files, or why it is refused. It is pure.
+// Admit decides whether hob accepts a message from a channel. It returns the input without its files, or a
+// refusal. It is pure.
 //
-// Only the owner, in a private chat, has commands and buttons, and only his own words count as typed; what he passes on is foreign
-// text, and what he edits is never a command. Others whom hob knows have a session for each chat. In a group that is listed, what is meant for hob counts as a
-// known person's words when the owner or somebody known wrote it, else as the public's; nobody has commands there.
+// Commands and buttons work only for the owner, in a private chat. Only what the owner wrote counts as typed:
+// a forwarded message is somebody else's text, and an edited message is never a command. Other known people
+// have one session for each chat. In a listed group, a message that is meant for hob has the trust "known" if
+// the owner or a known person wrote it, else "public"; nobody has commands there.
 func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal) {
 	owner := slices.Contains(r.Owner, m.From.ID)
 	trust, known := r.Known[m.From.ID]
@@ -44,12 +46,12 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 		return event.In{}, NotMeant
 	case m.Chat.Group == "" && !owner && !known:
 		return event.In{}, Stranger
-	case m.Choice != "" && (!owner || m.Chat.Group != "" || !drawn(m.Choice)):
-		return event.In{}, Foul
+	case m.Choice != "" && (!owner || m.Chat.Group != "" || !validChoice(m.Choice)):
+		return event.In{}, BadButton
 	case m.Deletes != "":
 		return event.In{}, TakenBack
 	case m.Choice == "" && len(m.Files) == 0 && strings.TrimSpace(m.Text) == "":
-		return event.In{}, Blank
+		return event.In{}, EmptyMessage
 	}
 	in := event.In{
 		Source: channel, ExtID: m.ID, Kind: event.Message, Rank: event.RankRest, Sender: m.From.Name,
@@ -57,6 +59,7 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 		Origin: event.Origin{Person: m.From.ID, Sent: m.At, Edits: m.Edits},
 	}
 	switch {
+	// The trust follows from the chat and the sender. The platform's ids are the only proof; names are not.
 	case m.Chat.Group == "" && owner:
 		return fromOwner(in, m), Admitted
 	case m.Chat.Group == "":
@@ -67,36 +70,36 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 		in.Trust = event.Public
 	}
 	in.Session = session(channel, m.Chat)
-	in.Parts = said(m)
+	in.Parts = textParts(m)
 	if m.Chat.Group != "" && m.From.Name != "" && m.Chat.Title != "" {
 		in.Sender = fmt.Sprintf("%s in %s", m.From.Name, m.Chat.Title)
 	}
 	return in, Admitted
 }
 
-// fromOwner is an input of the owner's private chat.
+// fromOwner completes an input from the owner's private chat.
 func fromOwner(in event.In, m Message) event.In {
 	in.Rank, in.Trust, in.Session = event.RankOwner, event.Owner, "main"
-	if text, foreign, ok := wordsOf(m.Choice); ok { // he has chosen them, and not written them
+	if text, foreign, ok := parseWords(m.Choice); ok { // the owner chose these words and did not write them
 		in.Parts, in.Tainted = event.Say(text), foreign
 		return in
 	}
 	in.Typed, in.Tainted = !m.Forwarded, m.Forwarded
-	in.Parts = said(m)
+	in.Parts = textParts(m)
 	if m.Choice != "" || !m.Forwarded && m.Edits == "" && len(m.Files) == 0 {
 		in.Kind = KindOf(in.Text())
 	}
 	return in
 }
 
-// drawn reports whether what stands behind a button can be hob's: a command, or words.
-func drawn(choice string) bool {
-	text, _, words := wordsOf(choice)
+// validChoice reports whether the data of a button can come from hob: a command, or words that Words wrote.
+func validChoice(choice string) bool {
+	text, _, words := parseWords(choice)
 	return words && strings.TrimSpace(text) != "" || KindOf(choice) == event.Command
 }
 
-// said is the text of a message as a part; none when there is no text.
-func said(m Message) []event.Part {
+// textParts returns the text of a message as parts, none if there is no text.
+func textParts(m Message) []event.Part {
 	text := m.Text
 	if m.Choice != "" {
 		text = m.Choice
@@ -108,7 +111,7 @@ func said(m Message) []event.Part {
 	return event.Say(text)
 }
 
-// session is the conversation that a chat of somebody else's belongs to: each thread has its own.
+// session names the conversation of a chat with somebody other than the owner. Each thread has its own.
 func session(channel string, c Chat) string {
 	key := channel + ":" + c.ID
 	if c.Thread != "" {

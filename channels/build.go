@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Build makes the channel of one section of the configuration: name is the section's, kind its kind (the name
-// unless given), decode fills the adapter's own struct strictly. Its errors are for the owner: one sentence and a hint.
+// Build makes the channel of one config section. name is the section's name; kind is its kind, by default the
+// name; decode fills the adapter's own struct strictly. The errors are for the owner: one sentence and a
+// hint.
 func Build(kinds []Kind, name, kind string, env Env, decode func(any) error) (Channel, error) {
 	if slices.Contains([]string{"api", "cli", "cron", "none", "owner"}, name) {
 		return nil, fmt.Errorf("channels.%s: hob uses the name %s itself; choose another one", name, name)

@@ -10,24 +10,25 @@ import (
 	"hob/daemon/sys"
 )
 
-// Closing is a message of a question that is closed, of which the platform may still show buttons. Its Delivery is the part that has them.
+// Closing is a sent message whose question is closed, while the platform may still show its buttons. Its
+// Delivery is the part that carries the buttons.
 type Closing struct {
 	Delivery
 	Shown   string // the platform's id of the message
-	Outcome string // what it is to say below its text
-	Tries   int    // edits that have failed
+	Outcome string // what the message will say below its text
+	Tries   int    // failed edits so far
 }
 
-// Closings are where such messages are kept.
+// Closings is the store of such messages.
 type Closings interface {
-	// Closings lists those that are due.
+	// Closings lists the messages whose next edit is due.
 	Closings(ctx context.Context, now time.Time) ([]Closing, error)
-	// Closed ends one, with next zero, or says when it is tried again.
+	// Closed ends a message if next is zero, or sets the time of the next try.
 	Closed(ctx context.Context, outbox int64, next time.Time) error
 }
 
-// Closer takes the buttons of closed questions away, and says in their place what became of the question. It holds up nothing: no message waits for it.
-// All fields are needed.
+// Closer removes the buttons of closed questions and shows the outcome in their place. It never delays other
+// messages: it runs beside the pump. All fields are needed.
 type Closer struct {
 	Rows    Closings
 	Channel func(name string) (Channel, error)
@@ -36,15 +37,15 @@ type Closer struct {
 	Log     *slog.Logger
 }
 
-// How an edit that fails is repeated: for about two hours in all.
+// Backoff of a failed edit. All tries together take about two hours.
 const (
 	closingTries = 12
 	closingFirst = 5 * time.Second
 	closingLast  = 20 * time.Minute
-	closingLook  = 30 * time.Second // from one look to the next
+	closingLook  = 30 * time.Second // between two looks, if nothing wakes it
 )
 
-// Run works until ctx ends. An error of the store ends it too; run it again.
+// Run works until ctx ends. A store error ends it too; the caller runs it again.
 func (c *Closer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		list, err := c.Rows.Closings(ctx, c.Clock.Wall())
@@ -67,7 +68,7 @@ func (c *Closer) Run(ctx context.Context) error {
 	return nil
 }
 
-// close edits one message, and returns when to try again; zero: not any more.
+// close edits one message. It returns when to try again, or zero if it is finished.
 func (c *Closer) close(ctx context.Context, m Closing) (next time.Time) {
 	ch, err := c.Channel(m.To.Channel())
 	if errors.Is(err, ErrNoChannel) {
@@ -81,7 +82,7 @@ func (c *Closer) close(ctx context.Context, m Closing) (next time.Time) {
 		d := m.Delivery
 		d.Body, d.Choices = d.Body+"\n\n**"+m.Outcome+"**", []Choice{}
 		if d.Unsure > 0 && AbilitiesOf(ch).Repeats != ByKey {
-			d.Body += repeatMark // which the message had: an earlier copy may be there too
+			d.Body += repeatMark // the first message had the mark too: an earlier copy may exist
 		}
 		err = edit(ctx, editor, d, m.Shown)
 	}

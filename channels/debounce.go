@@ -2,18 +2,19 @@ package channels
 
 import "time"
 
-// Debounce: how long a message waits for the next one of the same sender, so that the agent reads both together.
+// Debounce limits. A message waits for the sender's next one, so that the agent reads them together.
 const (
-	DebouncePause    = 500 * time.Millisecond // since the newest of them
-	DebounceMax      = 3 * time.Second        // since the first of them
+	DebouncePause    = 500 * time.Millisecond // after the newest message
+	DebounceMax      = 3 * time.Second        // after the first message
 	DebounceMessages = 20                     // messages
 )
 
-// Debounce returns until when a sender's messages wait, the newest of which has just arrived. A result that is not after now ends the wait.
+// Debounce returns how long the messages of a sender wait, now that the newest of them has arrived. A result
+// that is not after now ends the wait.
 func Debounce(first time.Time, messages int, now time.Time) time.Time {
 	until, end := now.Add(DebouncePause), first.Add(DebounceMax)
 	switch {
-	case messages >= DebounceMessages || first.After(now): // or the clock was put back
+	case messages >= DebounceMessages || first.After(now): // or the clock was set back
 		return now
 	case until.After(end):
 		return end

@@ -7,18 +7,20 @@ import (
 	"hob/channels/markup"
 )
 
-// Waiter is a message that waited through quiet hours.
-type Waiter struct {
+// HeldBack is a message that was held back during quiet hours.
+type HeldBack struct {
 	ID   int64
 	Body string
 	At   time.Time // when it was queued
 }
 
-// maxSingle is how many messages may arrive one by one when it is not quiet any more.
+// maxSingle is how many held-back messages are delivered one by one. If there are more, they become one
+// digest.
 const maxSingle = 3
 
-// digest is what a row says: its own text, or, when it heads more than maxSingle messages that waited through quiet hours, the text of all of
-// them, each with its time and whole in itself; joined are the others.
+// digest returns the text of a row. Normally that is its own text. If the row is the first of more than
+// maxSingle messages held back during quiet hours, it is the text of all of them, each closed in itself and
+// with its time; joined lists the other rows.
 func (r Row) digest(now time.Time, zone *time.Location) (text string, joined []int64) {
 	if len(r.Quiet) <= maxSingle {
 		return r.Body, nil

@@ -8,49 +8,51 @@ import (
 	"hob/daemon/event"
 )
 
-// Health is how well one direction of a channel works.
+// Health is the state of one direction of a channel.
 type Health string
 
-// The three states of health.
+// The states of health.
 const (
 	OK       Health = "ok"
-	Degraded Health = "degraded"  // the last attempt failed; it is tried again
-	Untried  Health = "not tried" // nothing has been sent yet: only shown, see Shown
-	Down     Health = "down"      // three attempts in a row failed, or two with a lasting refusal among them; or the section cannot be used
+	Degraded Health = "degraded"  // the last attempt failed; hob tries again
+	Untried  Health = "not tried" // nothing was sent yet; used only for display, see Shown
+	Down     Health = "down"      // three failures in a row, or two with a lasting refusal among them, or an unusable section
 )
 
-// Direction is the health of receiving or of sending.
+// Direction is the health of receiving or sending.
 type Direction struct {
 	State     Health    `json:"state"`
 	Since     time.Time `json:"since"`                  // when State began
-	LastError string    `json:"last_error,omitempty"`   // kept when it is well again
-	LastAt    time.Time `json:"last_error_at,omitzero"` // when that was
-	Proven    bool      `json:"-"`                      // it has worked since the channel was opened; before that, OK says only that nothing has failed
+	LastError string    `json:"last_error,omitempty"`   // kept after recovery
+	LastAt    time.Time `json:"last_error_at,omitzero"` // when LastError happened
+	Proven    bool      `json:"-"`                      // it has worked since the channel was opened; before that, OK only means that nothing has failed
 	failures  int
 }
 
-// ChannelHealth is one channel's health. A channel that receives well may be unable to send, and the other way round.
+// ChannelHealth is the health of one channel. Receiving may work while sending fails, and the other way
+// round.
 type ChannelHealth struct {
 	Name      string    `json:"name"`
 	Kind      string    `json:"kind"`
 	Receiving Direction `json:"receiving"`
 	Sending   Direction `json:"sending"`
-	Print     string    `json:"-"` // of its section
-	Unfit     bool      `json:"-"` // its section cannot be used: nothing is tried
+	Print     string    `json:"-"` // fingerprint of its section
+	Unfit     bool      `json:"-"` // the section is unusable, so nothing is tried
 }
 
-// Shown is the health as people see it: that nothing has failed is not called ok before something was sent.
+// Shown returns the health as people see it: a direction that never sent anything is not called ok.
 func (h ChannelHealth) Shown() ChannelHealth {
-	if h.Sending.State == OK && !h.Sending.Proven && h.Name != event.CLI.Channel() { // whose deliveries are commits
+	if h.Sending.State == OK && !h.Sending.Proven && h.Name != event.CLI.Channel() { // deliveries to the cli are commits
 		h.Sending.State = Untried
 	}
 	return h
 }
 
-// downAfter is how many failures in a row make a direction down. A refusal that lasts counts for two: it needs only to be confirmed.
+// downAfter is how many failures in a row make a direction down. A lasting refusal counts twice, because it
+// only needs one confirmation.
 const downAfter = 3
 
-// note records an attempt, and reports whether the state has changed or was proven for the first time.
+// note records an attempt. It reports whether the state changed, or sending was proven for the first time.
 func (d *Direction) note(now time.Time, err error) bool {
 	state, proof := OK, err == nil && !d.Proven
 	if err == nil {
@@ -73,13 +75,14 @@ func (d *Direction) note(now time.Time, err error) bool {
 	return true
 }
 
-// gauge keeps one channel's health.
+// gauge holds the health of one channel. It is safe for concurrent use.
 type gauge struct {
 	mu sync.Mutex
 	h  ChannelHealth
 }
 
-// note records an attempt and returns the health, whether a state has changed or was proven for the first time, and whether it works again.
+// note records an attempt. It returns the health, whether a state changed or was proven, and whether the
+// direction recovered with this attempt.
 func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err error) (h ChannelHealth, changed, back bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -17,37 +17,38 @@ import (
 	"hob/daemon/sys"
 )
 
-// Section is one configured channel, as Replace takes it.
+// Section is one configured channel, for Replace.
 type Section struct {
 	Kind    string
-	Print   string  // changes when the section's content does; a channel with the same kind and print keeps running
-	Channel Channel // nil: Err says why it cannot be used
+	Print   string  // fingerprint of the section's content; a channel with the same kind and print keeps running
+	Channel Channel // nil: Err says why the section is unusable
 	Err     error
 }
 
-// HostConfig is what a host works with. All fields are needed.
+// HostConfig holds what a host needs. All fields are needed.
 type HostConfig struct {
 	Inbox     InboxStore
 	Admission Admission
 	Clock     sys.Clock
 	Log       *slog.Logger
-	Go        func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
+	Go        func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. sys.Group.Go
 	Changed   func(ChannelHealth)                                                   // called when a state of health changes or is proven for the first time; must not block
-	Back      func(channel string)                                                  // called when one direction of a channel works again, so that waiting messages can be tried now; must not block
+	Back      func(channel string)                                                  // called when one direction of a channel recovers, so that waiting messages can be tried now; must not block
 }
 
-// Backoff between two runs of a channel that stopped receiving. A rest is no longer than shortBackoff or a twentieth of the time since it last
-// worked, whichever is more.
+// Backoff between two runs of a channel that stopped receiving. A wait is at most shortBackoff or a twentieth
+// of the time since receiving last worked, whichever is longer.
 const (
 	firstRest  = time.Second
-	confirming = 5 * time.Second // before a lasting refusal is tried once more: a real one is reported soon, a blip never
-	steady     = time.Minute     // after working this long, the backoff starts over
+	confirming = 5 * time.Second // wait before a lasting refusal is tried once more: a real one is reported soon, a short failure never
+	steady     = time.Minute     // after working this long, the backoff starts again
 	longRest   = 5 * time.Minute
-	longestNap = time.Hour       // even when the platform asks for more
-	calm       = 2 * time.Minute // receiving this long without a failure counts as healthy again; longer than any timeout for a server that does not answer
+	longestNap = time.Hour       // even if the platform asks for more
+	calm       = 2 * time.Minute // receiving this long without a failure counts as recovered; longer than any timeout for a silent server
 )
 
-// Host keeps all channels running. A channel that fails is started again without limit; a failure never ends the process.
+// Host runs all configured channels. It restarts a failed channel without limit; a failure never ends the
+// process.
 type Host struct {
 	HostConfig
 	mu   sync.Mutex
@@ -56,15 +57,15 @@ type Host struct {
 	wake chan struct{}
 }
 
-// runningChannel is one channel that runs.
+// runningChannel is one channel that the host has opened.
 type runningChannel struct {
 	Section
-	gauge gauge
-	stop  context.CancelFunc
-	ended chan struct{}
-	met   atomic.Bool // its account is known; only receive sets it
+	gauge    gauge
+	stop     context.CancelFunc
+	ended    chan struct{}
+	reported atomic.Bool // the account was reported to admission; only receive sets it
 
-	refused atomic.Bool // its last run ended with a lasting refusal: a message received after that proves nothing, only calm does
+	refused atomic.Bool // the last run ended with a lasting refusal: a received message then proves nothing, only the time calm does
 }
 
 // NewHost makes a host without channels.
@@ -72,8 +73,9 @@ func NewHost(c HostConfig) *Host {
 	return &Host{HostConfig: c, have: map[string]*runningChannel{}, wake: make(chan struct{}, 1)}
 }
 
-// Replace sets the channels, by name. Run starts those that are new, restarts those that have changed, and stops those that are gone. The others
-// keep running, even when a secret of theirs can no longer be read. A send through an old channel may still finish. Call it before the pump starts.
+// Replace sets the configured channels, by name. Run starts the new ones, restarts the changed ones and stops
+// the removed ones. The others keep running, even if one of their secrets can no longer be read. A send
+// through an old channel may still finish. Call it before the pump starts.
 func (h *Host) Replace(sections map[string]Section) {
 	h.mu.Lock()
 	h.want = maps.Clone(sections)
@@ -87,7 +89,7 @@ func (h *Host) Replace(sections map[string]Section) {
 	}
 }
 
-// Run runs the channels until ctx ends, and returns nil when all of them have ended.
+// Run runs the channels until ctx ends, and returns nil when all have ended.
 func (h *Host) Run(ctx context.Context) error {
 	for {
 		h.reconcile(ctx)
@@ -100,7 +102,8 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// reconcile stops the channels that are no longer configured, waits until they have ended, and starts those that are configured and not running.
+// reconcile stops channels that are no longer configured, waits until they have ended, and starts configured
+// channels that are not running.
 func (h *Host) reconcile(ctx context.Context) {
 	var ending []*runningChannel
 	h.mu.Lock()
@@ -112,6 +115,7 @@ func (h *Host) reconcile(ctx context.Context) {
 		}
 	}
 	h.mu.Unlock()
+	// A replaced channel must have ended first: two runs with one cursor would both acknowledge upstream.
 	for _, t := range ending {
 		<-t.ended
 	}
@@ -122,7 +126,8 @@ func (h *Host) reconcile(ctx context.Context) {
 	}
 }
 
-// serves reports whether a channel is what a section asks for. What could not be made is made as soon as it can be.
+// serves reports whether t is what the section asks for. A section that could not be used is tried again when
+// its error changes.
 func (t *runningChannel) serves(s Section) bool {
 	if s.Print != t.Print || s.Kind != t.Kind {
 		return false
@@ -130,7 +135,7 @@ func (t *runningChannel) serves(s Section) bool {
 	return t.Channel != nil || s.Channel == nil && s.Err.Error() == t.Err.Error()
 }
 
-// openMissing starts the channels that are wanted and do not run.
+// openMissing starts the configured channels that are not running.
 func (h *Host) openMissing(ctx context.Context) []*runningChannel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +150,8 @@ func (h *Host) openMissing(ctx context.Context) []*runningChannel {
 	return opened
 }
 
-// end waits for all channels, whose context has ended. They stay known, so that no message is taken for undeliverable.
+// end waits for all channels, whose context has ended. They stay in the list, so that the pump does not take
+// their messages for undeliverable.
 func (h *Host) end() {
 	h.mu.Lock()
 	all := slices.Collect(maps.Values(h.have))
@@ -156,7 +162,7 @@ func (h *Host) end() {
 	}
 }
 
-// open starts a channel.
+// open starts a channel, or records why its section is unusable.
 func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel {
 	own, stop := context.WithCancel(ctx)
 	now := h.Clock.Wall()
@@ -169,8 +175,10 @@ func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel
 		t.gauge.h.Receiving, t.gauge.h.Sending, t.gauge.h.Unfit = ill, ill, true
 		return t
 	}
+	// A message that was received proves that receiving works, except after a lasting refusal: some platforms
+	// still deliver what was queued before.
 	more, _ := AudienceOf(s.Channel)
-	in := &channelInbox{InboxStore: h.Inbox, admission: h.Admission, name: name, more: more, now: h.Clock.Wall, well: func() {
+	in := &channelInbox{InboxStore: h.Inbox, admission: h.Admission, name: name, more: more, now: h.Clock.Wall, received: func() {
 		if !t.refused.Load() {
 			h.note(t, receiving, nil)
 		}
@@ -179,7 +187,8 @@ func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel
 	return t
 }
 
-// receive runs one channel again and again until ctx ends.
+// receive runs one channel again and again until ctx ends. The wait between two runs doubles up to longRest,
+// and starts again after a run that was long enough.
 func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	rest, well := firstRest, h.Clock.Mono()
 	for ctx.Err() == nil {
@@ -210,12 +219,14 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	return nil
 }
 
-// spread adds jitter: it returns a time between half of d and d, so that clients that were cut off together do not all return at once.
+// spread adds jitter: it returns a time between d/2 and d, so that clients that were disconnected together do
+// not all return at once.
 func spread(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1) // #nosec G404 -- nobody gains by guessing it
+	return d/2 + rand.N(d/2+1) // #nosec G404 -- nothing is gained by guessing it
 }
 
-// once runs a channel a single time. It counts as well again after a while without a failure. A panic is an error like any other.
+// once runs a channel a single time. The channel counts as recovered after a while without a failure. A panic
+// is an error like any other.
 func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error) {
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -231,36 +242,38 @@ func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error
 			err = fmt.Errorf("the channel panicked: %v", r)
 		}
 	}()
-	if err := h.meet(own, t); err != nil {
+	if err := h.reportAccount(own, t); err != nil {
 		return err
 	}
 	return t.Channel.Run(own, in)
 }
 
-// meetTime is how long a platform may take to say which account hob has.
-const meetTime = 30 * time.Second
+// meetTime is how long a platform may take to report hob's account.
+const accountTimeout = 30 * time.Second
 
-// meet asks the platform for hob's account, once per section, before anything is received: admission depends on it.
-func (h *Host) meet(ctx context.Context, t *runningChannel) (err error) {
-	if t.met.Load() {
+// reportAccount asks the platform for hob's account, once per section and before anything is received: admission
+// depends on it.
+func (h *Host) reportAccount(ctx context.Context, t *runningChannel) (err error) {
+	if t.reported.Load() {
 		return nil
 	}
 	account := ""
 	if a, ok := t.Channel.(Accounted); ok {
-		ctx, stop := context.WithTimeout(ctx, meetTime)
+		ctx, stop := context.WithTimeout(ctx, accountTimeout)
 		defer stop()
 		if account, err = a.Account(ctx); err != nil {
 			return fmt.Errorf("ask which account it is: %w", err)
 		}
 	}
-	if err := h.Admission.Met(ctx, t.gauge.read().Name, account); err != nil {
+	if err := h.Admission.Connected(ctx, t.gauge.read().Name, account); err != nil {
 		return fmt.Errorf("note which account it is: %w", err)
 	}
-	t.met.Store(true)
+	t.reported.Store(true)
 	return nil
 }
 
-// Channel finds a channel to send through: ErrNoChannel when there is none of that name, another error when its section cannot be used.
+// Channel returns the channel to send through. ErrNoChannel: no channel has that name; any other error: its
+// section is unusable.
 func (h *Host) Channel(name string) (Channel, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -271,6 +284,7 @@ func (h *Host) Channel(name string) (Channel, error) {
 	if !ok {
 		return nil, fmt.Errorf("channel %q: %w", name, ErrNoChannel)
 	}
+	// A replaced channel is used until the new one runs, because the outbox cannot wait for it.
 	if t := h.have[name]; t != nil && t.Channel != nil && t.serves(s) {
 		return t.Channel, nil
 	}
@@ -280,14 +294,15 @@ func (h *Host) Channel(name string) (Channel, error) {
 	return s.Channel, nil
 }
 
-// OwnerPlaces lists the addresses that are the owner's by the word of their sections, in the order of the channels' names.
+// OwnerPlaces lists the addresses that belong to the owner by their sections (Belonging), in the order of the
+// channels' names.
 func (h *Host) OwnerPlaces() (list []event.Address) {
 	h.mu.Lock()
 	names := slices.Sorted(maps.Keys(h.want))
 	h.mu.Unlock()
 	for _, name := range names {
 		ch, err := h.Channel(name)
-		mine, ok := ch.(Belonging)
+		mine, ok := ch.(OwnerPlaced)
 		if err != nil || !ok {
 			continue
 		}
@@ -298,7 +313,8 @@ func (h *Host) OwnerPlaces() (list []event.Address) {
 	return list
 }
 
-// Sent records how a send went. What the platform refused for good, or to one address, says nothing about the channel.
+// Sent records the result of a send. A permanent refusal or a refusal of one address says nothing about the
+// channel.
 func (h *Host) Sent(name string, err error) {
 	h.mu.Lock()
 	t := h.have[name]
@@ -308,7 +324,7 @@ func (h *Host) Sent(name string, err error) {
 	}
 }
 
-// Receives returns since when receiving works on a channel; zero when it does not.
+// Receives returns since when receiving works on a channel, or zero if it does not work.
 func (h *Host) Receives(name string) time.Time {
 	h.mu.Lock()
 	t := h.have[name]

@@ -15,8 +15,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// said is how a side does, and whether that is proven.
-func said(d channels.Direction) string { return fmt.Sprintf("%s %v", d.State, d.Proven) }
+// textParts is how a side does, and whether that is proven.
+func textParts(d channels.Direction) string { return fmt.Sprintf("%s %v", d.State, d.Proven) }
 
 // That a channel works is told once, also when nothing had failed before: until then nobody knows.
 func TestHostTellsTheFirstProof(t *testing.T) {
@@ -43,7 +43,7 @@ func TestHostTellsTheFirstProof(t *testing.T) {
 		}
 		var told []string
 		for _, c := range *changes {
-			told = append(told, said(c.Receiving)+", "+said(c.Sending))
+			told = append(told, textParts(c.Receiving)+", "+textParts(c.Sending))
 		}
 		want(t, "told", told, "ok true, ok false", "ok true, ok true")
 	})
@@ -58,7 +58,7 @@ func TestHostKeepsTheLastErrorWithItsTime(t *testing.T) {
 		<-time.After(time.Minute)
 		at := time.Now()
 		h.Sent("a", errPlain)
-		if got := h.Health()[0].Sending; !got.LastAt.Equal(at) || said(got) != "degraded true" {
+		if got := h.Health()[0].Sending; !got.LastAt.Equal(at) || textParts(got) != "degraded true" {
 			t.Errorf("when it failed: %+v, want the time %s", got, at)
 		}
 		<-time.After(time.Minute)

@@ -230,7 +230,7 @@ type register struct {
 	ear *ear
 }
 
-func (r *register) Met(_ context.Context, channel, account string) error {
+func (r *register) Connected(_ context.Context, channel, account string) error {
 	r.met = append(r.met, fmt.Sprintf("%s %s after %d", channel, account, r.ear.runs()))
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Hours are the quiet hours of a day, by the clock on somebody's wall; they may cross midnight. The zero Hours are none.
+// Hours are daily quiet hours in local time. They may cross midnight. The zero value has none.
 type Hours struct{ from, to int } // minutes after midnight
 
 // ParseHours reads "22:00-07:00"; "" is none.
@@ -23,8 +23,8 @@ func ParseHours(text string) (Hours, error) {
 	return Hours{minutes(from), minutes(to)}, nil
 }
 
-// End is when the quiet hours that t falls into are over, zero when it falls into none. It goes minute by minute through what the wall shows,
-// so that it is right on the days on which an hour is skipped or comes twice.
+// End returns when the quiet hours around t end, or zero if t is outside them. It steps through local time
+// minute by minute, so that it is right on days on which an hour is skipped or repeated.
 func (h Hours) End(t time.Time, zone *time.Location) time.Time {
 	if !h.has(t.In(zone)) {
 		return time.Time{}

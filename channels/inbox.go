@@ -9,13 +9,14 @@ import (
 	"hob/daemon/event"
 )
 
-// InboxStore keeps what channels receive.
+// InboxStore stores what channels receive.
 type InboxStore interface {
-	// Accept commits the inputs and the cursor (nil: none) together; a pair (source, id) that is there already is passed over.
+	// Accept commits the inputs and the cursor (nil: none) together. An input whose (source, id) is already
+	// stored is skipped.
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
-	// AcceptFiles commits an input with the contents of its file parts, in their order.
+	// AcceptFiles commits an input with the contents of its file parts, in the same order.
 	AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error)
-	// TakeBack drops an input that has not been read yet, when the person who wrote it has deleted it.
+	// TakeBack removes an input that was not read yet, if its author deleted the message.
 	TakeBack(ctx context.Context, w Withdrawal) error
 	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
 	Cursor(ctx context.Context, source, identity string) (string, error)
@@ -28,18 +29,18 @@ type Withdrawal struct {
 	Chat          event.Address // where
 }
 
-// Admission knows who may write.
+// Admission knows who may write to hob.
 type Admission interface {
-	// Met is called before anything is received on a channel, with the account that hob has there ("": not known). Pairings made with another
-	// account do not count; the owner gets one notice about them.
-	Met(ctx context.Context, channel, account string) error
-	// Owners are the owner's ids on a channel, of the config and by pairing.
+	// Met is called before anything is received on a channel, with hob's account there ("": unknown).
+	// Pairings that were made with another account do not count; the owner gets one notice about them.
+	Connected(ctx context.Context, channel, account string) error
+	// Owners returns the owner's ids on a channel, from the config and from pairings.
 	Owners(channel string) []string
-	// Try shows a stranger's message to the pairing that is open on a channel, if there is one. The message that bound somebody is known by its
-	// id: shown again, it is Bound again.
+	// Try tests a stranger's message against the open pairing of the channel, if there is one. The message
+	// that bound the owner is remembered by its id: tested again after a crash, it is Bound again.
 	Try(ctx context.Context, channel string, m Message) (Tried, error)
-	// Missed notifies the owner, on another channel, that messages may be missing. A first gap is reported at once, further ones are gathered; the
-	// same stretch is reported once. The gap is stored when Missed returns.
+	// Missed notifies the owner, on another channel, that messages may be missing. A first gap is reported at
+	// once, further ones together; the same period is reported once. The gap is stored when Missed returns.
 	Missed(ctx context.Context, channel string, gap Gap) error
 }
 
@@ -70,18 +71,18 @@ type channelInbox struct {
 	name      string
 	more      Audience // beside the owner
 	now       func() time.Time
-	well      func()
+	received  func()
 }
 
-// rules are to whom the channel listens now.
+// rules returns whom the channel listens to now.
 func (d *channelInbox) rules() Rules { return d.more.rules(d.admission.Owners(d.name)) }
 
-// Receive lets in whom the rules let in, and commits that with the cursor.
+// Receive admits the messages by the current rules and commits them with the cursor.
 func (d *channelInbox) Receive(ctx context.Context, list []Message, c *Cursor) error {
 	return (&reception{channelInbox: d}).receive(ctx, list, c)
 }
 
-// Gap tells the owner that messages may be missing.
+// Gap notifies the owner that messages may be missing.
 func (d *channelInbox) Gap(ctx context.Context, from, to time.Time, why string) error {
 	if err := d.admission.Missed(ctx, d.name, Gap{from, to, why}); err != nil {
 		return fmt.Errorf("tell of a gap: %w", err)
@@ -89,7 +90,7 @@ func (d *channelInbox) Gap(ctx context.Context, from, to time.Time, why string) 
 	return nil
 }
 
-// Accept passes the inputs on.
+// Accept stores inputs that the channel made itself, and marks receiving as healthy.
 func (d *channelInbox) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
 	for _, in := range ins {
 		if in.Source != d.name {
@@ -100,18 +101,19 @@ func (d *channelInbox) Accept(ctx context.Context, ins []event.In, c *Cursor) ([
 	if err != nil {
 		return nil, fmt.Errorf("store what was received: %w", err)
 	}
-	d.well()
+	d.received()
 	return receipts, nil
 }
 
-// reception is one list of messages on its way in, one after the other, in the order in which they came.
+// reception processes one list of messages in the order in which they arrived.
 type reception struct {
 	*channelInbox
-	in []event.In // let in, not committed yet
+	in []event.In // admitted, not committed yet
 }
 
-// receive takes a list of messages and the cursor after them. A message with files is committed alone, after everything before it: the
-// cursor moves only with the last of them.
+// receive admits a list of messages and commits them with the cursor after them. A message with files is
+// committed alone, after everything before it. The cursor moves only with the last commit: after a crash in
+// between, the platform offers the list again, and stored messages are recognised by their ids.
 func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) error {
 	rules, gone := r.rules(), deleted(list)
 	for _, m := range list {
@@ -129,10 +131,10 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 			}
 			if tried == Bound {
 				rules = r.rules()
-				continue // the code is no message
+				continue // the code itself is not a message
 			}
 		}
-		if refusal != Admitted || gone[beside(m, m.ID)] || gone[beside(m, m.Edits)] {
+		if refusal != Admitted || gone[sameAuthor(m, m.ID)] || gone[sameAuthor(m, m.Edits)] {
 			continue
 		}
 		if err := r.take(ctx, in, m); err != nil {
@@ -143,26 +145,28 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 	return err
 }
 
-// authored names a message, with who wrote it and where.
-type authored struct{ id, person, chat string }
+// messageKey identifies a message by its id, its author and its chat.
+type messageKey struct{ id, person, chat string }
 
-// beside names another message of whoever wrote m, where that was written.
-func beside(m Message, id string) authored {
-	return authored{id, m.From.ID, cmp.Or(m.Chat.Group, m.Chat.ID)}
+// sameAuthor identifies another message by the author of m, in the same chat.
+func sameAuthor(m Message, id string) messageKey {
+	return messageKey{id, m.From.ID, cmp.Or(m.Chat.Group, m.Chat.ID)}
 }
 
-// deleted is what a list takes back: what else it has of that, as an edit of something that was never let in, is not read either.
-func deleted(list []Message) map[authored]bool {
-	gone := map[authored]bool{}
+// deleted lists the messages that a list deletes. Other entries of the list about these messages are skipped
+// too, for example an edit of a message that was never admitted.
+func deleted(list []Message) map[messageKey]bool {
+	gone := map[messageKey]bool{}
 	for _, m := range list {
 		if m.Deletes != "" {
-			gone[beside(m, m.Deletes)] = true
+			gone[sameAuthor(m, m.Deletes)] = true
 		}
 	}
 	return gone
 }
 
-// takeBack drops what was deleted before it was read; what came before it is committed first, for it may be among that.
+// takeBack removes a message that was deleted before it was read. Earlier messages of the list are committed
+// first, because the deleted one may be among them.
 func (r *reception) takeBack(ctx context.Context, m Message) error {
 	if m.From.ID == "" {
 		return nil
@@ -177,7 +181,7 @@ func (r *reception) takeBack(ctx context.Context, m Message) error {
 	return nil
 }
 
-// flush commits what was let in so far, without the cursor.
+// flush commits what was admitted so far, without the cursor.
 func (r *reception) flush(ctx context.Context) error {
 	if len(r.in) == 0 {
 		return nil
@@ -187,7 +191,7 @@ func (r *reception) flush(ctx context.Context) error {
 	return err
 }
 
-// take adds an input to those that are committed at the end; one with files at once.
+// take adds an input to the final commit. An input with files is committed at once.
 func (r *reception) take(ctx context.Context, in event.In, m Message) error {
 	if len(m.Files) == 0 {
 		r.in = append(r.in, in)

@@ -2,19 +2,20 @@ package channels
 
 import "hob/config/schema"
 
-// Kind is one line of channels/all: how a kind of channel is made, and what its section of the config says.
+// Kind is one line of channels/all: how to make a channel of this kind, and the description of its config
+// section.
 type Kind struct {
 	Name  string
-	Named string        // an example of a section's name
-	Doc   string        // of the section, one or more sentences
-	Notes []schema.Note // of its keys
+	Named string        // example of a section's name
+	Doc   string        // describes the section in one or more sentences
+	Notes []schema.Note // describe its keys
 	Keys  func() []schema.Key
 	// New makes a channel; decode fills the adapter's own config struct strictly.
 	New func(env Env, decode func(any) error) (Channel, error)
 }
 
-// Of completes a kind by its adapter: the config as it is before a section is read into it, and what makes a channel out of it, whose
-// errors name the key that is wrong.
+// Of completes a kind with its adapter: the defaults of the config, and the function that makes a channel
+// from it. The errors of open name the config key that is wrong.
 func Of[C any, A Channel](k Kind, defaults C, open func(Env, C) (A, error)) Kind {
 	k.Keys = func() []schema.Key { return schema.Describe(defaults, k.Notes) }
 	k.New = func(env Env, decode func(any) error) (Channel, error) {

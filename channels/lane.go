@@ -11,7 +11,8 @@ import (
 	"hob/daemon/fail"
 )
 
-// lane works on one row until it is finished, held, or has to wait.
+// lane works on one row until it is finished, held, or has to wait. It returns only store errors; everything
+// else is a verdict that is committed with the row.
 func (p *Pump) lane(ctx context.Context, row Row) error {
 	row = p.bounded(row)
 	whole := p.complete(row, Delivery{Body: row.Body + names(row.Files)})
@@ -32,29 +33,31 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		p.rest(row.To, awayNap)
 		return nil
 	}
-	if (guard{p}).turnedAway(ctx, row, whole) {
+	// The recipient's right is checked at the last moment before sending, because it may have been revoked
+	// since the row was queued.
+	if (rightsCheck{p}).stopped(ctx, row, whole) {
 		return nil
 	}
 	if row.Drafted {
-		err = drafted{p}.replace(ctx, row, ch, whole)
+		err = draftDelivery{p}.replace(ctx, row, ch, whole)
 	} else {
 		err = p.parts(ctx, row, ch, whole)
 	}
 	if err != nil {
 		p.rest(row.To, errorNap)
 	}
-	if err != nil && !errors.Is(err, ErrNotReady) { // that one was dropped meanwhile
+	if err != nil && !errors.Is(err, ErrNotReady) { // ErrNotReady: it was dropped meanwhile
 		return fmt.Errorf("deliver outbox row %d: %w", row.ID, err)
 	}
 	return nil
 }
 
-// bounded fills in when a row expires; what goes to the cli never does.
+// bounded fills in when a row expires. Rows to the cli never expire.
 func (p *Pump) bounded(row Row) Row {
 	if row.NotAfter.IsZero() && row.To.Channel() != event.CLI.Channel() {
 		life := Life(p.isOwner(row.To))
 		if ch, err := p.Channel(row.To.Channel()); err == nil {
-			if slow, ok := ch.(Patient); ok {
+			if slow, ok := ch.(SlowSender); ok {
 				life = max(life, slow.Patience())
 			}
 		}
@@ -63,7 +66,8 @@ func (p *Pump) bounded(row Row) Row {
 	return row
 }
 
-// parts sends the parts of a row one after the other.
+// parts sends the parts of a row one after the other. An unsplit row is first split, and the parts are
+// committed, so that every later try sends the same parts.
 func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) error {
 	if row.Parts == 0 {
 		text, joined := row.digest(p.Clock.Wall(), p.Zone())
@@ -82,7 +86,7 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 		if i > 0 {
 			fail.Point("between.parts")
 		}
-		if ctx.Err() != nil || i > 0 && (guard{p}).turnedAway(ctx, row, whole) {
+		if ctx.Err() != nil || i > 0 && (rightsCheck{p}).stopped(ctx, row, whole) {
 			return nil
 		}
 		sent, err := p.part(ctx, row, ch, p.complete(row, d), i == 0)
@@ -93,8 +97,8 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	return nil
 }
 
-// cut splits a text for a channel, puts the files after it, each as a part of its own unless the channel encloses one in the text, and gives each part
-// its nonce.
+// cut splits a text for a channel and gives each part its nonce. Each file follows as a part of its own,
+// unless the channel can enclose the first one in the last part of the text.
 func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +118,7 @@ func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery 
 	return ds
 }
 
-// FormOf is how a channel's platform writes texts.
+// FormOf returns the text format of a channel.
 func FormOf(ch Channel) markup.Form {
 	if f, ok := ch.(Former); ok {
 		return f.Form()
@@ -124,7 +128,8 @@ func FormOf(ch Channel) markup.Form {
 	return plain
 }
 
-// roomy is a form whose parts leave room for the marks: as much as the platform counts them for, tags and all.
+// roomy shortens the limit of a form by the longest mark, in the units in which the platform counts, tags
+// included.
 func roomy(f markup.Form) markup.Form {
 	if f.Limit > 0 {
 		f.Limit -= f.Size(f.Render("x"+longestMark)) - f.Size(f.Render("x"))
@@ -132,7 +137,7 @@ func roomy(f markup.Form) markup.Form {
 	return f
 }
 
-// complete fills in what a part takes from its row.
+// complete fills in the fields of a part that come from its row.
 func (p *Pump) complete(row Row, d Delivery) Delivery {
 	d.Outbox, d.Parts, d.To, d.ReplyRef, d.Urgent, d.NotAfter = row.ID, row.Parts, row.To, row.ReplyRef, row.Urgent, row.NotAfter
 	if d.Part == row.Parts-1 {
@@ -142,7 +147,11 @@ func (p *Pump) complete(row Row, d Delivery) Delivery {
 	return d
 }
 
-// part tries one part and commits what came of it. sent tells whether the next part may go.
+// part tries one part and commits the result. sent reports whether the next part may follow.
+//
+// The order is: find out about an earlier try that may have arrived, commit "sending", send, commit the
+// verdict. A crash between the two commits leaves "sending", which the next start treats as a try that may
+// have arrived.
 func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
 	repeats := AbilitiesOf(ch).Repeats
 	owner := p.isOwner(row.To)
@@ -153,7 +162,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	if interrupted || d.Unsure > 0 && repeats == ByLook {
 		o := look(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
-			d.Attempts++ // each look that fails is waited for longer, as each send is
+			d.Attempts++ // repeated failures of the look-up back off like failures of the send
 		}
 		o.Back = back()
 		v := After(d, o, repeats, p.Clock.Wall(), own)
@@ -161,7 +170,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			v = p.digest([]Row{row})
 		}
 		if v.State != Retry || v.At.After(p.Clock.Wall()) {
-			if o.Looked == Found {
+			if o.Looked == Found { // the earlier try arrived
 				p.Report(row.To.Channel(), nil) // it was sent all the same
 			}
 			p.finish(ctx, row, d, v)
@@ -169,12 +178,14 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 		}
 		d.Unsure = v.Unsure
 	}
-	if repeats != ByKey && (d.Unsure > 0 || p.doubts.has(row.To.Channel())) {
-		if err := p.doubts.probe(ctx, ch, row.To.Channel()); err != nil {
+	// Before a part goes out a second time, the platform must answer: a repeat during an outage would only
+	// add doubt.
+	if repeats != ByKey && (d.Unsure > 0 || p.unconfirmed.has(row.To.Channel())) {
+		if err := p.unconfirmed.probe(ctx, ch, row.To.Channel()); err != nil {
 			p.Report(row.To.Channel(), err)
 			d.Attempts++
 			if d.Tried.IsZero() {
-				d.Tried = row.Queued // the pause grows with the time that it has waited
+				d.Tried = row.Queued // the backoff grows with the time that the row has waited
 			}
 			p.finish(ctx, row, d, sooner(retry(d, err, p.Clock.Wall()), Outcome{Err: err, Back: back()}, p.Clock.Wall()))
 			return false, nil
@@ -193,21 +204,21 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	}
 	o := p.send(ctx, ch, p.marked(row, d, repeats, first && owner))
 	p.Report(row.To.Channel(), o.Err)
-	p.doubts.note(row.To.Channel(), errors.Is(o.Err, ErrUnknown))
+	p.unconfirmed.note(row.To.Channel(), errors.Is(o.Err, ErrUnknown))
 	o.Back = back()
 	v := After(d, o, repeats, p.Clock.Wall(), own)
 	if v.State == Retry {
 		p.heed(row.To, o.Err, v.At)
 	}
 	if v.Instead != "" {
-		d.Nonce = drafted{p}.nonce() // what a platform has refused under the other one it would not take again
+		d.Nonce = draftDelivery{p}.nonce() // the platform would ignore a new message under the nonce that it refused
 	}
 	p.finish(ctx, row, d, v)
 	fail.Point("sending.sent")
 	return v.State == Sent, nil
 }
 
-// look asks a channel that can tell whether an earlier try has arrived.
+// look asks a channel with a Finder whether an earlier try has arrived.
 func look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome {
 	o := Outcome{Interrupted: interrupted}
 	f, ok := ch.(Finder)
@@ -240,8 +251,8 @@ func (p *Pump) send(ctx context.Context, ch Channel, d Delivery) Outcome {
 	return Outcome{RemoteID: id, Err: err}
 }
 
-// guarded calls an adapter: a panic in it may have come after the write, so it counts as unknown; the call ends
-// after a minute, and a few seconds after hob is told to stop.
+// guarded calls an adapter. A panic may have come after the write, so it counts as unknown. The call is
+// cancelled after a minute, or a few seconds after hob begins to stop.
 func guarded(ctx context.Context, call func(context.Context) (string, bool, error)) (id string, ok bool, err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
 	defer cancel()
@@ -258,7 +269,7 @@ func guarded(ctx context.Context, call func(context.Context) (string, bool, erro
 	return call(own)
 }
 
-// The marks are paragraphs of their own, so that they stand outside of whatever a text ends with.
+// The marks are separate paragraphs, so that they are not inside whatever a text ends with.
 const (
 	lateMark    = "\n\n(late: from %s)"
 	repeatMark  = "\n\n(may be a repeat)"
@@ -266,7 +277,7 @@ const (
 	longestMark = "\n\n(late: from " + markTime + ")" + repeatMark
 )
 
-// marked appends what the reader must know: that the message is late, or may be a repeat.
+// marked appends what the reader must know: that the message is late, or that it may be a repeat.
 func (p *Pump) marked(row Row, d Delivery, repeats Repeats, mayBeLate bool) Delivery {
 	d.Repeat = d.Unsure > 0
 	if mayBeLate && p.Clock.Wall().Sub(row.Queued) > lateAfter {
@@ -278,11 +289,11 @@ func (p *Pump) marked(row Row, d Delivery, repeats Repeats, mayBeLate bool) Deli
 	return d
 }
 
-// finish addresses what a verdict has to tell or to ask, and commits it.
+// finish chooses the addresses of a verdict's notice and question, and commits the verdict.
 func (p *Pump) finish(ctx context.Context, row Row, d Delivery, v Verdict) {
 	if v.Ask != nil && v.Ask.To == "" {
 		if v.Ask.To = p.elsewhere(row.To, event.ByTurn); v.Ask.To == event.CLI {
-			v.Ask.To = p.firstOwner() // where it waits until that works
+			v.Ask.To = p.firstOwner() // it waits there until that channel works
 		}
 	}
 	if v.Tell != nil && v.Tell.To == "" {
@@ -291,8 +302,8 @@ func (p *Pump) finish(ctx context.Context, row Row, d Delivery, v Verdict) {
 	p.settle(ctx, d, v)
 }
 
-// settle commits a verdict, also while hob is stopping, and tries again while the store cannot: what was sent must
-// not be forgotten. When hob ends before it worked, the next start finds the row as interrupted.
+// settle commits a verdict, even while hob is stopping, and retries while the store fails: a sent message
+// must not be forgotten. If hob ends first, the next start finds the row as interrupted.
 func (p *Pump) settle(ctx context.Context, d Delivery, v Verdict) {
 	for n := 1; ; n++ {
 		err := p.Store.Settle(context.WithoutCancel(ctx), d, v)

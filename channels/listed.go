@@ -6,34 +6,35 @@ import (
 	"strings"
 )
 
-// Listed is a list of ids in a section of the config.
+// Listed is a list of ids in a section of the config, with the form that its ids must have.
 type Listed struct {
 	Key string
 	IDs []string
 	IDForm
 }
 
-// IDForm is what the ids of one kind look like.
+// IDForm describes the ids of one kind.
 type IDForm struct {
 	OK   func(string) bool
-	Want string // for whoever wrote one that is not OK: what it looks like, and where it is shown
+	Want string // completes an error: what such an id looks like, and where the platform shows it
 }
 
-// Form is the form of ids that match a regular expression from end to end.
+// Form describes ids that match a regular expression from end to end.
 func Form(pattern, want string) IDForm {
 	return IDForm{OK: regexp.MustCompile("^(?:" + pattern + ")$").MatchString, Want: want}
 }
 
-// CheckListed looks through the lists of a section. Its error names the key, and the first id that cannot be one or is listed twice.
+// CheckListed checks the lists of a section. Its error names the key, and the first id that is malformed or
+// listed twice.
 func CheckListed(lists ...Listed) error {
 	seen := map[string]string{}
 	for _, list := range lists {
 		for _, id := range list.IDs {
 			if !list.OK(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.Key, id, list.Want)
+				return fmt.Errorf("%s: %q is not a valid id; %s", list.Key, id, list.Want)
 			}
 			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.Key, id, other)
+				return fmt.Errorf("%s: %s is listed twice, also in %s; remove one", list.Key, id, other)
 			}
 			seen[id] = list.Key
 		}
@@ -41,13 +42,13 @@ func CheckListed(lists ...Listed) error {
 	return nil
 }
 
-// Check looks through the lists of an audience.
+// Check checks the lists of an audience.
 func (a Audience) Check(group, person IDForm) error {
 	return CheckListed(Listed{"groups", a.Groups, group}, Listed{"known", a.Known, person}, Listed{"public", a.Public, person})
 }
 
-// Token resolves the secret that a key refers to, and checks that it matches a regular expression from end to end. missing says where the
-// owner gets one, looks what it is not when it does not match, and what one looks like.
+// Token resolves the secret that a key refers to, and checks that it matches a regular expression from end to
+// end. missing says where the owner gets a token; looks describes the mismatch and a valid token.
 func (e Env) Token(key, ref, missing, pattern, looks string) (string, error) {
 	if ref == "" {
 		return "", fmt.Errorf("%s: missing; %s", key, missing)
@@ -58,7 +59,7 @@ func (e Env) Token(key, ref, missing, pattern, looks string) (string, error) {
 	}
 	token = strings.TrimSpace(token)
 	if !Form(pattern, "").OK(token) {
-		return "", fmt.Errorf("%s: the value behind %q is %s", key, ref, looks)
+		return "", fmt.Errorf("%s: the value of %q is %s", key, ref, looks)
 	}
 	return token, nil
 }

@@ -14,81 +14,83 @@ import (
 	"hob/daemon/sys"
 )
 
-// When an answer that is being made is shown.
+// When drafts are shown and edited.
 const (
-	firstAfter = 3 * time.Second // so long a turn has for its answer before a draft of it is shown
-	editEvery  = 3 * time.Second // a draft is edited at most so often
-	longPause  = time.Minute     // between two edits of a draft, when they fail
+	firstAfter = 3 * time.Second // a turn has this long for its answer before a draft is shown
+	editEvery  = 3 * time.Second // minimum time between two edits of a draft
+	longPause  = time.Minute     // maximum wait between two edits while they fail
 )
 
-// Growth is an answer that is being made, as the store knows it. Its Delivery is that of the draft's only part, with the text that was sent first;
-// Outbox 0: there is no draft yet.
-type Growth struct {
+// LiveAnswer is an answer in progress, as the store knows it. Its Delivery is that of the draft's only part, with
+// the text that was sent first. Outbox 0: there is no draft yet.
+type LiveAnswer struct {
 	Delivery
 	Turn   int64
-	Right  Right  // of To, when the draft was begun
-	Shown  string // the platform's id of the message that shows the draft; "" as long as it has not arrived
-	Doing  string // what the tool does that runs, "" when none does
-	Parked bool   // the turn waits,
-	For    string // for this: question, timer, …
+	Right  Right  // of To, when the draft was queued
+	Shown  string // the platform's id of the draft's message; "" until it has arrived
+	Tool   string // what the running tool does, "" if none runs
+	Parked bool   // the turn waits
+	For    string // what a parked turn waits for: question, timer, …
 }
 
-// Opening is a draft to begin.
-type Opening struct {
-	Turn  int64
-	To    event.Address
-	Text  string // Markdown of one part
-	Nonce string
-	Anew  bool // a new message may show it; else only one that tells how many are ahead
+// NewDraft is a draft to queue.
+type NewDraft struct {
+	Turn       int64
+	To         event.Address
+	Text       string // Markdown of one part
+	Nonce      string
+	NewMessage bool // a new message may be sent for it; else only a message that shows the place in the queue is used
 }
 
-// Drafts are the answers that are being made.
+// Drafts is the store of answers in progress.
 type Drafts interface {
-	// Growing lists the turn that runs, when somebody sits and waits for its answer, and all that have a draft.
-	Growing(ctx context.Context) ([]Growth, error)
-	// Draft begins the draft of a turn's answer: its row and its delivery are one commit, which the pump then carries out like any other. It does nothing when
-	// the turn does not need one any more, has had one, or may not be heard there at once.
-	Draft(ctx context.Context, o Opening) error
+	// LiveAnswers lists the running turn, if somebody waits for its answer, and all turns that have a draft.
+	LiveAnswers(ctx context.Context) ([]LiveAnswer, error)
+	// Draft queues the draft of a turn's answer: one commit adds its row and its delivery, which the pump
+	// then delivers like any other. It does nothing if the turn no longer needs a draft, has had one, or may
+	// not write there at once.
+	Draft(ctx context.Context, o NewDraft) error
 }
 
-// Feed is where the pieces of an answer pass by.
+// Feed distributes the text of an answer while the model writes it. It is in memory and may lose pieces.
 type Feed interface {
-	// Follow returns a channel of pieces and the function that ends it.
+	// Follow returns a channel of pieces and the function that ends the subscription.
 	Follow() (<-chan event.Live, func())
 }
 
-// LiveConfig is what a Live works with. All fields are needed.
+// LiveConfig holds what a Live needs. All fields are needed.
 type LiveConfig struct {
 	Drafts  Drafts
 	Feed    Feed
 	Pump    *Pump
 	Enabled func() bool
-	Plain   func(string) string // what runs, as it may be shown: without secrets, and with nothing in it that cannot be seen
+	Plain   func(string) string // makes a tool's description fit to show: without secrets and invisible characters
 	Wake    <-chan struct{}     // a value: a turn may have started
 	Ident   sys.IDs             // makes the nonces
 }
 
-// Live shows answers while they are made, where the channel can edit what it has sent: a draft after some seconds, which it then edits. What it
-// shows in between is not kept; the end of the turn, which is, puts the text in the draft's place.
+// Live shows answers while they are written, on channels that can edit sent messages. After some seconds it
+// queues a draft, then edits it as the text grows. The intermediate texts are not stored. The final text is:
+// at the end of the turn the pump puts it in place of the draft.
 type Live struct {
-	LiveConfig
-	views map[int64]*view // by turn; of Run alone
+	LiveConfig                      // by turn; used by Run alone
+	views      map[int64]*draftView // by turn; of Run alone
 
-	mu   sync.Mutex // guards what follows
-	said map[int64]spoken
+	mu    sync.Mutex // protects said
+	steps map[int64]stepText
 }
 
-// view is what Live has made of one turn.
-type view struct {
-	text  string        // what the draft shows
-	next  time.Duration // nothing is done before
+// draftView is the state of one turn's draft.
+type draftView struct {
+	text  string        // shown text
+	next  time.Duration // no work before this time
 	fails int           // edits in a row that failed
-	old   bool          // the draft is of an earlier start, which may have shown more than its first text
-	over  bool          // nothing more is shown
+	old   bool          // the draft was made before a restart, and may show more than its first text
+	over  bool          // no more edits
 }
 
-// spoken is the text of one step so far.
-type spoken struct {
+// stepText is the text of one step so far.
+type stepText struct {
 	step   int
 	text   string
 	broken bool // a piece was lost: the rest of this step is not shown
@@ -96,10 +98,10 @@ type spoken struct {
 
 // NewLive makes a Live.
 func NewLive(c LiveConfig) *Live {
-	return &Live{LiveConfig: c, views: map[int64]*view{}, said: map[int64]spoken{}}
+	return &Live{LiveConfig: c, views: map[int64]*draftView{}, steps: map[int64]stepText{}}
 }
 
-// Listen puts the pieces of answers together until ctx ends.
+// Listen collects the pieces of answers until ctx ends.
 func (l *Live) Listen(ctx context.Context) error {
 	pieces, end := l.Feed.Follow()
 	defer end()
@@ -108,28 +110,29 @@ func (l *Live) Listen(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case p := <-pieces:
-			l.hear(p)
+			l.collect(p)
 		}
 	}
 }
 
-func (l *Live) hear(p event.Live) {
+func (l *Live) collect(p event.Live) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.said[p.Turn]
+	s := l.steps[p.Turn]
 	if p.Step != s.step || p.Offset == 0 {
-		s = spoken{step: p.Step}
+		s = stepText{step: p.Step}
 	}
+	// A piece that does not continue the text follows a lost one.
 	if s.broken = s.broken || p.Offset != len(s.text); !s.broken {
 		s.text += p.Text
 	}
-	l.said[p.Turn] = s
+	l.steps[p.Turn] = s
 }
 
-// Run shows drafts until ctx ends. An error of the store ends it too; run it again.
+// Run queues and edits drafts until ctx ends. A store error ends it too; the caller runs it again.
 func (l *Live) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		list, err := l.Drafts.Growing(ctx)
+		list, err := l.Drafts.LiveAnswers(ctx)
 		if err != nil {
 			return orEnd(ctx, fmt.Errorf("read which answers are being made: %w", err))
 		}
@@ -139,7 +142,7 @@ func (l *Live) Run(ctx context.Context) error {
 		l.forget(list)
 		again := false
 		for _, g := range list {
-			more, err := l.tend(ctx, g)
+			more, err := l.update(ctx, g)
 			if err != nil {
 				return orEnd(ctx, err)
 			}
@@ -150,7 +153,7 @@ func (l *Live) Run(ctx context.Context) error {
 	return nil
 }
 
-// wait is over after a moment, or, when there is nothing to do, when something may have begun.
+// wait pauses briefly. If no draft needs work, it then waits until a turn may have started.
 func (l *Live) wait(ctx context.Context, again bool) {
 	Pause(ctx, lookEvery)
 	if again {
@@ -162,8 +165,8 @@ func (l *Live) wait(ctx context.Context, again bool) {
 	}
 }
 
-// forget drops what is known of turns that have ended.
-func (l *Live) forget(list []Growth) {
+// forget drops the state of turns that have ended.
+func (l *Live) forget(list []LiveAnswer) {
 	runs := map[int64]bool{}
 	for _, g := range list {
 		runs[g.Turn] = true
@@ -175,19 +178,19 @@ func (l *Live) forget(list []Growth) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for turn := range l.said {
+	for turn := range l.steps {
 		if !runs[turn] {
-			delete(l.said, turn)
+			delete(l.steps, turn)
 		}
 	}
 }
 
-// tend does what there is to do for one answer, and tells whether there may be more by itself.
-func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
+// update does the next step for one answer. again reports whether more may be due without a wake signal.
+func (l *Live) update(ctx context.Context, g LiveAnswer) (again bool, err error) {
 	now := l.Pump.Clock.Mono()
 	v := l.views[g.Turn]
 	if v == nil {
-		v = &view{old: g.Outbox != 0}
+		v = &draftView{old: g.Outbox != 0}
 		if !v.old {
 			v.next = now + firstAfter
 		}
@@ -199,7 +202,7 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 	case v.over || err == nil && !can:
 		return false, nil
 	case err != nil || now < v.next || g.Outbox != 0 && g.Shown == "" || l.hidden(g):
-		return true, nil // the channel is away, it is too early, the pump is at it, or nobody there may see more
+		return true, nil // the channel is away, it is too early, the pump is sending the draft, or the reader lost the right
 	}
 	if v.text == "" {
 		v.text = g.Body
@@ -210,33 +213,34 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 		v.next = now + editEvery
 		return true, l.begin(ctx, g, AbilitiesOf(ch).Repeats, text)
 	case v.old && text == working:
-		return true, nil // words stay until there are others
+		return true, nil // a text stays until there is a longer one
 	case text != v.text:
-		l.grow(ctx, g, v, editor, text, AbilitiesOf(ch).Repeats)
+		l.editDraft(ctx, g, v, editor, text, AbilitiesOf(ch).Repeats)
 	}
 	return !g.Parked || text != v.text, nil
 }
 
-// hidden reports whether a draft shows nothing more to whom it was begun for.
-func (l *Live) hidden(g Growth) bool {
-	why, err := guard{l.Pump}.lost(g.To, g.Right)
+// hidden reports whether the draft's recipient has lost the right to see more of it.
+func (l *Live) hidden(g LiveAnswer) bool {
+	why, err := rightsCheck{l.Pump}.lost(g.To, g.Right)
 	return why != "" || err != nil
 }
 
-// begin begins a draft. Where a send can neither be looked up nor be made twice without harm, a new message shows it only to the owner: what may have
-// arrived is held for anybody else, and a draft is not worth a question.
-func (l *Live) begin(ctx context.Context, g Growth, repeats Repeats, text string) error {
+// begin queues a draft. On a channel where sends can neither be looked up nor safely repeated, only the owner
+// gets a new message: a doubtful send to anybody else is held with a question, and a draft is not worth one.
+func (l *Live) begin(ctx context.Context, g LiveAnswer, repeats Repeats, text string) error {
 	anew := repeats != Marked || l.Pump.isOwner(g.To)
-	if err := l.Drafts.Draft(ctx, Opening{Turn: g.Turn, To: g.To, Text: text, Nonce: l.Ident.Code(16), Anew: anew}); err != nil {
+	if err := l.Drafts.Draft(ctx, NewDraft{Turn: g.Turn, To: g.To, Text: text, Nonce: l.Ident.Code(16), NewMessage: anew}); err != nil {
 		return fmt.Errorf("begin a draft for turn %d: %w", g.Turn, err)
 	}
 	return nil
 }
 
-// grow edits a draft, while nothing else is sent to its address: the turn's end must not come between the look and the edit.
-func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text string, repeats Repeats) {
-	l.alone(g.To, func() {
-		if !l.stands(ctx, g) {
+// editDraft edits a draft while nothing else is sent to its address. Otherwise the final text could arrive between
+// the check and the edit, and be overwritten.
+func (l *Live) editDraft(ctx context.Context, g LiveAnswer, v *draftView, editor Editor, text string, repeats Repeats) {
+	l.exclusive(g.To, func() {
+		if !l.stillCurrent(ctx, g) {
 			return
 		}
 		d := g.Delivery
@@ -246,15 +250,15 @@ func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text 
 		}
 		err := edit(ctx, editor, d, g.Shown)
 		fail.Point("draft.edited")
-		l.edited(g.To, v, text, err)
+		l.recordEdit(g.To, v, text, err)
 		if err != nil {
 			l.Pump.Log.Debug("a draft was not edited", "turn", g.Turn, "to", g.To, "err", err)
 		}
 	})
 }
 
-// alone calls f while no lane works on an address, unless one does, or it rests.
-func (l *Live) alone(a event.Address, f func()) {
+// exclusive calls f while no lane works on the address. It does nothing if a lane does, or the address rests.
+func (l *Live) exclusive(a event.Address, f func()) {
 	if !l.Pump.take(a) {
 		return
 	}
@@ -268,9 +272,9 @@ func (l *Live) alone(a event.Address, f func()) {
 	f()
 }
 
-// stands looks whether a draft is still one.
-func (l *Live) stands(ctx context.Context, g Growth) bool {
-	list, err := l.Drafts.Growing(ctx)
+// stillCurrent reports whether the draft is still current.
+func (l *Live) stillCurrent(ctx context.Context, g LiveAnswer) bool {
+	list, err := l.Drafts.LiveAnswers(ctx)
 	for _, now := range list {
 		if err == nil && now.Outbox == g.Outbox && now.Shown == g.Shown {
 			return true
@@ -279,9 +283,10 @@ func (l *Live) stands(ctx context.Context, g Growth) bool {
 	return false
 }
 
-// edited notes what came of an edit. Nobody depends on it: what can never be edited is left alone, all else is tried again with what is there to show then.
-// When the platform asks to wait, all that is meant for the address waits.
-func (l *Live) edited(to event.Address, v *view, text string, err error) {
+// recordEdit records the result of an edit. An edit never has to succeed: a draft that can never be edited is
+// left alone, and all other failures are tried again with the text of that moment. A RetryAfter of the
+// platform applies to everything for the address.
+func (l *Live) recordEdit(to event.Address, v *draftView, text string, err error) {
 	now := l.Pump.Clock.Mono()
 	var later *RetryAfter
 	switch {
@@ -299,22 +304,22 @@ func (l *Live) edited(to event.Address, v *view, text string, err error) {
 	v.fails = min(v.fails+1, 10)
 }
 
-// edit calls an adapter as guarded does.
+// edit calls the adapter's Edit with the limits of guarded.
 func edit(ctx context.Context, editor Editor, d Delivery, remoteID string) error {
 	_, _, err := guarded(ctx, func(ctx context.Context) (string, bool, error) { return "", false, editor.Edit(ctx, d, remoteID) })
 	return err
 }
 
-// Edits tells whether what has been sent to an address can be changed.
+// Edits reports whether a message that was sent to an address can be changed.
 func (h *Host) Edits(to event.Address) bool {
 	ch, err := h.Channel(to.Channel())
 	return err == nil && AbilitiesOf(ch).Edits
 }
 
-// text is what there is to show of an answer now.
-func (l *Live) text(g Growth, f markup.Form) string {
+// text returns what a draft shows now.
+func (l *Live) text(g LiveAnswer, f markup.Form) string {
 	l.mu.Lock()
-	said := l.said[g.Turn].text
+	said := l.steps[g.Turn].text
 	l.mu.Unlock()
 	note := ""
 	switch {
@@ -322,18 +327,18 @@ func (l *Live) text(g Growth, f markup.Form) string {
 		note = "*Waiting for an answer to a question.*"
 	case g.Parked:
 		note = "*Waiting.*"
-	case g.Doing != "" && l.Pump.isOwner(g.To): // what hob does for him is nobody else's business
-		note = working + " (" + inCode(l.Plain(g.Doing)) + ")"
-	case g.Doing != "" || strings.TrimSpace(said) == "":
+	case g.Tool != "" && l.Pump.isOwner(g.To): // visitors must not see what hob does for the owner
+		note = working + " (" + inCode(l.Plain(g.Tool)) + ")"
+	case g.Tool != "" || strings.TrimSpace(said) == "":
 		note = working
 	}
 	return Glimpse(said, note, f)
 }
 
-// working is shown while there are no words.
+// working is shown before the first words.
 const working = "*Working…*"
 
-// longestDoing is how much of what a tool does is shown, in characters.
+// longestDoing limits the description of a running tool, in characters.
 const longestDoing = 80
 
 func inCode(s string) string {
@@ -344,8 +349,9 @@ func inCode(s string) string {
 	return "`" + string(line) + "`"
 }
 
-// Glimpse is what a draft shows: the beginning of an answer as far as one message of the form f takes it, whole in itself, and a note as a
-// paragraph of its own. What may become a word that means silence is not shown.
+// Glimpse returns the text of a draft: the beginning of the answer that fits into one message of form f,
+// closed in itself, and a note as a separate paragraph. A beginning that may become a silence word is not
+// shown.
 func Glimpse(said, note string, f markup.Form) string {
 	if word := strings.TrimSpace(said); strings.HasPrefix("HEARTBEAT_OK", word) || strings.HasPrefix("NO_REPLY", word) {
 		said = ""

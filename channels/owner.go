@@ -6,8 +6,8 @@ import (
 	"hob/daemon/event"
 )
 
-// KindOf tells a command from a message in what the owner wrote: a slash and a letter begin a command.
-// Nobody else has commands: adapters must not ask it about other people's texts.
+// KindOf tells a command from a message in the owner's text: a slash and a letter begin a command. Nobody
+// else has commands: adapters must not call it for other people's texts.
 func KindOf(text string) event.Kind {
 	if len(text) < 2 || text[0] != '/' {
 		return event.Message
@@ -18,13 +18,15 @@ func KindOf(text string) event.Kind {
 	return event.Command
 }
 
-// What stands behind a button whose press says something. Whatever its words are, they are no command: hob's models choose them.
+// Prefixes of button data that stands for a text. Such a text is never a command, because a model may have
+// chosen it.
 const (
 	ownWords     = "say:"
 	foreignWords = "say~"
 )
 
-// Words is what stands behind a button whose press says something to hob. foreign: somebody else's text may have chosen the words.
+// Words returns the button data for a text that pressing the button sends to hob. foreign: somebody else's
+// text may have influenced it.
 func Words(label string, foreign bool) string {
 	if foreign {
 		return foreignWords + label
@@ -32,8 +34,8 @@ func Words(label string, foreign bool) string {
 	return ownWords + label
 }
 
-// wordsOf reads what Words has made.
-func wordsOf(choice string) (text string, foreign, ok bool) {
+// parseWords parses data that Words made.
+func parseWords(choice string) (text string, foreign, ok bool) {
 	if text, ok = strings.CutPrefix(choice, ownWords); ok {
 		return text, false, true
 	}

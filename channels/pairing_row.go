@@ -2,34 +2,35 @@ package channels
 
 import "time"
 
-// PairingRow is a pairing as people and programs see it. Its code is nowhere in it.
+// PairingRow is a pairing as people and programs see it. It never contains the code.
 type PairingRow struct {
 	ID      int64        `json:"id"`
 	Channel string       `json:"channel"`
-	State   PairingState `json:"state"`             // open, bound, lapsed, over, revoked
-	Left    int          `json:"left"`              // tries that are left
+	State   PairingState `json:"state"`             // tries left
+	Left    int          `json:"left"`              // when the code expires
 	Until   time.Time    `json:"until"`             // from then on the code is not taken
 	Created time.Time    `json:"created"`           // when it was begun
-	Person  string       `json:"person,omitempty"`  // who was bound, by the platform's own id
-	Name    string       `json:"name,omitempty"`    // as that person called himself then; anybody may call himself anything
-	Bound   time.Time    `json:"bound,omitzero"`    // when that was
-	Revoked time.Time    `json:"revoked,omitzero"`  // when it was taken back
-	Account string       `json:"account,omitempty"` // hob's own on the platform then, by its immutable id; empty: it was not known
+	Person  string       `json:"person,omitempty"`  // the owner who was bound, by the platform's own id
+	Name    string       `json:"name,omitempty"`    // the name of that person then, self-chosen
+	Bound   time.Time    `json:"bound,omitzero"`    // when the owner was bound
+	Revoked time.Time    `json:"revoked,omitzero"`  // when it was revoked
+	Account string       `json:"account,omitempty"` // hob's account on the platform then, by its immutable id; empty: unknown
 }
 
-// PairingState is how far a pairing is.
+// PairingState is the state of a pairing.
 type PairingState string
 
-// The states of a pairing. Only an open one takes its code; only who is bound is an owner.
+// The states of a pairing. Only an open one accepts its code; only a bound one makes an owner.
 const (
 	PairingOpen    PairingState = "open"
 	PairingBound   PairingState = "bound"
-	PairingOver    PairingState = "over" // its time or its tries ran out, it was ended, or another one took its place
+	PairingOver    PairingState = "over" // expired, out of tries, ended, or replaced by another one
 	PairingRevoked PairingState = "revoked"
-	PairingLapsed  PairingState = "lapsed" // bound, but hob has another account on the channel now: it counts again with the one of then
+	PairingLapsed  PairingState = "lapsed" // bound, but hob uses another account on the channel now; valid again with the former account
 )
 
-// StateAt is the state of a row at a moment, from what else it says, with hob's account of then.
+// StateAt returns the state at a moment, as far as the row itself shows it: PairingLapsed depends on the
+// current account.
 func (r PairingRow) StateAt(now time.Time) PairingState {
 	switch {
 	case !r.Revoked.IsZero():

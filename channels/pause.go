@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits; false when ctx has ended before.
+// Pause waits for d. It returns false if ctx ended first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

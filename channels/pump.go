@@ -14,8 +14,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// Row is the head of an address's line: its oldest outbox row that is neither finished nor held, and whose NotBefore has come.
-// A row that still waits for its NotBefore holds nobody up.
+// Row is the next outbox row of an address: the oldest that is neither finished nor held, and whose NotBefore
+// has come. A row that still waits for its NotBefore does not delay later ones.
 type Row struct {
 	ID          int64
 	To          event.Address
@@ -24,60 +24,65 @@ type Row struct {
 	ReplyRef    string
 	Urgent      bool
 	Cause       event.CauseKind
-	Queued      time.Time        // when it was queued, or its NotBefore when that is later
+	Queued      time.Time        // when it was queued, or its NotBefore if that is later
 	NotAfter    time.Time        // zero: Life decides
-	Parts       int              // how many deliveries there are; 0: not split yet
-	Todo        []Delivery       // those not sent yet, in order; Part, Body, File, Nonce, Attempts, Unsure and Tried are read
+	Parts       int              // number of deliveries; 0: not split yet
+	Todo        []Delivery       // deliveries not sent yet, in order; the pump reads Part, Body, File, Nonce, Attempts, Unsure and Tried
 	Choices     []Choice         // what the reader can choose
-	Files       []event.Enclosed // go with it; read while Parts is 0
-	Quiet       []Waiter         // Parts 0: all whose time has come that waited for this address through quiet hours, oldest first, this row itself the first; else none
-	Interrupted bool             // Todo[0] stands as "sending" since an older epoch
-	Drafted     bool             // a message shows a draft in the place of Todo[0], and takes the row's text now:
-	Shown       string           // the platform's id of it, "" when it gave none
-	Cut         bool             // Drafted: the parts are those of the text already, and Todo[0].Body is the first of them
+	Files       []event.Enclosed // files of the message; read while Parts is 0
+	Quiet       []HeldBack       // while Parts is 0: all due messages that quiet hours held back for this address, oldest first, beginning with this row
+	Interrupted bool             // Todo[0] has been "sending" since an older epoch
+	Drafted     bool             // the message of a draft takes the place of Todo[0], now that the row's text is known
+	Shown       string           // Drafted: the platform's id of that message, "" if unknown
+	Cut         bool             // Drafted: the text was already split, and Todo[0].Body is its first part
 }
 
-// ErrNotReady says that a row was taken away meanwhile: dropped, cancelled, finished.
+// ErrNotReady says that a row was dropped, cancelled or finished meanwhile.
 var ErrNotReady = errors.New("not ready any more")
 
-// Store keeps the outbox and its deliveries. Each method is one commit.
+// Store keeps the outbox and its deliveries. Each method is one transaction.
 type Store interface {
-	// Ready returns the heads of line that can be worked on at now, oldest first, at most limit: per address one row,
-	// and only when the next try of its first open part has come. A row whose first open part has been "sending"
-	// since an older epoch comes at once, with Interrupted; one that is "sending" in this epoch does not come, and holds up its line.
-	// A held row (a part unknown) is passed over and does not hold up its address. A draft comes as a row of one part until that is sent,
-	// and then no more; when its text is known it comes with Drafted.
+	// Ready returns at most limit rows that can be worked on at now, oldest first. It returns one row for
+	// each address, if the next try of its first open part is due.
+	//
+	// A row whose first open part has been "sending" since an older epoch is returned at once, with
+	// Interrupted. A row that is "sending" in this epoch is not returned, and blocks its address. A held row
+	// (a part is unknown) is skipped and does not block its address. A draft is a row of one part until that
+	// is sent; then it is not returned until its text is known, and comes with Drafted.
 	Ready(ctx context.Context, now time.Time, limit int) ([]Row, error)
-	// Split stores the parts of a row that has none, or only one that shows a draft, and ends the rows joined, whose texts stand in them too, with a pointer to it.
-	// Read: Part, Body, File, Nonce. When the row has parts already, or one of joined is not ready any more, nothing is changed: ErrNotReady.
+	// Split stores the parts of a row that has none, or only that of a draft. It ends the rows joined, whose
+	// texts the parts contain, with a pointer to this row. Read: Part, Body, File, Nonce. If the row already
+	// has parts, or one of joined is not ready any more, nothing changes: ErrNotReady.
 	Split(ctx context.Context, outbox int64, parts []Delivery, joined []int64) error
-	// Sending marks a part as "sending" in this epoch and stores d.Attempts, d.Unsure and, when it has none, d.Tried.
-	// It takes a part that is ready, or sending since an older epoch; else it changes nothing and returns ErrNotReady.
+	// Sending marks a part as "sending" in this epoch and stores d.Attempts, d.Unsure and, if it has none,
+	// d.Tried. The part must be ready, or sending since an older epoch; otherwise nothing changes:
+	// ErrNotReady.
 	Sending(ctx context.Context, d Delivery) error
-	// Settle commits a verdict: the part's state, remote id, attempts, next try and Unsure; the row as done with its
-	// event message.sent when its last part is sent; the row as dead, expired or joined (v.With too) when the
-	// verdict says so, even when it has not been split (d.Parts 0); v.Tell queued as an outbox row, v.Ask opened as a question.
-	// A row that has ended already is left as it is.
+	// Settle commits a verdict: the part's state, remote id, attempts, next try and Unsure. The row is done,
+	// with the event message.sent, when its last part is sent. It becomes dead, expired or joined (v.With
+	// too) if the verdict says so, even if it was not split (d.Parts 0). v.Tell is queued as an outbox row;
+	// v.Ask is opened as a question. A row that has already ended is not changed.
 	Settle(ctx context.Context, d Delivery, v Verdict) error
-	// NextDue is the earliest instant after now at which Ready could return more by itself; zero when there is none.
+	// NextDue returns the earliest time after now at which Ready could return more by itself; zero if there
+	// is none.
 	NextDue(ctx context.Context, now time.Time) (time.Time, error)
 }
 
-// ErrNoChannel says that no channel of that name is configured at all.
+// ErrNoChannel says that the config has no channel of that name.
 var ErrNoChannel = errors.New("no such channel")
 
-// Config is what a pump works with. All fields are needed.
+// Config holds what a pump needs. All fields are needed.
 type Config struct {
 	Store    Store
-	Channel  func(name string) (Channel, error) // ErrNoChannel: none; any other error: there is one, but not at the moment
-	Owner    func() []event.Address             // the owner's addresses, the first one first
-	Right    func(event.Address) (Right, error) // of an address now; an error: it cannot be told yet
-	Zone     func() *time.Location              // the owner's zone, for times in texts
-	Report   func(channel string, err error)    // told of each send; nil error: it worked
-	Receives func(channel string) time.Time     // since when receiving works, zero: it does not
-	Once     func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. spawn.Group.Once
-	Wake     <-chan struct{}                    // a value: something new is in the outbox
-	Open     Opener                             // opens the files that go with messages
+	Channel  func(name string) (Channel, error) // ErrNoChannel: none; any other error: it exists, but cannot be used now
+	Owner    func() []event.Address             // the owner's addresses, the preferred one first
+	Right    func(event.Address) (Right, error) // the current right of an address; an error: not known yet
+	Zone     func() *time.Location              // the owner's time zone, for times in texts
+	Report   func(channel string, err error)    // called with the result of each send; nil: it worked
+	Receives func(channel string) time.Time     // since when receiving works; zero: it does not
+	Once     func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. sys.Group.Once
+	Wake     <-chan struct{}                    // wake signal: the outbox has something new
+	Open     Opener                             // opens the files of messages
 	Clock    sys.Clock                          //
 	Ident    sys.IDs                            // makes the nonces
 	Log      *slog.Logger                       //
@@ -85,29 +90,30 @@ type Config struct {
 
 // Limits of the pump.
 const (
-	lanes        = 8                // addresses worked on side by side
-	batch        = 1024             // heads of line read at a time
-	awayNap      = 5 * time.Second  // until a channel that is away is asked for again
-	errorNap     = time.Second      // after an error of the store
-	everyHead    = 10_000           // more than there are lanes: all that a crash interrupted
-	maxRecovered = 5                // unconfirmed sends after a restart
-	longNap      = 30 * time.Second // timers stand still while the machine sleeps: look again at least this often
-	sendTime     = time.Minute      // the longest a send may take
-	drainTime    = 8 * time.Second  // what a send in flight still gets at shutdown
-	lateAfter    = 15 * time.Minute // the owner is told that a message is late
+	lanes        = 8                // addresses worked on at the same time
+	batch        = 1024             // rows read at a time
+	awayNap      = 5 * time.Second  // before a channel that is away is tried again
+	errorNap     = time.Second      // after a store error
+	everyHead    = 10_000           // more than there are lanes: all rows that a crash interrupted
+	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
+	longNap      = 30 * time.Second // maximum sleep: timers stop while the machine is suspended
+	sendTime     = time.Minute      // timeout of a send
+	drainTime    = 8 * time.Second  // time for running sends at shutdown
+	lateAfter    = 15 * time.Minute // a later message to the owner is marked as late
 	defaultPart  = 4000             // bytes, for a channel without Former
 )
 
-// Pump empties the outbox into the channels: strictly in order at each address, different addresses side by side.
+// Pump delivers the outbox through the channels: strictly in order for each address, and different addresses
+// in parallel.
 type Pump struct {
 	Config
-	mu        sync.Mutex // guards what follows, and Ident
-	busy      map[event.Address]bool
-	resting   map[event.Address]time.Time // not looked at before; nothing is lost when the process forgets it
-	doubts    doubts
-	recovered int
-	looked    bool          // interrupted rows have been counted
-	freed     chan struct{} // an address can be worked on again
+	mu          sync.Mutex // protects the fields below, and Ident
+	busy        map[event.Address]bool
+	resting     map[event.Address]time.Time // addresses not tried before this time; losing it in a restart does no harm
+	unconfirmed unconfirmed
+	recovered   int
+	counted     bool          // interrupted rows were counted
+	freed       chan struct{} // wake signal: an address can be worked on again
 }
 
 // NewPump makes a pump.
@@ -115,8 +121,8 @@ func NewPump(c Config) *Pump {
 	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}, freed: make(chan struct{}, 1)}
 }
 
-// Run delivers until ctx ends, then lets what is in flight finish (at most some seconds) and returns nil.
-// An error of the store ends it too; run it again.
+// Run delivers until ctx ends, then waits a few seconds for running sends and returns nil. A store error ends
+// it too; the caller runs it again.
 func (p *Pump) Run(ctx context.Context) error {
 	done := make(chan struct{}, lanes)
 	running := 0
@@ -125,11 +131,11 @@ func (p *Pump) Run(ctx context.Context) error {
 			<-done
 		}
 	}()
-	if err := p.takeStock(ctx); err != nil {
+	if err := p.countInterrupted(ctx); err != nil {
 		return orEnd(ctx, err)
 	}
 	for ctx.Err() == nil {
-		now := p.Clock.Wall() // one instant for both questions, so that nothing falls between them
+		now := p.Clock.Wall() // one instant for Ready and NextDue, so that nothing falls between them
 		n, err := p.start(ctx, now, lanes-running, done)
 		running += n
 		if err != nil {
@@ -153,7 +159,7 @@ func (p *Pump) Run(ctx context.Context) error {
 	return nil
 }
 
-// orEnd hides the error of a call that was cut off by the end of ctx.
+// orEnd drops an error that was caused by the end of ctx.
 func orEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -161,7 +167,7 @@ func orEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// start opens a lane for each free head of line, at most free of them, and returns how many.
+// start opens a lane for each row that can be worked on, at most free of them, and returns their number.
 func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- struct{}) (int, error) {
 	if free == 0 {
 		return 0, nil
@@ -177,7 +183,7 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 			break
 		}
 		if before[row.To] || !p.take(row.To) {
-			continue // a lane may have changed the row since it was read
+			continue // a lane may have changed the row after it was read
 		}
 		started++
 		p.Once("deliver to "+string(row.To), func() error {
@@ -189,7 +195,7 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 	return started, nil
 }
 
-// working lists the addresses that have a lane.
+// working returns the addresses that have a lane.
 func (p *Pump) working() map[event.Address]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,14 +226,15 @@ func (p *Pump) rest(a event.Address, d time.Duration) {
 	p.resting[a] = p.Clock.Wall().Add(d)
 }
 
-// heed leaves an address alone until a time when the platform has asked to wait: what else there is for it would come too soon as well.
+// heed applies RetryAfter to the whole address, not only to this row: other messages would come too soon as
+// well.
 func (p *Pump) heed(a event.Address, err error, until time.Time) {
 	if later := (*RetryAfter)(nil); errors.As(err, &later) {
 		p.rest(a, until.Sub(p.Clock.Wall()))
 	}
 }
 
-// rested is the earliest end of a rest, longNap away at most.
+// rested returns the time until the first address ends its rest, at most longNap.
 func (p *Pump) rested(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +249,7 @@ func (p *Pump) rested(now time.Time) time.Duration {
 	return nap
 }
 
-// nap is how long nothing is due.
+// nap returns the time until something is due.
 func (p *Pump) nap(ctx context.Context, now time.Time) (time.Duration, error) {
 	next, err := p.Store.NextDue(ctx, now)
 	if err != nil {
@@ -255,10 +262,11 @@ func (p *Pump) nap(ctx context.Context, now time.Time) (time.Duration, error) {
 	return nap, nil
 }
 
-// takeStock counts what the last process left in the middle of a send. Where nothing can confirm a send, the first
-// five rows to the owner are sent again with a mark; all further ones are told of in one digest.
-func (p *Pump) takeStock(ctx context.Context) error {
-	if p.looked {
+// countInterrupted looks at the sends that the last process left unfinished. Where nothing can confirm a send, the
+// first five rows to the owner are sent again with a mark. Further ones are only listed, in one digest: after
+// a crash loop the owner must not get many repeats.
+func (p *Pump) countInterrupted(ctx context.Context) error {
+	if p.counted {
 		return nil
 	}
 	rows, err := p.Store.Ready(ctx, p.Clock.Wall(), everyHead)
@@ -275,14 +283,14 @@ func (p *Pump) takeStock(ctx context.Context) error {
 	if len(unsure) > maxRecovered {
 		p.settle(ctx, Delivery{Outbox: unsure[maxRecovered].ID}, p.digest(unsure[maxRecovered:]))
 	}
-	p.looked = true
+	p.counted = true
 	return nil
 }
 
 // digest ends rows and lists them in one notice.
 func (p *Pump) digest(rows []Row) Verdict {
 	text := "While hob restarted, this may or may not have arrived:"
-	v := Verdict{State: Joined, Reason: "told of in a digest after a restart"}
+	v := Verdict{State: Joined, Reason: "listed in a digest after a restart"}
 	for i, r := range rows {
 		text += fmt.Sprintf("\n- to %s: %s", r.To, Excerpt(r.Body+names(r.Files)))
 		if i > 0 {
@@ -300,7 +308,7 @@ func (p *Pump) firstOwner() event.Address {
 	return event.CLI
 }
 
-// mayRecover counts an unconfirmed send after a restart, and is false when there were enough of them.
+// mayRecover counts an unconfirmed send after a restart. It is false when the limit is reached.
 func (p *Pump) mayRecover() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -312,8 +320,9 @@ func (p *Pump) isOwner(a event.Address) bool {
 	return a == event.CLI || slices.Contains(p.Owner(), a)
 }
 
-// elsewhere is where the owner hears of trouble with a: his first address on another channel, else the cli.
-// Trouble with a notice goes to the cli at once, so that two broken channels do not report each other for ever.
+// elsewhere returns where the owner hears of trouble with a: the first owner address on another channel, else
+// the cli. Trouble with a notice goes to the cli at once, so that two broken channels do not report each
+// other endlessly.
 func (p *Pump) elsewhere(a event.Address, cause event.CauseKind) event.Address {
 	if cause != event.ByNotice {
 		for _, o := range p.Owner() {

@@ -33,9 +33,9 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 		"named, and paired since": {channels.NamedRight, channels.OwnerRight, ""},
 		"written to by a call":    {channels.NoRight, channels.NoRight, ""},
 		"nobody, and named since": {channels.NoRight, channels.NamedRight, ""},
-		"a pairing taken back":    {channels.OwnerRight, channels.NoRight, "it is no address of the owner's any more"},
-		"the owner, known now":    {channels.OwnerRight, channels.NamedRight, "it is no address of the owner's any more"},
-		"no longer named":         {channels.NamedRight, channels.NoRight, "the config does not name it any more"},
+		"a pairing taken back":    {channels.OwnerRight, channels.NoRight, "it is no longer an address of the owner"},
+		"the owner, known now":    {channels.OwnerRight, channels.NamedRight, "it is no longer an address of the owner"},
+		"no longer named":         {channels.NamedRight, channels.NoRight, "the config no longer lists it"},
 	} {
 		story(t, nil, func(t *testing.T, r *rig) {
 			const to = "plain:other"
@@ -115,20 +115,20 @@ func TestHostNames(t *testing.T) {
 // An account is known when its section as it is now has said it, and not before.
 func TestHostMet(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
-		if h.Met("x") {
+		if h.AccountKnown("x") {
 			t.Error("before there is a config")
 		}
 		h.Replace(map[string]channels.Section{"x": {Print: "1", Channel: &able{ear: ear{run: listen}}}})
 		synctest.Wait()
-		if !h.Met("x") || h.Met("y") {
-			t.Errorf("x %v, y %v", h.Met("x"), h.Met("y"))
+		if !h.AccountKnown("x") || h.AccountKnown("y") {
+			t.Errorf("x %v, y %v", h.AccountKnown("x"), h.AccountKnown("y"))
 		}
 		h.Replace(map[string]channels.Section{"x": {Print: "2", Channel: &able{ear: ear{run: listen}}}})
-		if h.Met("x") {
+		if h.AccountKnown("x") {
 			t.Error("another token may be another account's")
 		}
 		synctest.Wait()
-		if !h.Met("x") {
+		if !h.AccountKnown("x") {
 			t.Error("it has been asked again")
 		}
 	})

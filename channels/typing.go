@@ -11,16 +11,17 @@ import (
 	"hob/daemon/sys"
 )
 
-// How often people are shown that hob is at work. Platforms take the sign away by themselves, after five to ten seconds.
+// How often the typing sign is shown. Platforms remove it by themselves after five to ten seconds.
 const (
 	signEvery = 5 * time.Second
-	signTime  = 4 * time.Second // the longest that showing it may take
-	lookEvery = time.Second     // a look at what runs comes at most so often
+	signTime  = 4 * time.Second // timeout of one call
+	lookEvery = time.Second     // minimum time between two looks at the running turn
 )
 
-// Typist shows people that an answer is on its way, where their channel can. Nothing depends on it: what fails is only logged, and nobody waits.
-type Typist struct {
-	// Answering is where the turn that runs will answer, "" when none runs or nobody waits for it.
+// TypingSigns shows that an answer is being written, on channels that can. Nothing depends on it: failures are
+// only logged, and nothing waits for it.
+type TypingSigns struct {
+	// Answering returns where the running turn will answer, "" if none runs or nobody waits for its answer.
 	Answering func(ctx context.Context) (event.Address, error)
 	Channel   func(name string) (Channel, error)
 	Wake      <-chan struct{} // a value: a turn may have started
@@ -28,10 +29,10 @@ type Typist struct {
 	Log       *slog.Logger
 }
 
-// Run shows signs until ctx ends. An error of Answering ends it too; run it again.
-func (t *Typist) Run(ctx context.Context) error {
-	var shown event.Address // there was a sign at this address,
-	var at time.Duration    // at this time
+// Run shows signs until ctx ends. An error of Answering ends it too; the caller runs it again.
+func (t *TypingSigns) Run(ctx context.Context) error {
+	var shown event.Address // address of the last sign
+	var at time.Duration    // time of the last sign
 	for ctx.Err() == nil {
 		to, err := t.Answering(ctx)
 		if err != nil {
@@ -46,8 +47,8 @@ func (t *Typist) Run(ctx context.Context) error {
 	return nil
 }
 
-// wait is over when something may have changed, or when the next sign is due.
-func (t *Typist) wait(ctx context.Context, runs bool) {
+// wait ends when the running turn may have changed, or when the next sign is due.
+func (t *TypingSigns) wait(ctx context.Context, runs bool) {
 	Pause(ctx, lookEvery)
 	var next <-chan time.Time
 	if runs {
@@ -62,8 +63,8 @@ func (t *Typist) wait(ctx context.Context, runs bool) {
 	}
 }
 
-// show shows one sign. A panic in an adapter is an error like any other.
-func (t *Typist) show(ctx context.Context, to event.Address) {
+// show shows one sign. A panic in an adapter is logged like an error.
+func (t *TypingSigns) show(ctx context.Context, to event.Address) {
 	ch, err := t.Channel(to.Channel())
 	typer, can := ch.(Typer)
 	if err != nil || !can {

@@ -31,7 +31,7 @@ func TestTypist(t *testing.T) {
 		wake := make(chan struct{}, 1)
 		var signs []string
 		ctx, stop := context.WithCancel(t.Context())
-		typist := &channels.Typist{
+		typist := &channels.TypingSigns{
 			Answering: func(context.Context) (event.Address, error) { return *turn.Load(), nil }, Wake: wake, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Channel: func(name string) (channels.Channel, error) {
 				switch name {

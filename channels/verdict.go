@@ -12,88 +12,92 @@ import (
 	"hob/daemon/event"
 )
 
-// State is what becomes of a delivery.
+// State is the state of a delivery after a verdict.
 type State string
 
-// The states that a verdict can name. Sent, Retry and Unknown are about one part; the other three end the whole outbox row.
+// The states that a verdict can set. Sent, Retry and Unknown apply to one part; the others end the whole
+// outbox row.
 const (
 	Sent    State = "sent"    // arrived
-	Retry   State = "ready"   // to be tried again at Verdict.At
+	Retry   State = "ready"   // try again at Verdict.At
 	Unknown State = "unknown" // may have arrived; held until the owner says resend or drop
 	Dead    State = "dead"    // will never be delivered
-	Expired State = "expired" // its time is over
-	Joined  State = "joined"  // told of in a digest instead
+	Expired State = "expired" // expired before it was delivered
+	Joined  State = "joined"  // listed in a digest instead
 )
 
-// Look is what looking up an earlier try brought.
+// Look is the result of looking up an earlier try.
 type Look int
 
-// What a Finder can say.
+// Results of a look-up.
 const (
 	NotLooked Look = iota
-	Found          // it has arrived
-	Missing        // it has surely not arrived
-	Unclear        // it cannot be told
+	Found          // it arrived
+	Missing        // it surely did not arrive
+	Unclear        // the platform cannot tell
 )
 
-// Outcome is what came of a try, or of looking into an earlier one.
+// Outcome is the result of a try, or of looking up an earlier one.
 type Outcome struct {
 	RemoteID    string
-	Err         error // of the send, or of the look-up
+	Err         error // of the send or the look-up
 	Interrupted bool  // the process ended between "sending" and "sent"
 	Looked      Look
-	Back        bool // receiving began to work again during the try
+	Back        bool // receiving recovered during the try
 }
 
-// Verdict says what happens to a delivery. All of it is committed together.
+// Verdict is the decision about a delivery. All of it is committed together.
 type Verdict struct {
-	State    State
-	RemoteID string    // Sent: the platform's id, "" when it gave none
-	At       time.Time // Retry: not before
-	Unsure   int       // Retry, Unknown: how many tries so far may have arrived
-	Reason   string    // for every state but Sent: one sentence for lists
-	Tell     *Notice   // tell the owner
-	Ask      *Ask      // ask the owner: resend or drop
-	With     []int64   // Joined: further outbox rows that end in the same commit
-	Edited   bool      // Sent: the message that showed a draft shows the part now
-	Instead  string    // Retry: the text that goes out in the place of a file that was refused, with the delivery's Nonce
-	Anew     bool      // Retry: that message cannot be edited; the part goes out as one of its own, with the delivery's Nonce
+	State      State
+	RemoteID   string    // Sent: the platform's id, "" if it gave none
+	At         time.Time // Retry: earliest time
+	Unsure     int       // Retry, Unknown: tries so far that may have arrived
+	Reason     string    // for every state but Sent: one sentence for lists
+	Tell       *Notice   // tell the owner
+	Ask        *Ask      // ask the owner: resend or drop
+	With       []int64   // Joined: further outbox rows that end in the same commit
+	Edited     bool      // Sent: the message of the draft shows the part now
+	Instead    string    // Retry: the text to send in place of a refused file, with the delivery's Nonce
+	NewMessage bool      // Retry: the draft cannot be edited; send the part as a new message, with the delivery's Nonce
 }
 
-// Notice is a message of hob itself to the owner. It becomes an outbox row with the cause ByNotice; Key is its unique key.
+// Notice is a message of hob to the owner. It becomes an outbox row with the cause ByNotice; Key makes it
+// unique.
 type Notice struct {
 	Key  string
 	To   event.Address
 	Text string
 }
 
-// Ask is a question to the owner about an outbox row, with the answers "resend" and "drop".
-// Resend makes its part ready again with Unsure 0: the owner has decided, so it carries no mark.
+// Ask is a question to the owner about an outbox row, with the answers "resend" and "drop". Resend makes its
+// part ready again with Unsure 0: the owner has decided, so that it carries no mark.
 type Ask struct {
 	To   event.Address
 	Text string
 }
 
-// Backoff between two tries of a delivery. A wait is no longer than shortBackoff or a twentieth of the time since the first try, whichever
-// is more: what was away for a minute is found again within seconds.
+// Backoff between two tries of a delivery. A wait is at most shortBackoff or a twentieth of the time since
+// the first try, whichever is longer: after an outage of a minute, delivery continues within seconds.
 const (
 	firstBackoff = time.Second
 	shortBackoff = 15 * time.Second
 	longBackoff  = 5 * time.Minute
-	awayShare    = 20
+	awayShare    = 20 // the twentieth
 )
 
-// How often what may have arrived is sent once more, with a mark, where nothing can confirm it; and the backoff from the second repeat on,
-// which quadruples. The platform has answered between each two of these tries, so that an outage of it counts only once.
+// Limits for repeats that may add copies, where nothing can confirm an earlier try. The backoff starts with
+// the second repeat and quadruples. Between two of these tries the platform has answered, so that one outage
+// counts only once.
 const (
-	maxUnsure     = 8
-	maxUnsureFile = 3
+	maxUnsure     = 8 // tries of a text
+	maxUnsureFile = 3 // tries of a file
 	firstDoubt    = 10 * time.Second
 	longDoubt     = time.Hour
 )
 
-// After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived. own: it is
-// meant for the owner, or is itself a question or a notice. About such a message nobody is asked.
+// After decides what happens to a delivery after an outcome. It is pure. repeats is how the channel deals
+// with possible repeats. own: the message is for the owner, or is itself a question or a notice; no question
+// is asked about it.
 func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	return sooner(after(d, o, repeats, now, own), o, now)
 }
@@ -116,13 +120,14 @@ func after(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verd
 	return retry(d, o.Err, now)
 }
 
-// retry is what happens to a delivery that has surely not arrived by its last try.
+// retry returns the verdict for a delivery whose last try surely did not arrive.
 func retry(d Delivery, err error, now time.Time) Verdict {
 	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err, now)), Unsure: d.Unsure, Reason: reason(err)}, now)
 }
 
-// sooner shortens the backoff of a try that failed although receiving had begun to work again meanwhile: the outage is over. The platform's
-// own RetryAfter stays, and so does the backoff of a message that may have arrived more than once.
+// sooner shortens the backoff of a failed try if receiving recovered meanwhile: the outage is over. It does
+// not shorten the platform's own RetryAfter, nor the backoff of a message that may have arrived more than
+// once.
 func sooner(v Verdict, o Outcome, now time.Time) Verdict {
 	_, asked := errors.AsType[*RetryAfter](o.Err)
 	if soon := now.Add(firstBackoff); o.Back && v.State == Retry && v.Unsure <= 1 && !asked && v.At.After(soon) {
@@ -131,14 +136,15 @@ func sooner(v Verdict, o Outcome, now time.Time) Verdict {
 	return v
 }
 
-// afterEdit decides what happens to a part whose text was put in the place of a draft. To edit twice does no harm. A message that can never be edited
-// (it is too old, or gone) stays as it is: the reader gets the text in a new one, because half an answer is worse than one and a half.
+// afterEdit decides about a part whose text was put in place of a draft. Repeating an edit does no harm. If
+// the message can never be edited (it is too old, or deleted), the reader gets the text in a new message:
+// half an answer is worse than a repeated beginning.
 func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
 	switch {
 	case err == nil:
 		return Verdict{State: Sent, RemoteID: remoteID, Edited: true}
 	case errors.Is(err, ErrPermanent):
-		return Verdict{State: Retry, At: now, Anew: true, Reason: reason(err)}
+		return Verdict{State: Retry, At: now, NewMessage: true, Reason: reason(err)}
 	}
 	return retry(d, err, now)
 }
@@ -147,7 +153,7 @@ func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
 func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	n := d.Unsure
 	if o.Interrupted || o.Looked == NotLooked {
-		n++ // this very try; a look-up afterwards only asks about those counted before
+		n++ // this try; a look-up only asks about earlier ones
 	}
 	again := Verdict{State: Retry, At: now, Unsure: n, Reason: "may have arrived: " + reason(o.Err)}
 	if o.Err != nil && o.Looked == NotLooked {
@@ -160,6 +166,8 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 	if d.File != nil {
 		most = maxUnsureFile
 	}
+	// The owner gets repeats with a mark. For anybody else the owner decides, because a repeat may do harm
+	// there.
 	switch lookUp := repeats == ByLook && o.Looked == NotLooked; {
 	case lookUp || repeats == ByKey || own && n < most:
 		return orExpired(d, again, now)
@@ -174,7 +182,8 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 	}
 }
 
-// withoutFile is what becomes of a file that fails for good: it fails alone, and a text in its place says so. Why it is so only the owner reads.
+// withoutFile replaces a file that was refused for good by a text that says so; the other parts are not
+// affected. Only the owner sees the reason.
 func withoutFile(d Delivery, err error, what string, now time.Time, own bool) Verdict {
 	why := reason(err)
 	if _, rest, ok := strings.Cut(why, ErrPermanent.Error()+": "); ok {
@@ -190,7 +199,7 @@ func withoutFile(d Delivery, err error, what string, now time.Time, own bool) Ve
 	return v
 }
 
-// orExpired is the retry v, cut to the delivery's expiry, or the end when that has come.
+// orExpired limits the retry v to the delivery's expiry, or ends the row if that has passed.
 func orExpired(d Delivery, v Verdict, now time.Time) Verdict {
 	if d.NotAfter.IsZero() {
 		return v
@@ -210,7 +219,7 @@ func dead(d Delivery, why string) Verdict {
 	return Verdict{State: Dead, Reason: why, Tell: notice(d, "dead", fmt.Sprintf("A message to %s could not be delivered: %s", d.To, why))}
 }
 
-// expired ends a row whose time is over.
+// expired ends a row that was not delivered in time.
 func expired(d Delivery, why string) Verdict {
 	text := fmt.Sprintf("A message to %s was not delivered in time and is given up", d.To)
 	if why != "" {
@@ -229,8 +238,9 @@ func notice(d Delivery, what, text string) *Notice {
 	}
 }
 
-// wait is the time until the next try: what the platform asked for, an hour at most, else doubling from 1 s up to what the time since the
-// first try allows, of which the upper half is spread by the nonce so that many rows do not come back at one instant.
+// wait returns the time until the next try. A RetryAfter of the platform counts up to an hour. Otherwise the
+// wait doubles from 1 s, limited by the time since the first try. Its upper half is jitter from a hash of the
+// nonce, so that many rows do not return at one instant.
 func wait(d Delivery, err error, now time.Time) time.Duration {
 	if later, ok := errors.AsType[*RetryAfter](err); ok && later.After > 0 {
 		return min(later.After, longestNap)
@@ -254,7 +264,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Excerpt is the beginning of a text on one line, in quotation marks, for notices and lists: at most 120 characters.
+// Excerpt returns the beginning of a text on one line in quotation marks, at most 120 characters, for notices
+// and lists.
 func Excerpt(text string) string {
 	line := []rune(strings.Join(strings.Fields(text), " "))
 	if len(line) > 120 {
@@ -263,7 +274,8 @@ func Excerpt(text string) string {
 	return "“" + string(line) + "”"
 }
 
-// Foreign is Excerpt for the words or the name of somebody else in a message of hob's own: none of it becomes a link or a mark there, and nothing in it stays unseen.
+// Foreign is Excerpt for somebody else's words or name in a message of hob: nothing in it becomes a link or a
+// mark, and nothing in it is invisible.
 func Foreign(text string) string {
 	quoted := []rune(Excerpt(text))
 	if !slices.ContainsFunc(quoted, active) {
@@ -280,7 +292,8 @@ func Foreign(text string) string {
 	return "“`" + string(quoted[1:len(quoted)-1]) + "`”"
 }
 
-// active are characters that may do something in Markdown, or make an address of what stands around them.
+// active reports whether a character may have a meaning in Markdown or form an address with the characters
+// around it.
 func active(r rune) bool {
 	switch {
 	case r < unicode.MaxASCII:
@@ -291,8 +304,8 @@ func active(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
-// Life is how long a message may wait for its delivery when its row names no end:
-// seven days for the owner, one hour for others.
+// Life is how long a message may wait for delivery if its row sets no expiry: seven days for the owner, one
+// hour for others.
 func Life(owner bool) time.Duration {
 	if owner {
 		return 7 * 24 * time.Hour

@@ -101,7 +101,7 @@ func (v visitors) friends() []event.Address {
 // because a pairing counts for one account only.
 func (v visitors) standing(to event.Address) (channels.Right, error) {
 	right := store.RecipientRights{Owner: v.owner(), Named: v.named}.Of(to)
-	if slices.Contains(v.store.Pairings.Paired(), to) && !slices.Contains(v.config().Owner.Addresses, string(to)) && !v.host.Met(to.Channel()) {
+	if slices.Contains(v.store.Pairings.Paired(), to) && !slices.Contains(v.config().Owner.Addresses, string(to)) && !v.host.AccountKnown(to.Channel()) {
 		return right, fmt.Errorf("channel %s has not said yet which account it is", to.Channel())
 	}
 	if right == channels.OwnerRight {

@@ -100,7 +100,7 @@ func (d *daemon) wire(out, in stage) error {
 		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Receives: d.host.Receives, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	typist := &channels.TypingSigns{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
 	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)

@@ -47,8 +47,8 @@ func on(channel string, list []event.Address) (ids []string) {
 	return ids
 }
 
-// Met makes the pairings count that were made with hob's current account on a channel. The owner gets a notice about each of the others.
-func (p Admission) Met(ctx context.Context, channel, account string) error {
+// Connected makes the pairings count that were made with hob's current account on a channel. The owner gets a notice about each of the others.
+func (p Admission) Connected(ctx context.Context, channel, account string) error {
 	lapsed, err := p.PairingIndex.Meet(ctx, channel, account)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func (s Service) Channels() []api.Channel {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)
 			c.Groups = append(c.Groups, a.Groups...)
-			if n, ok := ch.(channels.Nicked); ok {
+			if n, ok := ch.(channels.Nicknamed); ok {
 				c.Nick = n.Nick()
 			}
 		}

@@ -122,7 +122,7 @@ func ways(name string, ch channels.Channel) string {
 	if _, persons := channels.AudienceOf(ch); persons {
 		return "hob pairing start " + name + ", or " + listed
 	}
-	if _, places := ch.(channels.Belonging); places {
+	if _, places := ch.(channels.OwnerPlaced); places {
 		return "owner = true and a token in [channels." + name + "], or " + listed
 	}
 	return listed

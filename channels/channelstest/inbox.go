@@ -122,8 +122,8 @@ func (b *Inbox) Files() [][]byte {
 	return slices.Clone(b.files)
 }
 
-// Met takes any account.
-func (b *Inbox) Met(context.Context, string, string) error { return nil }
+// Connected takes any account.
+func (b *Inbox) Connected(context.Context, string, string) error { return nil }
 
 // Owners are the owner's ids of Rules.
 func (b *Inbox) Owners(string) []string { return b.Rules.Owner }

@@ -234,7 +234,7 @@ func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	if r.Quiet && len(r.Parts) == 0 && len(r.Files) == 0 {
 		for _, other := range o.rows {
 			if other.Quiet && other.To == r.To && other.State == "ready" && len(other.Parts)+len(other.Files) == 0 && !other.NotBefore.After(now) {
-				row.Quiet = append(row.Quiet, channels.Waiter{ID: other.ID, Body: other.Body, At: other.Created})
+				row.Quiet = append(row.Quiet, channels.HeldBack{ID: other.ID, Body: other.Body, At: other.Created})
 			}
 		}
 	}

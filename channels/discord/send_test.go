@@ -323,11 +323,11 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{discord.Config{}, "token: missing; make an application"},
 		{discord.Config{Token: "env:NONE"}, "token: no secret"},
-		{discord.Config{Token: "env:ODD"}, `token: the value behind "env:ODD" is no bot's token`},
-		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"#general"}}}, `groups: "#general" cannot be one; an id is a number`},
-		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"sam#1234"}}}, `known: "sam#1234" cannot be one`},
-		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Public: []string{"-5"}}}, `public: "-5" cannot be one`},
-		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"5"}, Public: []string{"5"}}}, "public: 5 is there twice, also in known"},
+		{discord.Config{Token: "env:ODD"}, `token: the value of "env:ODD" is no bot's token`},
+		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"#general"}}}, `groups: "#general" is not a valid id; an id is a number`},
+		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"sam#1234"}}}, `known: "sam#1234" is not a valid id`},
+		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Public: []string{"-5"}}}, `public: "-5" is not a valid id`},
+		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"5"}, Public: []string{"5"}}}, "public: 5 is listed twice, also in known"},
 	} {
 		if _, err := discord.New(env(t, nil), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)

@@ -195,7 +195,7 @@ func (c *Config) readPassword(secret func(string) (string, error)) error {
 		return fmt.Errorf("password: %w", err)
 	}
 	if value = strings.TrimSpace(value); value == "" || strings.ContainsFunc(value, unseen) {
-		return fmt.Errorf("password: the value behind %q is empty or has more than one line", c.Password)
+		return fmt.Errorf("password: the value of %q is empty or has more than one line", c.Password)
 	}
 	c.Password = value
 	return nil

@@ -274,7 +274,7 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 
 // What is for somebody else waits a day for its server.
 func TestADayForOthers(t *testing.T) {
-	var slow channels.Patient = channel(t)
+	var slow channels.SlowSender = channel(t)
 	if slow.Patience() != 24*time.Hour {
 		t.Errorf("%s", slow.Patience())
 	}
@@ -303,11 +303,11 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{at(func(c *email.Config) { c.Folder = "IN\nBOX" }), "user, folder: want one line"},
 		{at(func(c *email.Config) { c.Password = "" }), "password: missing; make one for hob"},
 		{at(func(c *email.Config) { c.Password = "env:NONE" }), "password: no secret"},
-		{at(func(c *email.Config) { c.Password = "env:TWO" }), `password: the value behind "env:TWO" is empty or has more`},
-		{at(func(c *email.Config) { c.Known = []string{"Ana@example.org"} }), `known: "Ana@example.org" cannot be one`},
-		{at(func(c *email.Config) { c.Public = []string{"example.org"} }), `public: "example.org" cannot be one`},
-		{at(func(c *email.Config) { c.Known, c.Public = []string{ana}, []string{ana} }), "public: " + ana + " is there twice, also in known"},
-		{at(func(c *email.Config) { c.Known = []string{"hob@hob.test"} }), "known: hob@hob.test is there twice, also in address"},
+		{at(func(c *email.Config) { c.Password = "env:TWO" }), `password: the value of "env:TWO" is empty or has more`},
+		{at(func(c *email.Config) { c.Known = []string{"Ana@example.org"} }), `known: "Ana@example.org" is not a valid id`},
+		{at(func(c *email.Config) { c.Public = []string{"example.org"} }), `public: "example.org" is not a valid id`},
+		{at(func(c *email.Config) { c.Known, c.Public = []string{ana}, []string{ana} }), "public: " + ana + " is listed twice, also in known"},
+		{at(func(c *email.Config) { c.Known = []string{"hob@hob.test"} }), "known: hob@hob.test is listed twice, also in address"},
 	} {
 		if _, err := email.New(env(), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)

@@ -138,7 +138,7 @@ var (
 // checkNames also brings the ids of people and channels into the form in which they are compared.
 func (c *Config) checkNames() error {
 	if !nickForm.MatchString(c.Nick) {
-		return fmt.Errorf("nick: %q cannot be one; want letters, digits and -_[]{}\\|^`, a letter first", c.Nick)
+		return fmt.Errorf("nick: %q is not a valid nick; want letters, digits and -_[]{}\\|^`, a letter first", c.Nick)
 	}
 	if c.Account != "" && !accountForm.MatchString("$"+c.Account) {
 		return fmt.Errorf("account: %q cannot be one", c.Account)
@@ -192,7 +192,7 @@ func (c *Config) readSecrets(secret func(string) (string, error)) error {
 		}
 		value = strings.TrimSpace(value)
 		if s.key != "certificate" && (value == "" || strings.ContainsAny(value, "\r\n\x00")) {
-			return fmt.Errorf("%s: the value behind %q is empty or has more than one line", s.key, *s.ref)
+			return fmt.Errorf("%s: the value of %q is empty or has more than one line", s.key, *s.ref)
 		}
 		*s.ref = value
 	}

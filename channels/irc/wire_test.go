@@ -264,10 +264,10 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{irc.Config{Server: s, Nick: "a b"}, `nick: "a b"`},
 		{irc.Config{Server: s, Account: "bot"}, "account: it is of no use without"},
 		{irc.Config{Server: s, Password: "env:NONE"}, "password: no secret"},
-		{irc.Config{Server: s, Password: "env:LINES"}, "password: the value behind"},
-		{irc.Config{Server: s, Channels: []string{"family"}}, `channels: "family" cannot be one`},
-		{irc.Config{Server: s, Known: []string{"sam"}}, `known: "sam" cannot be one; want an account like "$sam"; a nick can be taken by anybody`},
-		{irc.Config{Server: s, Known: []string{"$Sam"}, Public: []string{"$sam"}}, "public: $sam is there twice, also in known"},
+		{irc.Config{Server: s, Password: "env:LINES"}, "password: the value of"},
+		{irc.Config{Server: s, Channels: []string{"family"}}, `channels: "family" is not a valid id`},
+		{irc.Config{Server: s, Known: []string{"sam"}}, `known: "sam" is not a valid id; want an account like "$sam"; a nick can be taken by anybody`},
+		{irc.Config{Server: s, Known: []string{"$Sam"}, Public: []string{"$sam"}}, "public: $sam is listed twice, also in known"},
 	} {
 		if _, err := irc.New(env(), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)

@@ -248,11 +248,11 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{at(func(c *matrix.Config) { c.Homeserver = "https://x/?a=b" }), "homeserver: \"https://x/?a=b\" has something after the path"},
 		{at(func(c *matrix.Config) { c.Token = "" }), "token: missing; make an account"},
 		{at(func(c *matrix.Config) { c.Token = "env:NONE" }), "token: no secret"},
-		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value behind \"env:ODD\" is no access token"},
-		{at(func(c *matrix.Config) { c.Groups = []string{"#home:hob.test"} }), `groups: "#home:hob.test" cannot be one; the id of a room is like`},
-		{at(func(c *matrix.Config) { c.Known = []string{"sam"} }), `known: "sam" cannot be one; the id of a person is like`},
-		{at(func(c *matrix.Config) { c.Public = []string{"@sam"} }), `public: "@sam" cannot be one`},
-		{at(func(c *matrix.Config) { c.Known, c.Public = []string{sam}, []string{sam} }), "public: " + sam + " is there twice, also in known"},
+		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value of \"env:ODD\" is no access token"},
+		{at(func(c *matrix.Config) { c.Groups = []string{"#home:hob.test"} }), `groups: "#home:hob.test" is not a valid id; the id of a room is like`},
+		{at(func(c *matrix.Config) { c.Known = []string{"sam"} }), `known: "sam" is not a valid id; the id of a person is like`},
+		{at(func(c *matrix.Config) { c.Public = []string{"@sam"} }), `public: "@sam" is not a valid id`},
+		{at(func(c *matrix.Config) { c.Known, c.Public = []string{sam}, []string{sam} }), "public: " + sam + " is listed twice, also in known"},
 	} {
 		if _, err := matrix.New(env(t), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)

@@ -57,7 +57,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	case account == "":
 		return nil, fmt.Errorf("account: missing; the phone number that signal-cli has registered or linked for hob, like \"+491701234567\"")
 	case !numberForm.MatchString(account) && !personForm.MatchString(account):
-		return nil, fmt.Errorf("account: %q cannot be one; want a phone number with the country's code, like \"+491701234567\", or an account id", cfg.Account)
+		return nil, fmt.Errorf("account: %q is not a valid account; want a phone number with the country's code, like \"+491701234567\", or an account id", cfg.Account)
 	}
 	base, err := checkURL(cfg.URL, cfg.Command != "")
 	if err != nil {

@@ -110,7 +110,7 @@ func readToken(env channels.Env, key, form, ref string) (string, error) {
 	}
 	kind := regexp.MustCompile(`^(xapp|xox[a-z])-`).FindString(strings.TrimPrefix(token, "xoxe."))
 	if kind != "" && kind != form {
-		return "", fmt.Errorf("%s: the value behind %q begins with %s, and is another kind of token; want one that begins with %s", key, ref, kind, form)
+		return "", fmt.Errorf("%s: the value of %q begins with %s, and is another kind of token; want one that begins with %s", key, ref, kind, form)
 	}
 	return token, nil
 }

@@ -228,15 +228,15 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{telegram.Config{}, "token: missing; @BotFather"},
 		{telegram.Config{Token: "env:NONE"}, "token: no secret"},
-		{telegram.Config{Token: "env:ODD"}, "token: the value behind \"env:ODD\" is no bot's token"},
+		{telegram.Config{Token: "env:ODD"}, "token: the value of \"env:ODD\" is no bot's token"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "api.telegram.org"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "ftp://x"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "https://u:p" + "@x"}, "api_base: no user name"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "https://x/?a=b"}, "api_base: "},
-		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"1001"}}}, `groups: "1001" cannot be one; the id of a group is a negative number`},
-		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"@sam"}}}, `known: "@sam" cannot be one; the id of a person is a number`},
-		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Public: []string{"-5"}}}, `public: "-5" cannot be one`},
-		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"5"}, Public: []string{"5"}}}, "public: 5 is there twice, also in known"},
+		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"1001"}}}, `groups: "1001" is not a valid id; the id of a group is a negative number`},
+		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"@sam"}}}, `known: "@sam" is not a valid id; the id of a person is a number`},
+		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Public: []string{"-5"}}}, `public: "-5" is not a valid id`},
+		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"5"}, Public: []string{"5"}}}, "public: 5 is listed twice, also in known"},
 	} {
 		if _, err := telegram.New(env(t), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)

@@ -315,9 +315,9 @@ type slowDrafts struct {
 	once *sync.Once
 }
 
-func (l slowDrafts) Growing(ctx context.Context) ([]channels.Growth, error) {
-	list, err := l.Drafts.Growing(ctx)
-	if len(list) > 0 && list[0].Shown != "" && list[0].Doing != "" {
+func (l slowDrafts) LiveAnswers(ctx context.Context) ([]channels.LiveAnswer, error) {
+	list, err := l.Drafts.LiveAnswers(ctx)
+	if len(list) > 0 && list[0].Shown != "" && list[0].Tool != "" {
 		l.once.Do(func() { time.Sleep(l.lag) })
 	}
 	return list, err

@@ -117,7 +117,7 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	case channels.Sent:
 		return partSent(tx, d, v)
 	case channels.Retry:
-		if v.Anew {
+		if v.NewMessage {
 			return reopenDraft(tx, d, v)
 		}
 		if v.Instead != "" {

@@ -31,20 +31,20 @@ const growingColumns = `SELECT t.id, t.state = 'waiting', coalesce((SELECT w.kin
 	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), ''), coalesce(o.standing, '')`
 
 // readGrowing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
-func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.Growth, error) {
+func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.LiveAnswer, error) {
 	rs, err := read.QueryContext(ctx, growingColumns+` FROM turns t JOIN sessions s ON s.id = t.session LEFT JOIN outbox o ON o.key = 'turn:' || t.id || ':final' LEFT JOIN deliveries d ON d.outbox = o.id AND d.part = 0
 		WHERE o.id IS NULL AND t.state = 'running' AND t.parent IS NULL AND t.fire IS NULL AND t.reply_to <> '' AND s.key NOT LIKE 'task:%'
 			AND NOT EXISTS (SELECT 1 FROM outbox x WHERE x.key = 'turn:' || t.id || ':draft')
 		UNION ALL `+growingColumns+` FROM outbox o JOIN turns t ON t.id = o.cause_id JOIN deliveries d ON d.outbox = o.id AND d.part = 0 WHERE o.state = 'draft'`)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (g channels.Growth, err error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (g channels.LiveAnswer, err error) {
 		g.Parts = 1
-		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown, &g.Right)
+		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Tool, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown, &g.Right)
 	})
 }
 
 // openDraft begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
 // told how many are ahead of him, that message becomes the draft.
-func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Right) error {
+func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right) error {
 	var ref string
 	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
 		[]any{o.Turn, o.To, finalKey(o.Turn), draftKey(o.Turn)}, &ref)
@@ -55,7 +55,7 @@ func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Right)
 		return err
 	}
 	out := draftMessage{event.Out{Key: finalKey(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}, standing}
-	if taken, err := takeOverDraft(tx, epoch, out, "draft"); err != nil || taken || !o.Anew {
+	if taken, err := takeOverDraft(tx, epoch, out, "draft"); err != nil || taken || !o.NewMessage {
 		return err
 	}
 	id, err := insertDraft(tx, out, "draft")

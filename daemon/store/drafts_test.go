@@ -21,7 +21,7 @@ func newDrafting(t *testing.T) *drafting {
 	t.Helper()
 	d := &drafting{shop: fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })}
 	d.turn = d.asked(message("think"))
-	if err := d.Outbox.Draft(t.Context(), channels.Opening{Turn: d.turn, To: chat, Text: "*Working…*", Nonce: "n0", Anew: true}); err != nil {
+	if err := d.Outbox.Draft(t.Context(), channels.NewDraft{Turn: d.turn, To: chat, Text: "*Working…*", Nonce: "n0", NewMessage: true}); err != nil {
 		t.Fatal(err)
 	}
 	row := d.head()

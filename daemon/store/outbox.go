@@ -95,13 +95,13 @@ func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
 	return kind, turn, err
 }
 
-// Growing lists the answers that are being made.
-func (s Outbox) Growing(ctx context.Context) ([]channels.Growth, error) {
+// LiveAnswers lists the answers that are being made.
+func (s Outbox) LiveAnswers(ctx context.Context) ([]channels.LiveAnswer, error) {
 	return readGrowing(ctx, s.core.read())
 }
 
 // Draft begins the draft of a turn's answer, unless what is said there would wait.
-func (s Outbox) Draft(ctx context.Context, o channels.Opening) error {
+func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 	err := s.core.write(ctx, func(tx *Tx) error {
 		until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
 		if err != nil || until.After(tx.Now) {

@@ -53,7 +53,7 @@ func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
 
 // quietWaiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
 // out as one.
-func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, error) {
+func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.HeldBack, error) {
 	if r.Parts > 0 || r.Urgent {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, err
 	rs, err := tx.Query(`SELECT id, body, created`+line+`id < coalesce((SELECT id`+line+`NOT (waits = 'quiet' AND standing = ?5 AND reply_ref = '' AND cause_kind <> 'question'
 			AND files IS NULL AND choices IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id)) ORDER BY id LIMIT 1), ?4) ORDER BY id`,
 		r.To, r.ID, sqlite.Micros(now), int64(math.MaxInt64), r.Right) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (w channels.Waiter, err error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (w channels.HeldBack, err error) {
 		return w, rs.Scan(&w.ID, &w.Body, sqlite.Stamp(&w.At))
 	})
 }

@@ -117,14 +117,14 @@ func TestRetryAsksForNoOldRight(t *testing.T) {
 func TestTheRightOfADraft(t *testing.T) {
 	s := fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })
 	id := s.asked(person("1", event.Owner)) // whose pairing is revoked before there is a word of the answer
-	if err := s.Outbox.Draft(t.Context(), channels.Opening{Turn: id, To: "telegram:1", Text: "*Working…*", Nonce: "n", Anew: true}); err != nil {
+	if err := s.Outbox.Draft(t.Context(), channels.NewDraft{Turn: id, To: "telegram:1", Text: "*Working…*", Nonce: "n", NewMessage: true}); err != nil {
 		t.Fatal(err)
 	}
 	key := one[string](s, "SELECT key FROM outbox WHERE state = 'draft'")
 	if got := s.rightOf(key); got != channels.OwnerRight {
 		t.Errorf("the draft has the right %q", got)
 	}
-	grown, err := s.Outbox.Growing(t.Context())
+	grown, err := s.Outbox.LiveAnswers(t.Context())
 	if err != nil || len(grown) != 1 || grown[0].Right != channels.OwnerRight {
 		t.Errorf("%+v, %v", grown, err)
 	}

@@ -81,7 +81,7 @@ func TestPumpSendsFiles(t *testing.T) {
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "done", "done", "done")
 		r.arrivedAt(t, "carrier:x", "gone", "a.txt could not be sent", "<b.txt text/plain 5 of b1>", "next")
-		if notice := r.box.Rows()[2].Body; !strings.HasPrefix(notice, "A file to carrier:x is left out: a.txt could not be sent: ") || !strings.Contains(notice, "the file is there no more") {
+		if notice := r.box.Rows()[2].Body; !strings.HasPrefix(notice, "A file to carrier:x is left out: a.txt could not be sent: ") || !strings.Contains(notice, "the file no longer exists") {
 			t.Errorf("the owner is told %q", notice)
 		}
 	})
@@ -160,10 +160,10 @@ func TestPumpNamesWhatItCannotSend(t *testing.T) {
 		files []event.Enclosed
 		want  []string
 	}{
-		{"plain:me", true, "look", []event.Enclosed{enclosed("a.txt", "a1", 5)}, []string{"look\n\n[file a.txt, 5 bytes, was not sent: plain carries no files; it lies in /home/sam/a.txt]"}},
+		{"plain:me", true, "look", []event.Enclosed{enclosed("a.txt", "a1", 5)}, []string{"look\n\n[file a.txt, 5 bytes, was not sent: plain carries no files; it is in /home/sam/a.txt]"}},
 		{"plain:x", false, "look", []event.Enclosed{enclosed("a.txt", "a1", 2048)}, []string{"look\n\n[file a.txt, 2 KB, was not sent: plain carries no files]"}},
 		{"carrier:me", true, "", []event.Enclosed{enclosed("a.txt", "a1", 101), enclosed("b.txt", "b1", 100)}, []string{
-			"[file a.txt, 101 bytes, was not sent: carrier takes files of up to 100 bytes; it lies in /home/sam/a.txt]", "<b.txt text/plain 100 of b1>",
+			"[file a.txt, 101 bytes, was not sent: carrier takes files of up to 100 bytes; it is in /home/sam/a.txt]", "<b.txt text/plain 100 of b1>",
 		}},
 	} {
 		story(t, nil, func(t *testing.T, r *rig) {

@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// doubts are the channels over which the last try may have arrived without an answer. Nothing is lost when the process forgets them.
-type doubts struct {
+// unconfirmed records the channels whose last try ended without an answer, so that it may have arrived. It is a
+// hint only: losing it in a restart does no harm.
+type unconfirmed struct {
 	mu   sync.Mutex
 	open map[string]bool
 }
 
-// note says whether the last try over a channel was left open.
-func (q *doubts) note(channel string, open bool) {
+// note records whether the last try on a channel ended without an answer.
+func (q *unconfirmed) note(channel string, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.open == nil {
@@ -22,14 +23,15 @@ func (q *doubts) note(channel string, open bool) {
 	q.open[channel] = open
 }
 
-func (q *doubts) has(channel string) bool {
+func (q *unconfirmed) has(channel string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.open[channel]
 }
 
-// probe asks a platform whether it answers, before it gets what it may have had already.
-func (q *doubts) probe(ctx context.Context, ch Channel, name string) error {
+// probe checks that a platform answers before it is sent something that it may already have. Otherwise each
+// try during an outage could add a copy.
+func (q *unconfirmed) probe(ctx context.Context, ch Channel, name string) error {
 	_, _, err := guarded(ctx, func(ctx context.Context) (_ string, _ bool, err error) {
 		switch ch := ch.(type) {
 		case Prober:

@@ -50,7 +50,7 @@ func (a *answer) Settle(_ context.Context, d channels.Delivery, v channels.Verdi
 	switch {
 	case v.State == channels.Sent:
 		a.row.Todo, a.row.Drafted = a.row.Todo[1:], false
-	case v.Anew:
+	case v.NewMessage:
 		a.row.Todo[0], a.row.Drafted = d, false
 	default:
 		a.next = v.At

@@ -8,12 +8,13 @@ import (
 	"hob/daemon/fail"
 )
 
-// drafted is a lane's work on a row whose draft a message shows, now that the text is known.
-type drafted struct{ *Pump }
+// draftDelivery delivers rows whose draft is already on the platform, once the final text is known.
+type draftDelivery struct{ *Pump }
 
-// replace puts a row's text in the place of the draft. Its other parts are left to the next round. The text is cut once: what the platform's
-// form is at a later try must not move a border between parts of which some have arrived.
-func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Delivery) error {
+// replace puts the final text in place of the draft. The other parts follow in the next round. The text is
+// split only once: a changed form at a later try must not move a border between parts of which some have
+// arrived.
+func (p draftDelivery) replace(ctx context.Context, row Row, ch Channel, whole Delivery) error {
 	if !row.Cut {
 		if cut, err := p.cutDraft(ctx, &row, ch, whole); err != nil || !cut {
 			return err
@@ -24,7 +25,7 @@ func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Deliver
 	d = p.complete(row, d)
 	repeats := AbilitiesOf(ch).Repeats
 	if repeats == ByLook {
-		d.Unsure = 0 // it was looked for, and there is only this one
+		d.Unsure = 0 // the look-up found only this message
 	}
 	err := p.edit(ctx, ch, p.marked(row, d, repeats, p.isOwner(row.To)), row.Shown)
 	fail.Point("draft.replaced")
@@ -32,22 +33,23 @@ func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Deliver
 	if v.State == Retry {
 		p.heed(row.To, err, v.At)
 	}
-	if v.Anew {
-		d.Nonce = p.nonce() // what a platform has taken under the other one it would not take again
+	if v.NewMessage {
+		d.Nonce = p.nonce() // the platform would ignore a new message under the old nonce
 	}
 	p.finish(ctx, row, d, v)
 	return nil
 }
 
-// nonce makes one.
-func (p drafted) nonce() string {
+// nonce makes a new nonce.
+func (p draftDelivery) nonce() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.Ident.Code(16)
 }
 
-// cutDraft cuts a row's text, whose first part takes the place of the draft's. False: there is nothing in it, and the row is at its end.
-func (p drafted) cutDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
+// cutDraft splits the row's text; the first part takes the place of the draft. False: the text is empty, and
+// the row has ended.
+func (p draftDelivery) cutDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
 	files, named := carried(*row, ch, p.isOwner(row.To))
 	parts := p.cut(row.Body+named, ch, files...)
 	if len(parts) == 0 || len(row.Todo) == 0 {
@@ -61,8 +63,8 @@ func (p drafted) cutDraft(ctx context.Context, row *Row, ch Channel, whole Deliv
 	return true, nil
 }
 
-// edit makes the edit. That a message cannot be edited says nothing about the channel's health.
-func (p drafted) edit(ctx context.Context, ch Channel, d Delivery, remoteID string) error {
+// edit edits the draft. A message that cannot be edited says nothing about the channel's health.
+func (p draftDelivery) edit(ctx context.Context, ch Channel, d Delivery, remoteID string) error {
 	editor, can := ch.(Editor)
 	if !can || remoteID == "" {
 		return fmt.Errorf("what has been sent cannot be changed: %w", ErrPermanent)

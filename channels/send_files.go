@@ -10,12 +10,12 @@ import (
 	"hob/daemon/event"
 )
 
-// Opener opens the bytes of a file that goes with a message, by the id of its artifact. An error that is fs.ErrNotExist: they are there
-// no more.
+// Opener opens the content of a file by the id of its artifact. An error that is fs.ErrNotExist means that
+// the content no longer exists.
 type Opener func(ctx context.Context, artifact string) (io.ReadSeekCloser, error)
 
-// carried are the files of a row that a channel can send, and lines for the text that name the others: how large they are, why they do
-// not come and, to the owner, where they lie.
+// carried splits the files of a row into those that the channel can send, and lines for the text that name
+// the others: their size, the reason and, for the owner, the path.
 func carried(row Row, ch Channel, owner bool) (files []event.Enclosed, named string) {
 	for _, f := range row.Files {
 		why := refusal(f, ch)
@@ -25,7 +25,7 @@ func carried(row Row, ch Channel, owner bool) (files []event.Enclosed, named str
 		}
 		named += fmt.Sprintf("\n\n[file %s, %s, was not sent: %s]", f.Name, Bytes(f.Size), row.To.Channel()+" "+why)
 		if owner && f.Path != "" {
-			named = named[:len(named)-1] + "; it lies in " + f.Path + "]"
+			named = named[:len(named)-1] + "; it is in " + f.Path + "]"
 		}
 	}
 	if row.Body == "" && len(named) > 0 {
@@ -34,7 +34,7 @@ func carried(row Row, ch Channel, owner bool) (files []event.Enclosed, named str
 	return files, named
 }
 
-// refusal says why a channel cannot send a file, "" when it can.
+// refusal says why a channel cannot send a file, "" if it can.
 func refusal(f event.Enclosed, ch Channel) string {
 	most := AbilitiesOf(ch).MaxFile
 	switch {
@@ -48,7 +48,7 @@ func refusal(f event.Enclosed, ch Channel) string {
 	return ""
 }
 
-// opened is a file that can be opened.
+// opened returns the file with an Open method that reads the artifact.
 func opened(f *File, open Opener) *File {
 	if f == nil {
 		return nil
@@ -57,15 +57,16 @@ func opened(f *File, open Opener) *File {
 	own.Open = func(ctx context.Context) (io.ReadSeekCloser, error) {
 		r, err := open(ctx, own.Artifact)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: the file is there no more: %w", ErrPermanent, err)
+			return nil, fmt.Errorf("%w: the file no longer exists: %w", ErrPermanent, err)
 		}
 		return r, err
 	}
 	return &own
 }
 
-// Whole opens the file, and sees to it that it has the Size that its receiver is told before: a file of another length would end in the
-// middle. ErrPermanent: it has not, or is there no more.
+// Whole opens the content and checks its length. Receivers are told Size before the content, so that a file
+// of another length would break off in the middle. ErrPermanent: the length differs, or the content no longer
+// exists.
 func (f *File) Whole(ctx context.Context) (io.ReadSeekCloser, error) {
 	content, err := f.Open(ctx)
 	if err != nil {
@@ -83,11 +84,11 @@ func (f *File) Whole(ctx context.Context) (io.ReadSeekCloser, error) {
 	default:
 		return content, nil
 	}
-	_ = content.Close() // it was not read
+	_ = content.Close() // nothing was read from it
 	return nil, err
 }
 
-// names names files behind an excerpt of the text that they go with.
+// names lists the names of files, to follow an excerpt of their text.
 func names(files []event.Enclosed) (text string) {
 	for _, f := range files {
 		text += "\n[file " + f.Name + "]"
@@ -95,7 +96,7 @@ func names(files []event.Enclosed) (text string) {
 	return text
 }
 
-// excerptOf is the beginning of what a delivery says, or the name of its file.
+// excerptOf returns the beginning of a delivery's text, with the name of its file.
 func excerptOf(d Delivery) string {
 	if d.File != nil {
 		return Excerpt(d.Body + " [file " + d.File.Name + "]")
@@ -103,7 +104,7 @@ func excerptOf(d Delivery) string {
 	return Excerpt(d.Body)
 }
 
-// Bytes is a size for people, rounded to what they read easily.
+// Bytes formats a size for people.
 func Bytes(n int64) string {
 	const kilo, mega = 1 << 10, 1 << 20
 	switch {
