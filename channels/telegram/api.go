@@ -16,42 +16,44 @@ import (
 	"hob/channels/wire"
 )
 
-// client calls methods of the Bot API ("Making requests": JSON in the body of a POST, an object with "ok" as the answer).
+// client calls methods of the Bot API ("Making requests"): a POST with JSON in the body, answered by an
+// object with "ok".
 type client struct {
 	base, token string
 	http        *http.Client
 }
 
-// Times and sizes of calls.
+// Limits of a call.
 const (
-	callTime  = 30 * time.Second // any call but a poll
-	maxAnswer = 64 << 20         // bytes; a hundred updates have far less
+	callTime  = 30 * time.Second // for each call except a poll
+	maxAnswer = 64 << 20         // bytes; a hundred updates are far smaller
 )
 
-// unread is an answer of success that cannot be read.
+// unread wraps the error of a successful answer that cannot be read.
 func unread(err error) error {
-	return &wire.Unread{Check: "none of a Bot API server (check api_base)", Err: err}
+	return &wire.Unread{Check: "not that of a Bot API server (check api_base)", Err: err}
 }
 
-// bare is a refusal of which only the status counts: a proxy's page, or a file's.
+// bare makes a refusal from the status alone: the body is a proxy's page, or a file server's.
 func bare(status int) error {
 	return &wire.Refusal{Says: says, Status: status, Detail: http.StatusText(status), Local: true}
 }
 
-// says is how the text of a refusal begins.
+// says begins the text of each refusal.
 const says = "Telegram says"
 
-// call calls a method and reads its result; result may be nil. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
+// call calls a method and reads its result; result may be nil. Errors: *wire.Refusal, *wire.Unread; any other
+// error means that the connection failed.
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
 	return c.within(ctx, method, params, result)
 }
 
-// within is call without a time of its own.
+// within is call without its own timeout.
 func (c *client) within(ctx context.Context, method string, params, result any) error {
 	if params == nil {
-		params = struct{}{} // "null" is no object
+		params = struct{}{} // "null" is not an object
 	}
 	req, err := wire.NewJSON(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, params)
 	if err != nil {
@@ -60,7 +62,7 @@ func (c *client) within(ctx context.Context, method string, params, result any) 
 	return c.do(req, method, result)
 }
 
-// post sends a request of a kind and a length, and reads the result.
+// post sends a request with a given content type and length, and reads the result. It is used for uploads.
 func (c *client) post(ctx context.Context, method, kind string, body io.Reader, length int64, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, body)
 	if err != nil {
@@ -77,20 +79,21 @@ func (c *client) do(req *http.Request, method string, result any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, wire.Bare(req.Context(), err))
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	if err := answer(resp, result); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
 
-// answer reads what a server says.
+// answer reads the envelope of an answer ("Making requests"). Telegram repeats the HTTP status as error_code.
+// A refusal without an error_code comes from a proxy in between, and its text says nothing about the bot.
 func answer(resp *http.Response, result any) error {
 	var a struct {
 		OK     bool            `json:"ok"`
 		Result json.RawMessage `json:"result"`
 
-		Code        int    `json:"error_code"` // as HTTP's
+		Code        int    `json:"error_code"` // same values as HTTP
 		Description string `json:"description"`
 		Parameters  struct {
 			RetryAfter int   `json:"retry_after"` // seconds
@@ -100,7 +103,7 @@ func answer(resp *http.Response, result any) error {
 	err := wire.ReadJSON(resp.Body, maxAnswer, &a)
 	switch {
 	case resp.StatusCode != http.StatusOK && (err != nil || a.Code == 0):
-		return bare(resp.StatusCode) // a proxy's page, or none
+		return bare(resp.StatusCode) // a proxy's page, or an empty body
 	case err != nil:
 		return unread(err)
 	case !a.OK && a.Code == 0:
@@ -120,17 +123,17 @@ func answer(resp *http.Response, result any) error {
 	return nil
 }
 
-// errOwnDisk is what comes of a server that hands out paths of its disk instead of files.
+// errOwnDisk reports a Bot API server that returns paths on its own disk instead of files (option --local).
 var errOwnDisk = errors.New("the Bot API server keeps files on its own disk; start it without --local")
 
-// file opens a file by its id.
+// file opens a file by its id. It retries, because the message with the file comes only once.
 func (c *client) file(ctx context.Context, id string) (io.ReadCloser, error) {
 	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, id) }, func(err error) bool {
 		return errors.Is(err, errOwnDisk) || wire.Final(err)
 	})
 }
 
-// fetch asks for a file's path (getFile; at most 20 MB where the server is the public one), and opens what is there.
+// fetch asks for a file's path (getFile; the public server allows at most 20 MB) and opens the download.
 func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	var f struct {
 		Path string `json:"file_path"`
@@ -138,6 +141,7 @@ func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	if err := c.call(ctx, "getFile", map[string]string{"file_id": id}, &f); err != nil {
 		return nil, err
 	}
+	// A path that leaves the download folder would send the token to another method of the server.
 	if f.Path == "" || strings.HasPrefix(f.Path, "/") || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") {
 		return nil, errOwnDisk
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Link is where a private chat with the bot begins.
+// Link returns the address of a private chat with the bot.
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
@@ -16,7 +16,7 @@ func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	return "Open " + url + " and write the code there.", url, nil
 }
 
-// Account is the bot's id.
+// Account returns the bot's id.
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
@@ -25,13 +25,14 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 	return strconv.FormatInt(me.ID, 10), nil
 }
 
-// Test asks who the bot is, whether its messages come here, and what it gets to see in groups. It receives nothing.
+// Test asks for the bot's name, for a web hook that would take its messages, and for its privacy mode in
+// groups. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
 		return nil, c.trouble(ctx, err)
 	}
-	lines := []string{fmt.Sprintf("The token is that of @%s (%s), bot %d.", me.Username, me.First, me.ID)}
+	lines := []string{fmt.Sprintf("The token belongs to @%s (%s), bot %d.", me.Username, me.First, me.ID)}
 	var hook webhook
 	if err := c.api.call(ctx, "getWebhookInfo", nil, &hook); err != nil {
 		return lines, c.trouble(ctx, err)

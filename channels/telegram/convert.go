@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 )
 
-// id names a message on all chats of all bots that a section may have had.
+// id makes a message id that is unique over all chats and all bots that the section may have had.
 func (c *Channel) id(chat, message int64) string {
 	return fmt.Sprintf("%s/%d/%d", c.bot, chat, message)
 }
@@ -22,7 +22,7 @@ func (c *Channel) listed(group int64) bool {
 	return slices.Contains(c.Groups, strconv.FormatInt(group, 10))
 }
 
-// message is what an update says; false when it says nothing that hob could read.
+// message converts an update. It returns false if the update contains nothing that hob reads.
 func (r *reader) message(u update) (channels.Message, bool) {
 	switch {
 	case u.Message != nil:
@@ -31,7 +31,7 @@ func (r *reader) message(u update) (channels.Message, bool) {
 	case u.Edited != nil:
 		m := r.written(u.Edited)
 		m.Edits = m.ID
-		m.ID += "/" + strconv.FormatInt(u.ID, 10) // each edit of a message is an update of its own
+		m.ID += "/" + strconv.FormatInt(u.ID, 10) // each edit of a message is a separate update
 		return m, true
 	case u.Callback != nil && u.Callback.Message != nil && u.Callback.From != nil:
 		return r.pressed(u.Callback), true
@@ -39,9 +39,10 @@ func (r *reader) message(u update) (channels.Message, bool) {
 	return channels.Message{}, false
 }
 
-// relocated puts the newest place of a live location into its message ("Location", live_period). Each step of who shares it comes as an edit, the
-// last one without live_period: nobody has written those, and none is a message of its own. What came with the same poll was read by nobody;
-// what was handed on before keeps the place that it had.
+// relocated updates the position of a live location in a message of the same poll ("Location", live_period).
+// While a location is shared, each movement arrives as an edit, and the last edit has no live_period. Nobody
+// wrote these edits, so they are not messages. A location that was already committed keeps its first
+// position.
 func (r *reader) relocated(list []channels.Message, m *message) {
 	if m == nil || m.Location == nil {
 		return
@@ -54,7 +55,8 @@ func (r *reader) relocated(list []channels.Message, m *message) {
 	}
 }
 
-// written is a message that somebody wrote.
+// written converts a message. Its text is the text itself, the caption of a file, or a description of other
+// content.
 func (r *reader) written(m *message) channels.Message {
 	text, entities := m.Text, m.Entities
 	if text == "" {
@@ -68,15 +70,17 @@ func (r *reader) written(m *message) channels.Message {
 	if text == "" {
 		out.Text = m.described()
 	}
-	if reply := m.Reply; reply != nil && len(reply.Opening) == 0 { // in a topic everything replies to its opening
+	if reply := m.Reply; reply != nil && len(reply.Opening) == 0 { // in a topic, every message replies to the topic's first service message
 		out.ReplyTo = r.id(m.Chat.ID, reply.ID)
 		out.Mentioned = out.Mentioned || reply.From != nil && reply.From.ID == r.me.ID
 	}
+	// Only in private chats: in a group "/start" has no parameter.
 	if out.Chat.Group == "" {
 		var linked bool
 		out.Text, linked = started(out.Text)
 		out.Forwarded = out.Forwarded || linked
 	}
+	// Only one picture of an album carries the caption, and with it the mention.
 	if m.Album != "" {
 		album := fmt.Sprintf("%d/%s/%s", m.Chat.ID, m.Album, out.From.ID)
 		if out.Mentioned {
@@ -87,7 +91,7 @@ func (r *reader) written(m *message) channels.Message {
 	return out
 }
 
-// pressed is a button that somebody pressed.
+// pressed converts the press of a button.
 func (r *reader) pressed(c *callback) channels.Message {
 	return channels.Message{
 		ID: r.bot + "/callback/" + c.ID, From: r.named(c.From), Chat: place(c.Message), Choice: c.Data,
@@ -95,7 +99,7 @@ func (r *reader) pressed(c *callback) channels.Message {
 	}
 }
 
-// place is where a message was written. A topic of a forum is a place of its own.
+// place returns the chat of a message. A forum topic has its own address.
 func place(m *message) channels.Chat {
 	local := strconv.FormatInt(m.Chat.ID, 10)
 	if m.Chat.Type == "private" {
@@ -108,8 +112,9 @@ func place(m *message) channels.Chat {
 	return c
 }
 
-// person is who wrote a message. Who writes in the name of a group or a channel is known by that name only: From is then a
-// stand-in that all such writers share.
+// person returns the author of a message. Somebody who writes in the name of a group or a channel is
+// identified by that group or channel only: From then holds a placeholder account that all such writers
+// share.
 func (r *reader) person(m *message) channels.Person {
 	if m.SenderChat != nil {
 		return channels.Person{ID: strconv.FormatInt(m.SenderChat.ID, 10), Name: m.SenderChat.Title}
@@ -128,14 +133,15 @@ func (r *reader) named(u *user) channels.Person {
 	return p
 }
 
-// words are a text without the call of the bot at its beginning, and whether it calls the bot anywhere: by its name, by a mention without
-// a name, or by a command that names it.
+// words removes a mention of the bot from the beginning of a text, and reports whether the text mentions the
+// bot anywhere: by user name, by a mention without a name ("MessageEntity", text_mention), or by a command
+// that names it. Offsets count UTF-16 code units.
 func (r *reader) words(text string, entities []entity) (rest string, called bool) {
 	if len(entities) == 0 {
 		return text, false
 	}
 	units := utf16.Encode([]rune(text))
-	start := 0 // of what is left
+	start := 0 // index of the remaining text
 	command := ""
 	for _, e := range entities {
 		if e.Offset < 0 || e.Length <= 0 || e.Offset > len(units) || e.Length > len(units)-e.Offset {
@@ -165,13 +171,14 @@ func (r *reader) words(text string, entities []entity) (rest string, called bool
 		return command + rest, called
 	}
 	if rest = strings.TrimLeft(rest, " ,:\n"); rest == "" {
-		return text, called // only called, with nothing to say
+		return text, called // a mention without other text
 	}
 	return rest, called
 }
 
-// started is the text behind "/start": links to a bot put their parameter there ("Deep linking"), and the button that every
-// new chat begins with has none. linked tells that who has made the link has chosen the words, and not who pressed the button; a code is only a code.
+// started removes "/start " from a text. Links to a bot put their parameter there ("Deep linking"); the
+// button that begins every new chat has none. linked reports that the author of the link chose the words, and
+// not the person who opened it. A pairing code is an exception: it is only compared.
 func started(text string) (rest string, linked bool) {
 	rest, ok := strings.CutPrefix(text, "/start ")
 	switch {
@@ -183,7 +190,7 @@ func started(text string) (rest string, linked bool) {
 	return text, false
 }
 
-// described is in words what came without any.
+// described describes a message without text in words.
 func (m *message) described() string {
 	switch {
 	case m.Sticker != nil:
@@ -206,7 +213,7 @@ func (m *message) described() string {
 	return ""
 }
 
-// described is a list in words. What is ticked off is left out: a tick is no new message.
+// described lists the tasks. Ticks are left out, because a tick is not a new message.
 func (c *checklist) described() string {
 	words := []string{c.Title}
 	for _, t := range c.Tasks {
@@ -215,7 +222,7 @@ func (c *checklist) described() string {
 	return "[checklist: " + strings.Join(words, "; ") + "]"
 }
 
-// files are what a message brings. Telegram tells no names of what its own programs recorded.
+// files lists the files of a message. Recordings by Telegram's own apps have no names, so they get one here.
 func (r *reader) files(m *message) []channels.Attachment {
 	var list []channels.Attachment
 	add := func(f *file, name, mime string, voice bool) {
@@ -233,6 +240,7 @@ func (r *reader) files(m *message) []channels.Attachment {
 		a.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.api.file(ctx, id) }
 		list = append(list, a)
 	}
+	// Telegram offers a picture in several sizes.
 	if len(m.Photo) > 0 {
 		largest := slices.MaxFunc(m.Photo, func(a, b file) int { return a.Width*a.Height - b.Width*b.Height })
 		add(&largest, "photo.jpg", "image/jpeg", false)
@@ -241,6 +249,7 @@ func (r *reader) files(m *message) []channels.Attachment {
 	add(m.Audio, "audio.mp3", "audio/mpeg", false)
 	add(m.Video, "video.mp4", "video/mp4", false)
 	add(m.VideoNote, "video-note.mp4", "video/mp4", false)
+	// For an animation, Telegram sends the same file as Document, for older clients.
 	if m.Animation != nil {
 		add(m.Animation, "animation.mp4", "video/mp4", false)
 	} else {

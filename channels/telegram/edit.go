@@ -11,7 +11,7 @@ import (
 	"hob/channels/wire"
 )
 
-// editing are the parameters of editMessageText.
+// editing holds the parameters of editMessageText.
 type editing struct {
 	Chat     int64     `json:"chat_id"`
 	ID       int64     `json:"message_id"`
@@ -21,7 +21,8 @@ type editing struct {
 	Keyboard *keyboard `json:"reply_markup,omitempty"`
 }
 
-// Edit puts another text in the place of a message (editMessageText). One that says the same already is well, and what Telegram does not take as HTML goes as
+// Edit replaces the text of a message (editMessageText). If the message already has this text, the edit
+// counts as done: a repeated edit after a crash must not fail. Text that Telegram rejects as HTML is sent as
 // plain text, as in Send.
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
 	chat, message, err := c.sent(remoteID)
@@ -39,7 +40,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	return nil
 }
 
-// change makes one edit. Only the words of the refusal tell that there is nothing to change: they have no code of their own.
+// change makes one edit. "Not modified" has no code of its own, so it is recognised by its text.
 func (c *Channel) change(ctx context.Context, out editing) error {
 	err := c.api.call(ctx, "editMessageText", out, nil)
 	if wire.HasStatus(err, http.StatusBadRequest) && strings.Contains(wire.Refused(err).Detail, "message is not modified") {
@@ -48,7 +49,7 @@ func (c *Channel) change(ctx context.Context, out editing) error {
 	return err
 }
 
-// sent takes the name of a message apart that this bot has sent.
+// sent parses the id of a message that this bot sent.
 func (c *Channel) sent(remoteID string) (chat, message int64, err error) {
 	parts := strings.Split(remoteID, "/")
 	if len(parts) == 3 && parts[0] == c.bot {
@@ -57,7 +58,7 @@ func (c *Channel) sent(remoteID string) (chat, message int64, err error) {
 		}
 	}
 	if err != nil || message == 0 {
-		return 0, 0, fmt.Errorf("edit %q: it is no message of this bot: %w", remoteID, channels.ErrPermanent)
+		return 0, 0, fmt.Errorf("edit %q: it is not a message of this bot: %w", remoteID, channels.ErrPermanent)
 	}
 	return chat, message, nil
 }

@@ -19,23 +19,25 @@ import (
 	"hob/channels/wire"
 )
 
-// The Bot API's limits of files ("Sending files"), in bytes.
+// Size limits of the Bot API ("Sending files"), in bytes.
 const (
-	maxFile  = 50 << 20 // of any kind
-	maxPhoto = 10 << 20 // of a picture that is shown in the chat
+	maxFile  = 50 << 20 // any file
+	maxPhoto = 10 << 20 // a picture that the chat shows
 )
 
-// MaxFile is the largest file that a bot may send.
+// MaxFile returns the largest file that a bot may send.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// sendFile sends a file: a picture so that it is seen in the chat, if Telegram takes it as one, else as a document. What Telegram will not
-// take as a picture (400: its sides), it surely has not delivered.
+// sendFile sends a file: a picture so that the chat shows it, if Telegram accepts it as one, otherwise as a
+// document. A picture that is rejected (400, for example for its dimensions) was surely not delivered, so it
+// can be sent again.
 func (c *Channel) sendFile(ctx context.Context, to target, d channels.Delivery) (string, error) {
 	u := upload{target: to, method: "sendDocument", field: "document", caption: strings.TrimSpace(markup.Plain().Render(d.Body).Text), reply: c.replyTo(to.Chat, d), file: d.File}
 	if picture(d.File) {
 		u.method, u.field = "sendPhoto", "photo"
 	}
 	id, err := c.upload(ctx, u)
+	// A group that became a supergroup has a new id, which the refusal names.
 	if chat := migrated(err); chat != 0 {
 		u.target, u.reply = target{Chat: chat}, nil
 		id, err = c.upload(ctx, u)
@@ -50,21 +52,22 @@ func (c *Channel) sendFile(ctx context.Context, to target, d channels.Delivery) 
 	return c.id(u.Chat, id), nil
 }
 
-// picture tells whether a file is one that Telegram shows in the chat.
+// picture reports whether Telegram can show a file in the chat.
 func picture(f *channels.File) bool {
 	return (f.MIME == "image/jpeg" || f.MIME == "image/png") && f.Size <= maxPhoto
 }
 
-// upload is a file on its way to a chat.
+// upload is a file to be sent to a chat.
 type upload struct {
 	target
 	method, field string
-	caption       string // plain
+	caption       string // plain text
 	reply         *reply
 	file          *channels.File
 }
 
-// upload sends a file and returns its message's number.
+// upload sends a file and returns the number of its message. The file is streamed: it is never in memory as a
+// whole.
 func (c *Channel) upload(ctx context.Context, u upload) (int64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wire.FileTime, fmt.Errorf("the file did not go out within %s", wire.FileTime))
 	defer cancel()
@@ -72,7 +75,7 @@ func (c *Channel) upload(ctx context.Context, u upload) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = content.Close() }() // only read
+	defer func() { _ = content.Close() }() // it was only read
 	head, tail, kind, err := u.form()
 	if err != nil {
 		return 0, fmt.Errorf("write the request: %w", err)
@@ -83,7 +86,8 @@ func (c *Channel) upload(ctx context.Context, u upload) (int64, error) {
 	})
 }
 
-// form is what stands before and behind a file's bytes as multipart/form-data (RFC 7578), and its type.
+// form returns the bytes before and after the file's content in a multipart/form-data body (RFC 7578), and
+// the content type.
 func (u upload) form() (head, tail []byte, kind string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)

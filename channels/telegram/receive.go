@@ -14,27 +14,30 @@ import (
 	"hob/channels/wire"
 )
 
-// How updates are asked for.
+// Limits of polling (getUpdates).
 const (
-	longPoll = 50 * time.Second   // how long the server may wait for something to say,
-	pollTime = 58 * time.Second   // and after what time nobody is there to say anything: the connection is half open
-	batch    = 100                // updates of one poll, as many as the server gives
-	keeps    = 24 * time.Hour     // how long the server keeps an update ("Getting updates")
-	forgets  = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
+	longPoll = 50 * time.Second   // how long the server may hold a poll open
+	pollTime = 58 * time.Second   // when the poll is cancelled because the connection must be dead
+	batch    = 100                // updates per poll; the server's maximum
+	keeps    = 24 * time.Hour     // how long the server stores an update ("Getting updates")
+	forgets  = 6 * 24 * time.Hour // after this time without an update, the server's numbering may have restarted ("Update", update_id)
 )
 
-// atBotFather says what to do about an answer of 401, or of 404: the token is part of the path.
+// atBotFather is the hint for 401 and for 404: the token is part of the path, so that a wrong one is "not
+// found".
 const atBotFather = "Telegram does not know the bot (any more): set token to what @BotFather shows"
 
-// position is how far a bot's updates have been read. Offset is what to ask for; 0: from the oldest that the server has.
+// position is how far a bot's updates were read. Offset is the next update to ask for; 0: the oldest that the
+// server has.
 type position struct {
 	Offset int64 `json:"offset"`
-	Heard  int64 `json:"heard"`  // when the server last answered, in Unix seconds by hob's clock
-	Newest int64 `json:"newest"` // when an update last came
+	Heard  int64 `json:"heard"`  // when the server last answered, in Unix seconds of hob's clock
+	Newest int64 `json:"newest"` // when the last update arrived
 }
 
-// from is the offset to ask for. Behind a week of silence the server begins anew at a random number, which may be a smaller one; all that
-// was there before has been acknowledged or has been dropped by then.
+// from returns the offset to ask for. After a week without updates the server continues at a random number,
+// which may be smaller. By then everything older was acknowledged or dropped, so it is safe to ask from the
+// beginning.
 func (p position) from(now time.Time) int64 {
 	if now.Sub(time.Unix(p.Newest, 0)) > forgets {
 		return 0
@@ -48,16 +51,18 @@ type reader struct {
 	*poll.Source[position]
 	me    user
 	heard bool   // the server has answered in this Run
-	album string // the last one that was meant for hob: its further pictures have no text of their own
+	album string // the last album that was meant for hob: its other pictures have no text of their own
 }
 
-// Run asks for updates until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing.
+// Run polls for updates until ctx ends. It returns an error if the server cannot be reached or refuses, or if
+// the inbox cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	receive := func(ctx context.Context) error { return c.receive(ctx, in) }
 	return poll.Run(ctx, c.api.http, receive, func(err error) error { return c.trouble(ctx, err) })
 }
 
-// receive opens the source of the bot on its server, which counts updates by itself, and asks for them.
+// receive opens the source and polls. The identity of the source includes the server, because each server
+// numbers updates by itself.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	r := &reader{Channel: c}
 	if err := c.api.call(ctx, "getMe", nil, &r.me); err != nil {
@@ -71,7 +76,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	return poll.Rounds(ctx, c.clock, r.round)
 }
 
-// round is one request and what comes of it.
+// round makes one poll and processes the result.
 func (r *reader) round(ctx context.Context) (moved bool, err error) {
 	before, first := r.Pos.Offset, !r.heard
 	list, err := r.ask(ctx)
@@ -88,8 +93,8 @@ func (r *reader) round(ctx context.Context) (moved bool, err error) {
 	return first || r.Pos.Offset != before, nil
 }
 
-// ask asks for what is new. It acknowledges everything before its offset, which has been committed. The first time the server need not wait
-// for something to say: that it answers is news enough.
+// ask polls for new updates. The offset acknowledges all earlier ones, which have been committed. The first
+// poll does not wait for an update: an answer alone proves that receiving works.
 func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 	wait, limit := longPoll, pollTime
 	if !r.heard {
@@ -100,12 +105,13 @@ func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	err := r.api.within(ctx, "getUpdates", map[string]any{
 		"offset": r.Pos.from(r.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
+		// Only these kinds are delivered; the list also cancels a choice of an earlier program.
 		"allowed_updates": []string{"message", "edited_message", "callback_query"},
 	}, &list)
 	return list, err
 }
 
-// missed tells of the time from which the server keeps nothing any more.
+// missed reports the period whose updates the server no longer stores.
 func (r *reader) missed(ctx context.Context) error {
 	now, heard := r.clock.Wall(), time.Unix(r.Pos.Heard, 0)
 	if r.Pos.Heard == 0 || now.Sub(heard) <= keeps {
@@ -116,11 +122,12 @@ func (r *reader) missed(ctx context.Context) error {
 	}
 	next := r.Pos
 	next.Heard = now.Unix()
-	return r.Commit(ctx, nil, next) // so that it is told once
+	return r.Commit(ctx, nil, next) // so that the same gap is reported once
 }
 
-// take commits the messages of one poll together with the position behind them. Only then does the position move. The first poll is always
-// committed: that is how it is known that receiving works.
+// take commits the messages of one poll together with the position after them. Only then does the position
+// move, and the next poll acknowledge them. The first poll is always committed, even if empty: the commit
+// marks receiving as healthy.
 func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	now := r.clock.Wall().Unix()
 	next := r.Pos
@@ -133,9 +140,10 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	var pressed []string
 	highest := int64(0)
 	for _, raw := range list {
+		// One malformed update must not block the others: it is logged and skipped.
 		var u update
 		if err := json.Unmarshal(raw, &u); err != nil {
-			r.log.Warn("telegram update passed over", "channel", r.name, "update", u.ID, "err", err)
+			r.log.Warn("telegram update skipped", "channel", r.name, "update", u.ID, "err", err)
 		} else if m, ok := r.message(u); ok {
 			messages = append(messages, m)
 		} else {
@@ -161,7 +169,7 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	return nil
 }
 
-// moved says when a group has another id from now on: as long as that is not listed, nothing of it is taken.
+// moved reports that a listed group has a new id. Until the new id is listed, its messages are ignored.
 func (r *reader) moved(ctx context.Context, m *message) error {
 	if m == nil || m.Moved == 0 || !r.listed(m.Chat.ID) || r.listed(m.Moved) {
 		return nil
@@ -171,14 +179,14 @@ func (r *reader) moved(ctx context.Context, m *message) error {
 	return r.Gap(ctx, at, at, why)
 }
 
-// seen ends the waiting sign of a button. When that fails it ends by itself.
+// seen ends the progress sign of a pressed button. If that fails, Telegram ends it after a while.
 func (r *reader) seen(ctx context.Context, callback string) {
 	if err := r.api.call(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": callback}, nil); err != nil {
 		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
 	}
 }
 
-// trouble says what is wrong when the server refuses, and what to do about it.
+// trouble explains a refusal, and says what to do about it.
 func (c *Channel) trouble(ctx context.Context, err error) error {
 	if wire.HasStatus(err, http.StatusConflict) {
 		return c.conflict(ctx, err)
@@ -186,7 +194,7 @@ func (c *Channel) trouble(ctx context.Context, err error) error {
 	return statuses().Received(err)
 }
 
-// conflict tells the two causes of a 409 apart: the bot's updates go to a web hook, or somebody else asks for them.
+// conflict finds out which of two causes a 409 has: the updates go to a web hook, or another program polls.
 func (c *Channel) conflict(ctx context.Context, err error) error {
 	var hook webhook
 	if herr := c.api.call(ctx, "getWebhookInfo", nil, &hook); herr != nil {

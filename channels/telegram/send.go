@@ -17,13 +17,13 @@ import (
 	"hob/daemon/fail"
 )
 
-// target is a place to write to.
+// target is the chat, and the topic in it, to write to.
 type target struct {
 	Chat   int64 `json:"chat_id"`
-	Thread int64 `json:"message_thread_id,omitempty"` // a topic of a forum
+	Thread int64 `json:"message_thread_id,omitempty"` // a forum topic
 }
 
-// outgoing are the parameters of sendMessage.
+// outgoing holds the parameters of sendMessage.
 type outgoing struct {
 	target
 	Text     string    `json:"text"`
@@ -51,18 +51,19 @@ type button struct {
 	Data string `json:"callback_data"`
 }
 
-// The Bot API's limits of buttons ("InlineKeyboardButton"), and how they are laid out.
+// Limits of the Bot API for buttons ("InlineKeyboardButton"), and the layout.
 const (
-	maxData  = 64 // bytes
-	shortRow = 4  // buttons side by side, if all of them are short:
-	short    = 12 // characters
+	maxData  = 64 // bytes of callback_data
+	shortRow = 4  // buttons in one row, if all labels are short
+	short    = 12 // characters of a short label
 )
 
-// Send sends one part as HTML, without previews of its links. In a group it replies to what it answers. Telegram has no key and cannot be read back:
-// a send whose answer did not come is unknown.
+// Send sends one part as HTML, without link previews. In a group it replies to the message that it answers.
+// The Bot API has no idempotency key and cannot list sent messages, so that a send without an answer is
+// unknown.
 //
-// What Telegram will not take in this form (400), it surely has not delivered: it goes once more as plain text and nothing around it. The
-// second answer counts.
+// A text that is rejected in this form (400) was surely not delivered: it is sent once more as plain text,
+// without reply and buttons. The second answer counts.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	to, err := c.target(d.To)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	id, err := c.post(ctx, out)
 	if chat := migrated(err); chat != 0 {
-		out.target, out.Reply = target{Chat: chat}, nil // the group goes on there
+		out.target, out.Reply = target{Chat: chat}, nil // the group continues under the new id
 		id, err = c.post(ctx, out)
 	}
 	if wire.HasStatus(err, http.StatusBadRequest) {
@@ -89,7 +90,8 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return c.id(out.Chat, id), nil
 }
 
-// migrated is the number that a group has from now on; 0 when an error tells of none.
+// migrated returns the new id of a group, 0 if the error names none ("ResponseParameters",
+// migrate_to_chat_id).
 func migrated(err error) int64 {
 	if !wire.HasStatus(err, http.StatusBadRequest) {
 		return 0
@@ -101,10 +103,10 @@ func migrated(err error) int64 {
 	return chat
 }
 
-// Buttons says that choices are shown as buttons below a message.
+// Buttons reports that choices are shown as buttons below a message.
 func (c *Channel) Buttons() bool { return true }
 
-// Typing shows "typing …" for five seconds, or until a message comes (sendChatAction).
+// Typing shows "typing …" for five seconds, or until a message arrives (sendChatAction).
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	at, err := c.target(to)
 	if err != nil {
@@ -116,7 +118,8 @@ func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	}{at, "typing"}, nil)
 }
 
-// target reads an address: the number of a person or a group, with a topic's behind it.
+// target parses an address: the number of a person or a group, optionally followed by "/" and the number of a
+// topic.
 func (c *Channel) target(to event.Address) (target, error) {
 	parts := regexp.MustCompile(`^(-?[1-9][0-9]{0,18})(?:/([1-9][0-9]{0,18}))?$`).FindStringSubmatch(to.Local())
 	if parts == nil {
@@ -133,14 +136,14 @@ func (c *Channel) target(to event.Address) (target, error) {
 	return at, nil
 }
 
-// replyTo makes the first part of an answer in a group a reply, when what it answers is a message of that group. In a private chat
-// everything is an answer.
+// replyTo makes the first part of an answer in a group a reply, if the answered message is in that group. In
+// a private chat a reply would add nothing.
 func (c *Channel) replyTo(chat int64, d channels.Delivery) *reply {
 	rest, ok := strings.CutPrefix(d.ReplyRef, c.bot+"/"+strconv.FormatInt(chat, 10)+"/")
 	if !ok || chat > 0 || d.Part > 0 {
 		return nil
 	}
-	rest, _, _ = strings.Cut(rest, "/") // of an edit
+	rest, _, _ = strings.Cut(rest, "/") // suffix of an edit
 	id, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {
 		return nil
@@ -148,7 +151,7 @@ func (c *Channel) replyTo(chat int64, d channels.Delivery) *reply {
 	return &reply{ID: id, Lenient: true}
 }
 
-// keys lays buttons out. One that would be too long is left to the text, which says it too.
+// keys lays out the buttons. A choice that is too long gets no button; the text lists it too.
 func keys(choices []channels.Choice) *keyboard {
 	var all []button
 	together := true
@@ -172,7 +175,8 @@ func keys(choices []channels.Choice) *keyboard {
 	return k
 }
 
-// plain is a text without any marks. Where the addresses of its links would make it too long for one message, they are left out.
+// plain renders a text without markup. If the addresses of its links make it too long for one message, they
+// are left out.
 func (c *Channel) plain(body string) string {
 	form := c.Form()
 	text := markup.Plain().Render(body).Text
@@ -187,7 +191,8 @@ func (c *Channel) post(ctx context.Context, out outgoing) (int64, error) {
 	return sent(ctx, func(ctx context.Context, result any) error { return c.api.call(ctx, "sendMessage", out, result) })
 }
 
-// sent is the number of the message that a call has made, or why there is none.
+// sent makes a call that creates a message, and returns the message's number. An answer that cannot be read
+// means that the message may have been delivered.
 func sent(ctx context.Context, call func(ctx context.Context, result any) error) (int64, error) {
 	var w wire.Written
 	var made struct {
@@ -204,8 +209,9 @@ func sent(ctx context.Context, call func(ctx context.Context, result any) error)
 	return made.ID, nil
 }
 
-// statuses are what the Bot API's refusals mean. A rate limit is of one chat, as far as it tells ("My bot is hitting limits" of the Bot FAQ);
-// a gateway's timeout is that of a proxy, which passed the request on and heard nothing.
+// statuses classifies the refusals of the Bot API. A rate limit applies to one chat, as far as the API says
+// ("My bot is hitting limits" in the Bot FAQ). A gateway timeout comes from a proxy that passed the request
+// on and got no answer.
 func statuses() wire.Statuses {
 	return wire.Statuses{
 		Credentials: []int{http.StatusUnauthorized, http.StatusNotFound}, Hint: atBotFather,
@@ -214,5 +220,5 @@ func statuses() wire.Statuses {
 	}
 }
 
-// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
+// class classifies a failed send. maybe reports whether the request may have reached the server.
 func class(err error, maybe bool) error { return statuses().Sent(err, maybe || wire.Answered(err)) }

@@ -1,6 +1,11 @@
-// Package telegram is the channel to a Telegram bot, over the Bot API (https://core.telegram.org/bots/api): it asks for updates by
-// long polling and sends messages as HTML. It never follows redirects, never names its token in an error, and acknowledges an
-// update only by a poll that comes after the update's commit.
+// Package telegram connects hob to a Telegram bot over the Bot API (https://core.telegram.org/bots/api).
+//
+// Receiving: a long poll (getUpdates) returns updates; they are converted to messages and committed together
+// with the next offset. The next poll sends that offset, which acknowledges them. Sending: texts go out as
+// HTML, files as uploads.
+//
+// It never follows redirects, never names its token in an error, and never acknowledges an update before its
+// commit.
 package telegram
 
 import (
@@ -13,13 +18,13 @@ import (
 	"hob/daemon/sys"
 )
 
-// publicBase is the server of everybody who runs none of his own.
+// publicBase is the server for everybody who does not run one.
 const publicBase = "https://api.telegram.org"
 
 // Config is a section [channels.NAME] with kind = "telegram".
 type Config struct {
-	Token   string `toml:"token" json:"token"`       // the bot's, from @BotFather, as a reference
-	APIBase string `toml:"api_base" json:"api_base"` // a Bot API server; default https://api.telegram.org
+	Token   string `toml:"token" json:"token"`       // the bot's token, from @BotFather, as a secret reference
+	APIBase string `toml:"api_base" json:"api_base"` // address of a Bot API server; default https://api.telegram.org
 	channels.Audience
 }
 
@@ -27,18 +32,18 @@ type Config struct {
 type Channel struct {
 	channels.Audience
 	name  string
-	bot   string // the bot's id, as its token begins; message ids begin with it, because each bot counts its messages anew
+	bot   string // the bot's id, from its token; message ids begin with it, because each bot numbers its messages separately
 	api   client
 	clock sys.Clock
 	log   *slog.Logger
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "telegram", Named: "telegram", Doc: "A Telegram bot. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	base, err := wire.Server{Key: "api_base", Like: publicBase, Optional: true, Login: "the bot's token is"}.Read(cfg.APIBase)
 	if err != nil {
@@ -50,13 +55,13 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	token, err := env.Token("token", cfg.Token, `@BotFather gives one for a new bot: put it in the environment and write token = "env:TELEGRAM_TOKEN"`,
-		`[0-9A-Za-z_:-]+`, "no bot's token; it looks like 123456789:AAE…")
+		`[0-9A-Za-z_:-]+`, "not a bot token; a token looks like 123456789:AAE…")
 	if err != nil {
 		return nil, err
 	}
 	bot, _, ok := strings.Cut(token, ":")
 	if !ok {
-		bot = "" // the server will refuse it; a token must not become part of an id
+		bot = "" // the server will refuse the token; it must not become part of an id
 	}
 	return &Channel{
 		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base.String(), token: token, http: wire.Client(env.HTTP, 0)},
@@ -64,5 +69,5 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// Form is Telegram's HTML.
+// Form returns Telegram's HTML format.
 func (c *Channel) Form() markup.Form { return markup.Telegram() }

@@ -2,7 +2,7 @@ package telegram
 
 import "encoding/json"
 
-// What hob reads of the Bot API's types ("Available types"); all else is passed over.
+// The fields that hob reads of the Bot API's types ("Available types"). Others are ignored.
 
 type update struct {
 	ID       int64     `json:"update_id"`
@@ -14,7 +14,7 @@ type update struct {
 type message struct {
 	ID       int64           `json:"message_id"` // unique within the chat
 	Thread   int64           `json:"message_thread_id"`
-	Topic    bool            `json:"is_topic_message"` // Thread is a topic of a forum; else it is only a line of replies
+	Topic    bool            `json:"is_topic_message"` // Thread is a forum topic; otherwise it is only a chain of replies
 	Chat     chat            `json:"chat"`
 	Date     int64           `json:"date"` // Unix seconds
 	Reply    *message        `json:"reply_to_message"`
@@ -24,16 +24,16 @@ type message struct {
 	Caption  string          `json:"caption"`
 	Marks    []entity        `json:"caption_entities"`
 	Moved    int64           `json:"migrate_to_chat_id"`
-	Opening  json.RawMessage `json:"forum_topic_created"` // the service message that a topic begins with
+	Opening  json.RawMessage `json:"forum_topic_created"` // the service message that opens a topic
 	author
 	media
 }
 
-// author is who wrote a message, and whose words they are.
+// author tells who wrote a message, and whether the text is their own.
 type author struct {
 	From       *user           `json:"from"`
-	SenderChat *chat           `json:"sender_chat"`          // an anonymous administrator, or a channel, in whose name it was written
-	Automatic  bool            `json:"is_automatic_forward"` // a post of the channel that a group belongs to
+	SenderChat *chat           `json:"sender_chat"`          // an anonymous administrator's group, or a channel, in whose name it was written
+	Automatic  bool            `json:"is_automatic_forward"` // a post of the channel that is linked to the group
 	Via        *user           `json:"via_bot"`
 	Origin     json.RawMessage `json:"forward_origin"`
 	Forwarded  int64           `json:"forward_date"` // before Bot API 7.0
@@ -46,7 +46,7 @@ type media struct {
 	Voice     *file     `json:"voice"`
 	Video     *file     `json:"video"`
 	VideoNote *file     `json:"video_note"`
-	Animation *file     `json:"animation"` // Document is then the same file
+	Animation *file     `json:"animation"` // Document then holds the same file
 	Sticker   *sticker  `json:"sticker"`
 	Location  *location `json:"location"`
 	Venue     *venue    `json:"venue"`
@@ -54,7 +54,7 @@ type media struct {
 	plays
 }
 
-// plays are what a chat offers beside messages.
+// plays are the kinds of content other than text and files.
 type plays struct {
 	Poll *struct {
 		Question string `json:"question"`
@@ -63,7 +63,7 @@ type plays struct {
 		Emoji string `json:"emoji"`
 		Value int    `json:"value"`
 	} `json:"dice"`
-	Story     *struct{}  `json:"story"` // which one is of no use: a bot cannot look at it
+	Story     *struct{}  `json:"story"` // empty: a bot cannot see the story
 	Checklist *checklist `json:"checklist"`
 }
 
@@ -80,7 +80,7 @@ type user struct {
 	First    string `json:"first_name"`
 	Last     string `json:"last_name"`
 	Username string `json:"username"`
-	ReadsAll bool   `json:"can_read_all_group_messages"` // only getMe
+	ReadsAll bool   `json:"can_read_all_group_messages"` // set by getMe only
 }
 
 type chat struct {
@@ -89,7 +89,7 @@ type chat struct {
 	Title string `json:"title"`
 }
 
-// entity is a stretch of a text; offset and length count UTF-16 units.
+// entity is a marked part of a text; offset and length count UTF-16 code units.
 type entity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
@@ -131,11 +131,11 @@ type contact struct {
 type callback struct {
 	ID      string   `json:"id"`
 	From    *user    `json:"from"`
-	Message *message `json:"message"` // where the button is
+	Message *message `json:"message"` // the message with the button
 	Data    string   `json:"data"`
 }
 
-// webhook is what getWebhookInfo says.
+// webhook is the result of getWebhookInfo.
 type webhook struct {
 	URL string `json:"url"` // "" for none
 }
