@@ -228,7 +228,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{telegram.Config{}, "token: missing; @BotFather"},
 		{telegram.Config{Token: "env:NONE"}, "token: no secret"},
-		{telegram.Config{Token: "env:ODD"}, "token: the value of \"env:ODD\" is no bot's token"},
+		{telegram.Config{Token: "env:ODD"}, "token: the value of \"env:ODD\" is not a bot token"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "api.telegram.org"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "ftp://x"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "https://u:p" + "@x"}, "api_base: no user name"},
@@ -254,7 +254,7 @@ func TestTry(t *testing.T) {
 	}{
 		{"all is well", func(*channelstest.Telegram) {}, 3, "Privacy mode is on", ""},
 		{"without privacy mode", (*channelstest.Telegram).ReadsAll, 3, "Privacy mode is off", ""},
-		{"web hook", func(f *channelstest.Telegram) { f.Webhook("https://o.example") }, 1, "The token is that of @hob_test_bot (Hob), bot 7001.", "web hook https://o.example"},
+		{"web hook", func(f *channelstest.Telegram) { f.Webhook("https://o.example") }, 1, "The token belongs to @hob_test_bot (Hob), bot 7001.", "web hook https://o.example"},
 		{"no token", (*channelstest.Telegram).Revoke, 0, "", "set token to what @BotFather shows"},
 	} {
 		f := server(t)
