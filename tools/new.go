@@ -7,15 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // New builds a tool from two functions. In is a struct with tags that describe the parameters (see
 // deriveSchema), Out the struct type of Result.Data. spec needs name, group and description; New
-// adds both schemas. The functions get decoded, valid arguments. A panic in them becomes an error,
+// adds both schemas (see generatedSchemas). The functions get decoded, valid arguments. A panic in them becomes an error,
 // and run is not called with a cancelled context. A wrong spec or tag is a programmer's mistake and
-// panics at start.
+// panics: the tests derive all schemas.
 func New[In, Out any](
 	spec Spec,
 	intent func(context.Context, Call, In) (Intent, error),
@@ -38,7 +39,7 @@ func NewCheckable[In, Out any](
 // made is a tool that New has built.
 type made[In, Out any] struct {
 	spec   Spec
-	params *jsonschema.Schema
+	params func() *jsonschema.Schema // derived at the first call
 	intent func(context.Context, Call, In) (Intent, error)
 	run    func(context.Context, Call, In, Intent) (Result, error)
 }
@@ -49,7 +50,7 @@ type checkable[In, Out any] struct {
 	probe func(context.Context, Call, In, Intent) (bool, error)
 }
 
-// build derives the schemas and checks the spec.
+// build checks the spec and adds the schemas.
 func build[In, Out any](
 	spec Spec,
 	intent func(context.Context, Call, In) (Intent, error),
@@ -59,9 +60,8 @@ func build[In, Out any](
 		panic(fmt.Sprintf("tools: tool %q needs name, group and description", spec.Name))
 	}
 	t := &made[In, Out]{spec: spec, intent: intent, run: run}
-	t.params = mustSchema(spec.Name, reflect.TypeFor[In]())
-	t.spec.Parameters, t.spec.brief = mustEncode(spec.Name, t.params), mustEncode(spec.Name, brief(t.params))
-	t.spec.Output = mustEncode(spec.Name, mustSchema(spec.Name, reflect.TypeFor[Out]()))
+	t.params = sync.OnceValue(func() *jsonschema.Schema { return mustSchema(spec.Name, reflect.TypeFor[In]()) })
+	t.setSchemas()
 	return t
 }
 
@@ -86,18 +86,18 @@ func mustEncode(tool string, s *jsonschema.Schema) json.RawMessage {
 // Spec returns the tool's description with both schemas.
 func (t *made[In, Out]) Spec() Spec { return t.spec }
 
-// parameters returns the parsed schema, so that Validate need not parse it for each call.
-func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params }
+// parameters returns the schema of the input, so that Validate need not parse it for each call.
+func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params() }
 
 // further applies the rules of In itself, see Checked.
 func (t *made[In, Out]) further(value map[string]any, faults []fault) []fault {
-	return further[In](t.params.Required, value, faults)
+	return further[In](t.parameters().Required, value, faults)
 }
 
 // Intent decodes the arguments and asks the tool what the call would touch.
 func (t *made[In, Out]) Intent(ctx context.Context, call Call) (i Intent, err error) {
 	defer caught(t.spec.Name, &err)
-	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	in, err := decode[In](t.spec.Name, t.parameters(), call.Args)
 	if err != nil {
 		return Intent{}, err
 	}
@@ -116,7 +116,7 @@ func (t *made[In, Out]) Run(ctx context.Context, call Call, intent Intent) (Resu
 // carry is Run without the conversion of errors.
 func (t *made[In, Out]) carry(ctx context.Context, call Call, intent Intent) (res Result, err error) {
 	defer caught(t.spec.Name, &err)
-	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	in, err := decode[In](t.spec.Name, t.parameters(), call.Args)
 	if err != nil {
 		return Result{}, err
 	}
@@ -136,7 +136,7 @@ func (t *made[In, Out]) carry(ctx context.Context, call Call, intent Intent) (re
 // Probe reports whether an interrupted run took effect.
 func (t checkable[In, Out]) Probe(ctx context.Context, call Call, intent Intent) (done bool, err error) {
 	defer caught(t.spec.Name, &err)
-	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	in, err := decode[In](t.spec.Name, t.parameters(), call.Args)
 	if err != nil {
 		return false, err
 	}

@@ -57,6 +57,7 @@ type Spec struct {
 	SelfPaging  bool            `json:"self_paging"`          // limits its own output, which is never stored as an artifact
 
 	brief json.RawMessage // see Sent
+	line  func() string   // see GenerateSchemas
 }
 
 // Call is one call of a tool.
