@@ -16,32 +16,32 @@ import (
 	"hob/daemon/sys"
 )
 
-// base is version 10 of the API ("API Reference").
+// base is the address of version 10 of the API ("API Reference").
 const base = "https://discord.com/api/v10"
 
-// Times and sizes of calls.
+// Limits of a call.
 const (
 	callTime  = 30 * time.Second
-	maxAnswer = 16 << 20 // bytes; a hundred messages have far less
+	maxAnswer = 16 << 20 // bytes; a hundred messages are far smaller
 )
 
-// client calls the API ("API Reference": JSON both ways, the token in a header).
+// client calls the API ("API Reference"): JSON in both directions, the token in a header.
 type client struct {
 	token string
 	http  *http.Client
 	clock sys.Clock
-	skew  atomic.Int64 // by which the server's clock is ahead, in nanoseconds, within a second
+	skew  atomic.Int64 // how far the server's clock is ahead, in nanoseconds; exact to a second
 }
 
-// refusal is the body of an answer that says no.
+// refusal is the body of an error answer.
 type refusal struct {
-	Code    int     `json:"code"` // Discord's own ("JSON Error Codes")
+	Code    int     `json:"code"` // Discord's own code ("JSON Error Codes")
 	Message string  `json:"message"`
 	After   float64 `json:"retry_after"` // seconds
-	Global  bool    `json:"global"`      // with 429: it is not about one place ("Rate Limits")
+	Global  bool    `json:"global"`      // with 429: the limit applies to the whole bot, not to one route ("Rate Limits")
 }
 
-// error is the refusal; without a message it is not Discord who says so.
+// error returns the refusal as an error. An answer without a message comes from a proxy, not from Discord.
 func (r refusal) error(status int) *wire.Refusal {
 	no := &wire.Refusal{Says: "Discord says", Status: status, After: time.Duration(r.After * float64(time.Second))}
 	if r.Message != "" {
@@ -50,10 +50,11 @@ func (r refusal) error(status int) *wire.Refusal {
 	return no
 }
 
-// unread is an answer of success that cannot be read.
-func unread(err error) error { return &wire.Unread{Check: "none of Discord's", Err: err} }
+// unread wraps the error of a successful answer that cannot be read.
+func unread(err error) error { return &wire.Unread{Check: "not one of Discord's", Err: err} }
 
-// call asks the API; nil parameters are left out. It returns *wire.Refusal, *wire.Unread, or an error of the connection.
+// call calls the API; nil parameters are left out. Errors: *wire.Refusal, *wire.Unread; any other error means
+// that the connection failed.
 func (c *client) call(ctx context.Context, method, path string, what, result any) error {
 	req, err := wire.NewJSON(ctx, method, base+path, what)
 	if err != nil {
@@ -61,23 +62,24 @@ func (c *client) call(ctx context.Context, method, path string, what, result any
 	}
 	shown, _, _ := strings.Cut(path, "?")
 	if strings.HasPrefix(path, "/interactions/") {
-		shown = "/interactions" // the rest has the button's token in it
+		shown = "/interactions" // the rest contains the interaction's token
 	}
 	return c.do(req, shown, result)
 }
 
-// do makes a request of the API; shown is what errors call its path.
+// do makes a request; errors call its path shown.
 func (c *client) do(req *http.Request, shown string, result any) error {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
 	req = req.WithContext(ctx)
 	req.Header.Set("Authorization", "Bot "+c.token)
-	req.Header.Set("User-Agent", "DiscordBot (https://discord.com/developers/applications, 1)") // a URL and a version are asked for ("User Agent")
+	req.Header.Set("User-Agent", "DiscordBot (https://discord.com/developers/applications, 1)") // Discord requires a URL and a version ("User Agent")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", req.Method, shown, wire.Bare(ctx, err))
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
+	// Find compares the times of messages with hob's own, so the difference between the clocks is kept.
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		c.skew.Store(int64(at.Sub(c.clock.Wall())))
 	}
@@ -87,13 +89,13 @@ func (c *client) do(req *http.Request, shown string, result any) error {
 	return nil
 }
 
-// read reads what the server says.
+// read reads an answer. A limit that is not in the body may be in the Retry-After header.
 func read(resp *http.Response, now time.Time, result any) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		var said refusal
 		if err != nil || json.Unmarshal(body, &said) != nil || said.Message == "" {
-			said = refusal{} // a proxy's page, or none
+			said = refusal{} // a proxy's page, or an empty body
 		}
 		no := said.error(resp.StatusCode)
 		if no.After <= 0 {
@@ -110,7 +112,8 @@ func read(resp *http.Response, now time.Time, result any) error {
 	return nil
 }
 
-// download opens a file that came with a message. It goes to Discord's own hosts only, and without the token: the address is signed.
+// download opens a file of a message. The address is signed and needs no token; only Discord's own hosts are
+// asked, because the address comes from outside.
 func (c *client) download(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {

@@ -10,16 +10,17 @@ import (
 	"hob/channels/wire"
 )
 
-// application is what a bot belongs to.
+// application is the application that the bot belongs to ("Application Resource").
 type application struct {
 	ID    string `json:"id"`
 	Flags int    `json:"flags"`
 }
 
-// readsGroups tells whether the bot gets to see what is written in groups.
+// readsGroups reports whether the bot receives the content of group messages. Large and small bots have
+// different flags.
 func (a application) readsGroups() bool { return a.Flags>>flagContent&3 != 0 }
 
-// Permissions that an invitation asks for ("Bitwise Permission Flags").
+// Permissions that the invitation requests ("Bitwise Permission Flags").
 const (
 	viewChannel  = 1 << 10
 	sendMessages = 1 << 11
@@ -28,7 +29,7 @@ const (
 	inThreads    = 1 << 38
 )
 
-// Account is the bot's own id.
+// Account returns the bot's id.
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
@@ -37,7 +38,8 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 	return me.ID, nil
 }
 
-// Link is how to get into a private chat with the bot: it takes being on the same server.
+// Link returns the address of a private chat with the bot. Discord allows it only between members of the same
+// server.
 func (c *Channel) Link(ctx context.Context) (text, link string, err error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
@@ -51,19 +53,20 @@ func (c *Channel) Link(ctx context.Context) (text, link string, err error) {
 	return fmt.Sprintf("Open %s, choose Message, and write the code there. Where Discord does not allow that, you and the bot share no server yet: add it to one of yours with %s first.", link, invitation(app.ID)), link, nil
 }
 
-// invitation adds a bot to a server.
+// invitation returns the address that adds the bot to a server ("Bot Authorization Flow").
 func invitation(app string) string {
 	const allowed = viewChannel | sendMessages | attachFiles | readHistory | inThreads
 	return "https://discord.com/oauth2/authorize?" + url.Values{"client_id": {app}, "permissions": {strconv.FormatInt(allowed, 10)}, "scope": {"bot"}}.Encode()
 }
 
-// Test asks whose the token is, whether hob can listen, and whether it can read the channels that are listed. It begins no session.
+// Test checks the token, the intent for group messages, and whether the listed channels can be read. It
+// begins no gateway session, because their number per day is limited.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
 		return nil, statuses().Received(err)
 	}
-	lines := []string{fmt.Sprintf("The token is that of %s, bot %s.", me.name(), me.ID)}
+	lines := []string{fmt.Sprintf("The token belongs to %s, bot %s.", me.name(), me.ID)}
 	var app application
 	if err := c.api.call(ctx, http.MethodGet, "/applications/@me", nil, &app); err != nil {
 		return lines, statuses().Received(err)
@@ -72,9 +75,9 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}
 	if !app.readsGroups() {
-		return lines, fmt.Errorf("the bot does not get to see what is written in groups: %s", seeGroups)
+		return lines, fmt.Errorf("Discord does not show the bot the text of group messages: %s", seeGroups)
 	}
-	lines = append(lines, "Message Content Intent is on: it sees what is written in groups.")
+	lines = append(lines, "Message Content Intent is on: the bot sees the text of group messages.")
 	for _, group := range c.Groups {
 		var about room
 		err := c.api.call(ctx, http.MethodGet, "/channels/"+group, nil, &about)

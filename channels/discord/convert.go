@@ -15,10 +15,10 @@ import (
 	"hob/channels/wire"
 )
 
-// id names a message: by its channel too, where it can be answered and changed.
+// id makes the id of a message. It includes the channel, which replies and edits need.
 func id(channel, message string) string { return channel + "/" + message }
 
-// cutID is the channel and the message that an id names; of a change of a message, that message.
+// cutID splits an id into channel and message. Of an edit or a deletion, it returns the original message.
 func cutID(s string) (channel, message string, ok bool) {
 	m := regexp.MustCompile("^(" + snowflake + ")/(" + snowflake + ")(?:/|$)").FindStringSubmatch(s)
 	if m == nil {
@@ -27,10 +27,10 @@ func cutID(s string) (channel, message string, ok bool) {
 	return m[1], m[2], true
 }
 
-// escape makes a word a part of a path.
+// escape makes a string a segment of a path.
 func escape(s string) string { return url.PathEscape(s) }
 
-// newer is the newer one of two messages: ids grow with time ("Snowflakes").
+// newer returns the newer of two messages: ids grow with time ("Snowflakes").
 func newer(a, b string) string {
 	if len(a) != len(b) && len(a) > len(b) || len(a) == len(b) && a > b {
 		return a
@@ -38,17 +38,17 @@ func newer(a, b string) string {
 	return b
 }
 
-// place is where a message was written.
+// place is the chat of a message.
 type place struct {
 	chat channels.Chat
-	ok   bool // hob has something to do with it
+	ok   bool // hob listens there
 }
 
-// maxPlaces bounds what is remembered of channels: anybody can begin threads.
+// maxPlaces limits the cache of channels, because anybody can create threads.
 const maxPlaces = 1000
 
-// place finds out where a message was written. In channels that are not listed only what calls hob is looked at: a thread has an
-// id of its own.
+// place finds the chat of a message. In channels that are not listed, only messages that mention hob are
+// looked at: they may be in a thread of a listed channel, and a thread has its own id.
 func (r *reader) place(ctx context.Context, m *message) (place, error) {
 	if m.Guild == "" {
 		return place{chat: channels.Chat{ID: m.Author.ID}, ok: true}, nil
@@ -60,7 +60,7 @@ func (r *reader) place(ctx context.Context, m *message) (place, error) {
 	return r.group(ctx, m.Channel)
 }
 
-// group is a channel of a server: one that is listed, or a thread in one. Its name is only shown.
+// group returns a listed channel of a server, or a thread in one. The name is used for display only.
 func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	if p, ok := r.places[channel]; ok {
 		return p, nil
@@ -68,6 +68,8 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	listed := slices.Contains(r.Groups, channel)
 	var about room
 	err := r.api.call(ctx, http.MethodGet, "/channels/"+escape(channel), nil, &about)
+	// A temporary error must not lose the message: the event is handled again after the reconnect. A listed
+	// channel needs no answer, because its id is enough.
 	if err != nil && !listed && (!wire.Final(err) || wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests)) {
 		return place{}, fmt.Errorf("look at a channel: %w", err)
 	}
@@ -88,26 +90,26 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	return p, nil
 }
 
-// decoder makes messages of what Discord says to a bot.
+// decoder converts Discord's messages.
 type decoder struct {
 	me    user
 	web   *client
 	known recent[author]
 }
 
-// author is who wrote a message, and where: a deletion does not say it.
+// author is the author and the chat of a message. They are remembered because a deletion does not name them.
 type author struct {
 	from channels.Person
 	chat channels.Chat
 }
 
-// called tells whether a message is meant for hob: it names it, or answers it.
+// called reports whether a message is meant for hob: it mentions hob, or replies to hob's message.
 func (e *decoder) called(m *message) bool {
 	return slices.ContainsFunc(m.Calls, func(u user) bool { return u.ID == e.me.ID }) ||
 		m.To.Type != typeForward && m.Replied != nil && m.Replied.Author != nil && m.Replied.Author.ID == e.me.ID
 }
 
-// message is what somebody wrote.
+// message converts a message.
 func (e *decoder) message(m *message, at place) channels.Message {
 	said := m.content
 	out := channels.Message{
@@ -132,7 +134,7 @@ func (e *decoder) message(m *message, at place) channels.Message {
 	return out
 }
 
-// person is who wrote a message. A web hook may call itself anything.
+// person returns the author of a message. A web hook can choose any name, but has its own id.
 func (e *decoder) person(m *message) channels.Person {
 	name := m.Author.name()
 	if m.Member.Nick != "" {
@@ -141,7 +143,7 @@ func (e *decoder) person(m *message) channels.Person {
 	return channels.Person{ID: m.Author.ID, Name: name, Bot: m.Author.Bot || m.Webhook != "", Self: m.Author.ID == e.me.ID}
 }
 
-// words are a text without the call of the bot at its beginning; who else is called stands there by name.
+// words removes mentions of the bot from the beginning of a text, and replaces other mentions by names.
 func (e *decoder) words(text string, calls []user) string {
 	call := regexp.MustCompile(`^[\s,:]*<@!?` + regexp.QuoteMeta(e.me.ID) + `>[ ,:\n]*`)
 	rest := text
@@ -149,7 +151,7 @@ func (e *decoder) words(text string, calls []user) string {
 		rest = rest[len(m):]
 	}
 	if rest == "" {
-		rest = text // only called, with nothing to say
+		rest = text // a mention without other text
 	}
 	var names []string
 	for _, u := range calls {
@@ -158,7 +160,7 @@ func (e *decoder) words(text string, calls []user) string {
 	return strings.NewReplacer(names...).Replace(rest)
 }
 
-// described is in words what came without any.
+// described describes a message without text in words.
 func (c content) described() string {
 	switch {
 	case len(c.Stickers) > 0:
@@ -169,7 +171,7 @@ func (c content) described() string {
 	return ""
 }
 
-// files are what a message brings.
+// files lists the files of a message.
 func (e *decoder) files(list []attachment, voice bool) []channels.Attachment {
 	var files []channels.Attachment
 	for _, a := range list {

@@ -1,9 +1,13 @@
-// Package discord is the channel to a Discord bot (https://discord.com/developers/docs, API v10): events come over the gateway, messages go out
-// over REST, and what the gateway could not hand on is read from the history. It goes on behind the last event that was committed, never
-// follows redirects, and sends its token to Discord's own hosts only.
+// Package discord connects hob to a Discord bot (https://discord.com/developers/docs, API v10).
 //
-// It speaks the gateway itself: discordgo 0.29 counts an event as seen before it is handed on and keeps the number to itself, finds a
-// half-open connection after five heartbeats, and a frame "null" ends the process.
+// Receiving: events arrive over the gateway (a web socket). Each event is committed with its sequence number,
+// and the next connection resumes after it. If the session cannot be resumed, the missed messages are read
+// from the history over REST. Sending: messages go out over REST with a nonce.
+//
+// The package never follows redirects, and sends its token only to Discord's own hosts.
+//
+// It has its own gateway client: discordgo 0.29 counts an event as seen before the handler gets it and does
+// not expose the number, needs five heartbeats to detect a dead connection, and panics at a frame "null".
 package discord
 
 import (
@@ -22,7 +26,7 @@ import (
 
 // Config is a section [channels.NAME] with kind = "discord".
 type Config struct {
-	Token string `toml:"token" json:"token"` // the bot's, as a reference
+	Token string `toml:"token" json:"token"` // the bot's token, as a secret reference
 	channels.Audience
 }
 
@@ -31,28 +35,28 @@ type Channel struct {
 	channels.Audience
 	name  string
 	api   client
-	owner func() []string // the owner's ids as they are now
+	owner func() []string // the owner's current ids
 	clock sys.Clock
 	log   *slog.Logger
 
-	mu      sync.Mutex
-	directs map[string]string // the channels of private chats, by person
-	mine    recent[string]    // the nonces of messages whose answer has come: they are no other delivery's
+	mu      sync.Mutex        // protects the fields below
+	directs map[string]string // channels of private chats, by person
+	mine    recent[string]    // nonces of confirmed messages, by message id: Find must not take these for another delivery
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "discord", Named: "discord", Doc: "A Discord bot. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	const want = `an id is a number, like "175928847299117063"; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of the `
 	if err := cfg.Check(channels.Form(snowflake, want+"channel"), channels.Form(snowflake, want+"person")); err != nil {
 		return nil, err
 	}
-	token, err := env.Token("token", cfg.Token, `make an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = "env:DISCORD_TOKEN"`,
-		`(Bot )?[0-9A-Za-z_.=-]+`, "no bot's token; it is one word of letters, digits, points and dashes")
+	token, err := env.Token("token", cfg.Token, `create an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = "env:DISCORD_TOKEN"`,
+		`(Bot )?[0-9A-Za-z_.=-]+`, "not a bot token; a token is one word of letters, digits, points and dashes")
 	if err != nil {
 		return nil, err
 	}
@@ -62,16 +66,16 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// Form is Discord's Markdown.
+// Form returns Discord's Markdown format.
 func (c *Channel) Form() markup.Form { return markup.Discord() }
 
-// snowflake is the form of all of Discord's ids.
+// snowflake is the form of Discord's ids.
 const snowflake = `[1-9][0-9]{0,19}`
 
-// target is a place to write to: a person, or a channel of a server and a thread in it.
+// target is the place to write to: a person, or a channel of a server and optionally a thread in it.
 type target struct{ person, group, thread string }
 
-// target reads an address.
+// target parses an address.
 func (c *Channel) target(to event.Address) (target, error) {
 	m := regexp.MustCompile("^(?:(" + snowflake + ")|#(" + snowflake + ")(?:/(" + snowflake + "))?)$").FindStringSubmatch(to.Local())
 	if m == nil {
@@ -80,13 +84,13 @@ func (c *Channel) target(to event.Address) (target, error) {
 	return target{person: m[1], group: m[2], thread: m[3]}, nil
 }
 
-// recent remembers the latest things by their ids, as many as there is room for. The zero recent is empty.
+// recent is a map that keeps only the newest entries. The zero recent is empty.
 type recent[T any] struct {
 	by    map[string]T
 	order []string
 }
 
-// room of a recent.
+// remembered is the size of a recent.
 const remembered = 1000
 
 func (r *recent[T]) put(id string, what T) {

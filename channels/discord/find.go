@@ -13,16 +13,17 @@ import (
 	"hob/channels/wire"
 )
 
-// How an earlier try is looked for.
+// Limits of a look-up.
 const (
-	findPages = 10              // the newest ones
-	margin    = 2 * time.Second // by which Discord's clock is known no better
-	lookAgain = 2 * time.Minute // at most, behind a look-up that failed
-	settling  = 3 * time.Second // until a try that was cut off has either arrived or never will
+	findPages = 10              // newest pages to read
+	margin    = 2 * time.Second // uncertainty of Discord's clock
+	lookAgain = 2 * time.Minute // maximum wait after a failed look-up
+	settling  = 3 * time.Second // after this time an interrupted try has either arrived or never will
 )
 
-// Find looks for an earlier try among the newest messages of its chat: one of hob's own with the same words or file, no older than the try,
-// that is no other delivery's. Discord keeps no nonce with a message.
+// Find looks for an earlier try among the newest messages of its chat: a message of hob with the same text or
+// file, not older than the try, that belongs to no other delivery. Discord does not return the nonce of a
+// stored message, so that the text must be compared.
 func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID string, found bool, err error) {
 	to, err := c.target(d.To)
 	if err != nil {
@@ -59,7 +60,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 	return "", false, fmt.Errorf("look up in %s: too much was written since: %w", d.To, channels.ErrUnknown)
 }
 
-// missing is that nothing was found: for good, once a try has had its time.
+// missing returns the result "not found". It is final only when the try has had time to arrive.
 func (c *Channel) missing(d channels.Delivery) (string, bool, error) {
 	if c.clock.Wall().Sub(d.Tried) < settling {
 		return "", false, fmt.Errorf("look up in %s: too early to tell", d.To)
@@ -67,20 +68,21 @@ func (c *Channel) missing(d channels.Delivery) (string, bool, error) {
 	return "", false, nil
 }
 
-// lookedUp is the error of a look-up: where hob may not read, it cannot be told; else it is asked again later.
+// lookedUp classifies the error of a look-up: without permission to read it stays unknown; otherwise the pump
+// asks again later.
 func (c *Channel) lookedUp(d channels.Delivery, err error) error {
 	no := wire.Refused(err)
 	if no != nil && no.Own && wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 		return fmt.Errorf("look up in %s: %w: %w", d.To, channels.ErrUnknown, err)
 	}
-	after := min(max(c.clock.Wall().Sub(d.Tried), time.Second), lookAgain) // rarer with time: nobody counts look-ups
+	after := min(max(c.clock.Wall().Sub(d.Tried), time.Second), lookAgain) // less often with time: no limit ends look-ups
 	if no != nil {
 		after = max(after, no.After)
 	}
 	return &channels.RetryAfter{After: after, Err: fmt.Errorf("look up in %s: %w", d.To, err)}
 }
 
-// same tells whether a message is what an earlier try has sent. A mark may stand behind its text.
+// same reports whether m is the message of an earlier try. A mark may follow its text.
 func (c *Channel) same(m message, d channels.Delivery) bool {
 	c.mu.Lock()
 	nonce, told := c.mine.get(m.ID)

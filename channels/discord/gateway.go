@@ -18,18 +18,18 @@ import (
 	"hob/daemon/sys"
 )
 
-// Times of a connection to the gateway. One over which a heartbeat is not answered within ackTime is half open; together with the
-// time between two of them that is less than a minute.
+// Limits of a gateway connection. A connection is dead if a heartbeat is not answered within ackTime.
+// Together with the time between two heartbeats, that is detected within a minute.
 const (
-	loginTime = 30 * time.Second // until a session has begun or goes on
-	longBeat  = 40 * time.Second // between two heartbeats at most, also where the gateway asks for fewer
+	loginTime = 30 * time.Second // until a session has begun or was resumed
+	longBeat  = 40 * time.Second // maximum time between two heartbeats, even if the gateway asks for fewer
 	ackTime   = 10 * time.Second
 	writeTime = 10 * time.Second
-	shortLife = 5 * time.Second // a connection that ended before is not followed by the next one at once
+	shortLife = 5 * time.Second // after a shorter connection, hob waits before the next one
 	maxFrame  = 16 << 20        // bytes
 )
 
-// Intents ("Gateway Intents"). The content of messages in groups is a privileged one.
+// Intents ("Gateway Intents"). messageContent is privileged: the owner must switch it on.
 const (
 	groupMessages  = 1 << 9
 	directMessages = 1 << 12
@@ -47,29 +47,29 @@ const (
 	noIntents        = 4014
 )
 
-// What the owner has to do.
+// Advice for refusals that only the owner can resolve.
 const (
-	newToken  = "Discord does not take the token (any more): press Reset Token under Bot at https://discord.com/developers/applications, and set token to what it shows"
-	seeGroups = "switch on Message Content Intent under Bot at https://discord.com/developers/applications, or take out groups"
+	newToken  = "Discord does not accept the token: press Reset Token under Bot at https://discord.com/developers/applications, and set token to what it shows"
+	seeGroups = "switch on Message Content Intent under Bot at https://discord.com/developers/applications, or remove groups"
 )
 
-// errAgain ends a connection after which the next one is made at once: the gateway has asked for it.
+// errAgain ends a connection that is to be replaced at once, because the gateway asked for it.
 var errAgain = errors.New("the gateway asked for another connection")
 
-// gatewayConn is one connection to the gateway.
+// gatewayConn is one connection to the gateway ("Gateway Connections").
 type gatewayConn struct {
 	conn  *websocket.Conn
-	seq   atomic.Int64 // of the last dispatch that was handled
+	seq   atomic.Int64 // sequence number of the last committed event
 	acked atomic.Bool  // the last heartbeat was answered
-	busy  atomic.Bool  // a frame is being handled, and what comes behind it is not read yet
+	busy  atomic.Bool  // a frame is being handled; later frames, and so acknowledgements, are not read yet
 }
 
-// live connects to the gateway and handles what comes, until ctx or the connection ends. Where the session cannot be resumed, it reads
-// from the history what the gateway will not hand on.
+// live connects to the gateway and handles frames until ctx or the connection ends. If the session cannot be
+// resumed, the history is read instead.
 func (r *reader) live(ctx context.Context) error {
 	r.begun = false
 	if r.Pos.Session == "" {
-		if err := r.catchUp(ctx); err != nil { // most of it before the gateway has to wait for the rest
+		if err := r.catchUp(ctx); err != nil { // most of it before login, so that the new session waits for a small rest only
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (r *reader) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.conn.CloseNow() }() // without a farewell, which would end the session
+	defer func() { _ = l.conn.CloseNow() }() // without a close frame, which would end the session
 	workers.Once("heartbeat of "+r.name, func() error {
 		l.beat(ctx, every, time.Duration(r.clock.Wall().UnixNano())%every, end)
 		return nil
@@ -109,7 +109,8 @@ func (r *reader) live(ctx context.Context) error {
 	}
 }
 
-// connect opens a connection, where the session wants to be resumed, and reads how often its heart shall beat.
+// connect opens a connection, preferably to the gateway that can resume the session, and reads the heartbeat
+// interval.
 func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, error) {
 	l := &gatewayConn{}
 	l.seq.Store(r.Pos.Seq)
@@ -119,7 +120,7 @@ func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, erro
 	}
 	if l.conn == nil {
 		if err != nil {
-			r.log.Debug("the session's own gateway is not there", "channel", r.name, "err", err)
+			r.log.Debug("the gateway of the session is not reachable", "channel", r.name, "err", err)
 		}
 		address, err := r.gateway(ctx)
 		if err != nil {
@@ -138,13 +139,14 @@ func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, erro
 		err = errors.New("it does not say hello")
 	}
 	if err != nil {
-		_ = l.conn.CloseNow() // nothing was said
+		_ = l.conn.CloseNow() // nothing was exchanged yet
 		return nil, 0, fmt.Errorf("connect to the gateway: %w", err)
 	}
 	return l, min(time.Duration(min(hello.Every, 3_600_000))*time.Millisecond, longBeat), nil
 }
 
-// gateway asks where new sessions begin, and whether there may be one now: Discord allows about a thousand a day.
+// gateway asks for the address for new sessions, and whether one may begin now: Discord allows about a
+// thousand a day ("Session Start Limit Object").
 func (r *reader) gateway(ctx context.Context) (string, error) {
 	var g struct {
 		URL   string `json:"url"`
@@ -157,26 +159,26 @@ func (r *reader) gateway(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if left := g.Limit.Remaining; r.Pos.Session == "" && left != nil && *left <= 0 {
-		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no further one today"), Lasts: true}
+		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no more today"), Lasts: true}
 	}
 	return g.URL, nil
 }
 
-// dial connects. The token will go there: to Discord's gateways only.
+// dial connects. The token will be sent there, so only Discord's gateways are allowed.
 func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "wss" || u.User != nil || u.Port() != "" || !strings.HasSuffix(u.Host, ".discord.gg") {
-		return nil, fmt.Errorf("connect to the gateway: %.100q is none of Discord's", address)
+		return nil, fmt.Errorf("connect to the gateway: %.100q is not one of Discord's", address)
 	}
 	u.Path, u.RawQuery = "/", "v=10&encoding=json"
-	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.api.http}) //nolint:bodyclose // it is the connection
+	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.api.http}) //nolint:bodyclose // the connection is the body
 	if err != nil {
 		return nil, fmt.Errorf("connect to the gateway: %w", err)
 	}
 	return conn, nil
 }
 
-// login begins a session, or goes on with the one before.
+// login begins a session, or resumes the stored one ("Identify", "Resume").
 func (r *reader) login(ctx context.Context, l *gatewayConn) error {
 	if r.Pos.Session != "" {
 		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.Pos.Session, "seq": r.Pos.Seq})
@@ -190,7 +192,7 @@ func (r *reader) login(ctx context.Context, l *gatewayConn) error {
 	})
 }
 
-// read waits for the next frame. One that is none is passed over: it has no opcode.
+// read waits for the next frame. A malformed frame is returned without an opcode, and is ignored.
 func (l *gatewayConn) read(ctx context.Context) (frame, error) {
 	_, raw, err := l.conn.Read(ctx)
 	if err != nil {
@@ -219,7 +221,7 @@ func (l *gatewayConn) write(ctx context.Context, op int, what any) error {
 	return nil
 }
 
-// heartbeat says what was handled last.
+// heartbeat sends the sequence number of the last committed event.
 func (l *gatewayConn) heartbeat(ctx context.Context) error {
 	if seq := l.seq.Load(); seq > 0 {
 		return l.write(ctx, opHeartbeat, seq)
@@ -227,8 +229,8 @@ func (l *gatewayConn) heartbeat(ctx context.Context) error {
 	return l.write(ctx, opHeartbeat, nil)
 }
 
-// beat sends heartbeats, the first one after a part of the time between two ("Sending Heartbeats"), and ends the connection when one is not
-// answered.
+// beat sends heartbeats; the first one after a random part of the interval ("Sending Heartbeats"). It ends
+// the connection if one is not answered.
 func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
 	for wait, patience := first, min(ackTime, every); channels.Pause(ctx, wait); wait = every - patience {
 		l.acked.Store(false)
@@ -239,6 +241,7 @@ func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end 
 		if !channels.Pause(ctx, patience) {
 			return
 		}
+		// While a frame is being handled, the acknowledgement may be waiting behind it.
 		if !l.acked.Load() && !l.busy.Load() {
 			end(fmt.Errorf("the gateway has not answered a heartbeat within %s: the connection is dead", patience))
 			return
@@ -246,7 +249,9 @@ func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end 
 	}
 }
 
-// broken says what the end of a connection means.
+// broken interprets the end of a connection ("Gateway Close Event Codes"). Codes that only the owner can
+// resolve are lasting refusals. Codes that end the session begin a new one. All others are ordinary failures:
+// the host reconnects with backoff.
 func (r *reader) broken(ctx context.Context, err error) error {
 	later := func(what string) error {
 		return channels.Refused(fmt.Errorf("%w; %s", err, what))
@@ -264,7 +269,7 @@ func (r *reader) broken(ctx context.Context, err error) error {
 	return fmt.Errorf("the gateway: %w", err)
 }
 
-// forget gives the session up; the next connection begins another one.
+// forget gives up the session; the next connection begins a new one.
 func (r *reader) forget(ctx context.Context) error {
 	r.begun = false
 	r.Pos.Session, r.Pos.Gateway, r.Pos.Seq = "", "", 0

@@ -14,26 +14,27 @@ import (
 	"hob/channels/wire"
 )
 
-// How much is read from the history.
+// Limits for reading missed messages from the history.
 const (
 	pageSize   = 100
-	maxPages   = 300              // of one channel
-	overlap    = time.Minute      // before what was heard last: clocks differ
-	maxDirects = 20               // private chats that are looked for in one go
-	maxThreads = 100              // that are followed, the latest ones
-	longNap    = 30 * time.Second // that a page is waited for; for a longer one the host waits
+	maxPages   = 300              // pages of one channel
+	overlap    = time.Minute      // read again before the last known time, because clocks differ
+	maxDirects = 20               // private chats to look up in one run
+	maxThreads = 100              // newest threads to follow
+	longNap    = 30 * time.Second // maximum wait for a rate limit; for a longer one the host waits
 )
 
-// epoch is where the time of Discord's ids begins, in Unix milliseconds ("Snowflakes").
+// epoch is the beginning of Discord's ids, in Unix milliseconds ("Snowflakes").
 const epoch = 1_420_070_400_000
 
-// since is the id that a message had at an instant.
+// since returns the smallest id of a message at an instant.
 func since(t time.Time) string { return strconv.FormatInt(max(t.UnixMilli()-epoch, 0)<<22, 10) }
 
-// history reads what the gateway has not handed on.
+// history reads messages that the gateway did not deliver.
 type history struct{ *reader }
 
-// catchUp reads what was written since the position in the channels that hob listens to, and commits it page by page.
+// catchUp reads the messages since the position from the channels that hob listens to, and commits them page
+// by page.
 func (r *reader) catchUp(ctx context.Context) error { return history{r}.read(ctx) }
 
 func (r history) read(ctx context.Context) error {
@@ -50,7 +51,8 @@ func (r history) read(ctx context.Context) error {
 	return nil
 }
 
-// findDirects finds the private chats with those whom hob listens to, and forgets those with others. It writes to nobody.
+// findDirects finds the private chats with people whom hob listens to, and forgets the others. It sends no
+// message: to open a private chat is not visible to the other side.
 func (r history) findDirects(ctx context.Context) error {
 	people := r.people()
 	maps.DeleteFunc(r.Pos.Directs, func(person, _ string) bool { return !slices.Contains(people, person) })
@@ -73,7 +75,7 @@ func (r history) findDirects(ctx context.Context) error {
 	return nil
 }
 
-// threads are those that were followed, the latest of them.
+// threads returns the newest followed threads.
 func (r history) threads() []string {
 	var list []string
 	direct := slices.Collect(maps.Values(r.Pos.Directs))
@@ -91,7 +93,8 @@ func (r history) threads() []string {
 	return list[:min(len(list), maxThreads)]
 }
 
-// readIn reads one channel.
+// readIn reads one channel from its position to the end. If there are more messages than maxPages, the rest
+// is reported as a gap.
 func (r history) readIn(ctx context.Context, channel string) error {
 	heard := time.Unix(r.Pos.Heard, 0)
 	if r.Pos.Newest[channel] == "" {
@@ -119,7 +122,7 @@ func (r history) readIn(ctx context.Context, channel string) error {
 	return r.gap(ctx, channel, heard, fmt.Sprintf("there are more than %d", maxPages*pageSize))
 }
 
-// missed commits a page of a channel, in the order in which it was written.
+// missed commits a page of a channel, oldest message first.
 func (r history) missed(ctx context.Context, channel string, page []message) error {
 	slices.SortFunc(page, func(a, b message) int {
 		if newer(a.ID, b.ID) == b.ID {
@@ -143,7 +146,7 @@ func (r history) missed(ctx context.Context, channel string, page []message) err
 	return r.commit(ctx, list)
 }
 
-// at is where a message of the history was written, which does not say it by itself.
+// at returns the chat of a message from the history, which does not contain it.
 func (r history) at(ctx context.Context, m *message) (place, error) {
 	if by, ok := r.partner(m.Channel); ok {
 		return place{by.chat, true}, nil
@@ -151,7 +154,7 @@ func (r history) at(ctx context.Context, m *message) (place, error) {
 	return r.group(ctx, m.Channel)
 }
 
-// page asks for messages of a channel. It waits when it has asked for too many.
+// page requests messages of a channel ("Get Channel Messages"). It waits for a rate limit.
 func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([]message, error) {
 	for {
 		var page []message
@@ -163,7 +166,8 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 	}
 }
 
-// unreadable tells once of a channel that hob is not let into. A thread that is gone is nobody's business.
+// unreadable reports a channel that the bot may not read, once. A deleted thread is forgotten without a
+// report.
 func (r history) unreadable(ctx context.Context, channel string, heard time.Time, cause error) error {
 	_, direct := r.partner(channel)
 	if !direct && !slices.Contains(r.Groups, channel) {
@@ -177,7 +181,7 @@ func (r history) unreadable(ctx context.Context, channel string, heard time.Time
 	return r.gap(ctx, channel, heard, cause.Error())
 }
 
-// gap tells of messages that cannot be had. From now on the channel is read on.
+// gap reports messages that cannot be read. Reading continues from now on.
 func (r history) gap(ctx context.Context, channel string, from time.Time, why string) error {
 	to := r.clock.Wall()
 	where := "the channel " + channel

@@ -13,27 +13,28 @@ import (
 	"hob/channels/poll"
 )
 
-// position is how far a bot's messages have been read.
+// position is how far a bot's messages were read.
 type position struct {
-	Session string            `json:"session,omitempty"` // of the gateway; "": none that could be resumed
-	Gateway string            `json:"gateway,omitempty"` // where it is resumed
-	Seq     int64             `json:"seq,omitempty"`     // of its last event
-	Heard   int64             `json:"heard"`             // until then nothing is missing, in Unix seconds by hob's clock; 0: never heard
-	Newest  map[string]string `json:"newest,omitempty"`  // the newest message, by channel
-	Directs map[string]string `json:"directs,omitempty"` // the channels of private chats with those whom hob listens to, by person
-	Refused []string          `json:"refused,omitempty"` // channels that could not be read, which the owner was told
+	Session string            `json:"session,omitempty"` // of the gateway; "": no session can be resumed
+	Gateway string            `json:"gateway,omitempty"` // where the session can be resumed
+	Seq     int64             `json:"seq,omitempty"`     // sequence number of the session's last event
+	Heard   int64             `json:"heard"`             // until then nothing is missing, in Unix seconds of hob's clock; 0: never connected
+	Newest  map[string]string `json:"newest,omitempty"`  // the newest message of each channel
+	Directs map[string]string `json:"directs,omitempty"` // channels of private chats with people whom hob listens to, by person
+	Refused []string          `json:"refused,omitempty"` // unreadable channels that were reported to the owner
 }
 
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	*poll.Source[position]      // its Pos runs ahead of what is stored; the next commit stores it
-	begun                  bool // a session has begun, or goes on with all that it has missed
+	*poll.Source[position]      // its Pos is newer than the stored position; the next commit stores it
+	begun                  bool // the session is current: it has begun, or was resumed with all missed events
 	places                 map[string]place
 	decoder
 }
 
-// Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing.
+// Run receives until ctx ends. It returns an error if Discord cannot be reached or refuses, or if the inbox
+// cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, statuses().Received)
 }
@@ -51,13 +52,13 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 		if err := r.live(ctx); !errors.Is(err, errAgain) {
 			return err
 		}
-		if r.clock.Mono()-began < shortLife { // an identify wants one to five seconds before it ("Invalid Session")
+		if r.clock.Mono()-began < shortLife { // identify needs one to five seconds before it ("Invalid Session")
 			channels.Pause(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
 		}
 	}
 }
 
-// open opens the source of the bot. Messages from before the first start are skipped.
+// open opens the source of the bot. Without a stored position hob starts now: older messages are not read.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	who := poll.Account{Channel: r.name, Identity: r.me.ID, Log: r.log}
 	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
@@ -76,7 +77,7 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	return r.commit(ctx, nil)
 }
 
-// commit hands messages on together with the position after them.
+// commit hands messages to the inbox with the position after them.
 func (r *reader) commit(ctx context.Context, list []channels.Message) error {
 	if r.begun {
 		r.Pos.Heard = r.clock.Wall().Unix()
@@ -84,12 +85,13 @@ func (r *reader) commit(ctx context.Context, list []channels.Message) error {
 	return r.Commit(ctx, list, r.Pos)
 }
 
-// frame handles one frame of the gateway.
+// frame handles one frame of the gateway. The sequence number is acknowledged by the next heartbeat, after
+// the commit.
 func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 	switch f.Op {
 	case opDispatch:
 		if f.Seq > 0 {
-			r.Pos.Seq = f.Seq // is committed with what it brings
+			r.Pos.Seq = f.Seq // stored with the commit of the event
 		}
 		if err := r.dispatch(ctx, f); err != nil {
 			return err
@@ -113,7 +115,7 @@ func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 	return nil
 }
 
-// dispatch handles an event. What cannot be read is passed over: it would not be better the next time.
+// dispatch handles an event. A malformed event is logged and skipped, because it would be the same each time.
 func (r *reader) dispatch(ctx context.Context, f frame) error {
 	var err error
 	switch f.Type {
@@ -142,12 +144,13 @@ func (r *reader) dispatch(ctx context.Context, f frame) error {
 		}
 	}
 	if err != nil {
-		r.log.Warn("discord event passed over", "channel", r.name, "event", f.Type, "err", err)
+		r.log.Warn("discord event skipped", "channel", r.name, "event", f.Type, "err", err)
 	}
 	return nil
 }
 
-// begin takes over a new session. It hands on what comes from now on; what came since the first look is read from the history.
+// begin takes over a new session. It delivers events from now on; what arrived since the first catch-up is
+// read from the history first.
 func (r *reader) begin(ctx context.Context, s ready) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
@@ -157,7 +160,8 @@ func (r *reader) begin(ctx context.Context, s ready) error {
 	return r.commit(ctx, nil)
 }
 
-// written takes a message, or another text of one. Discord also says that a message has changed when it has made a preview of its link.
+// written handles a new or edited message. Discord also reports a change when it adds a link preview; that
+// one has no edit time.
 func (r *reader) written(ctx context.Context, m *message, edited bool) error {
 	if m.Author == nil || edited && m.Edited == nil {
 		return nil
@@ -176,7 +180,7 @@ func (r *reader) written(ctx context.Context, m *message, edited bool) error {
 	return r.commit(ctx, []channels.Message{out})
 }
 
-// follow notes how far a channel was read that is read again after a gap.
+// follow stores the position in a channel that is read again after a gap.
 func (r *reader) follow(m *message, at place) {
 	if at.chat.Group == "" {
 		if !slices.Contains(r.people(), m.Author.ID) {
@@ -187,10 +191,10 @@ func (r *reader) follow(m *message, at place) {
 	r.Pos.Newest[m.Channel] = newer(r.Pos.Newest[m.Channel], m.ID)
 }
 
-// people are those whose private chats are read after a gap.
+// people returns the ids whose private chats are read after a gap.
 func (r *reader) people() []string { return slices.Concat(r.owner(), r.Known, r.Public) }
 
-// deleted takes what was taken back. Who wrote it is known of the latest messages, and of private chats.
+// deleted handles deletions. The author is known for the newest messages, and for private chats.
 func (r *reader) deleted(ctx context.Context, d deleted) error {
 	var list []channels.Message
 	for _, m := range append(d.IDs, d.ID) {
@@ -208,7 +212,7 @@ func (r *reader) deleted(ctx context.Context, d deleted) error {
 	return r.commit(ctx, list)
 }
 
-// partner is with whom a private chat is.
+// partner returns the other person in a private chat.
 func (r *reader) partner(channel string) (author, bool) {
 	for person, direct := range r.Pos.Directs {
 		if direct == channel {
@@ -218,7 +222,8 @@ func (r *reader) partner(channel string) (author, bool) {
 	return author{}, false
 }
 
-// pressed takes the press of a button. Only what is committed is shown as seen.
+// pressed handles the press of a button. The acknowledgement is sent after the commit ("Responding to an
+// Interaction").
 func (r *reader) pressed(ctx context.Context, p pressed) error {
 	who, nick := p.User, ""
 	if who == nil {

@@ -14,26 +14,26 @@ import (
 	"hob/daemon/fail"
 )
 
-// outgoing is a message ("Create Message").
+// outgoing is the body of a message ("Create Message").
 type outgoing struct {
 	Text    string     `json:"content"`
 	Flags   int        `json:"flags"`
 	Calls   calls      `json:"allowed_mentions"`
-	Rows    []row      `json:"components,omitzero"` // empty and not nil takes those of a message away
+	Rows    []row      `json:"components,omitzero"` // empty but not nil removes the buttons of a message
 	Nonce   string     `json:"nonce,omitempty"`
 	Enforce bool       `json:"enforce_nonce,omitempty"`
 	Reply   *replied   `json:"message_reference,omitempty"`
 	Files   []uploaded `json:"attachments,omitempty"`
 }
 
-// calls are whom a message may call: nobody.
+// calls lists whom a message may notify: nobody.
 type calls struct {
 	Parse []string `json:"parse"`
 }
 
 type replied struct {
 	Message string `json:"message_id"`
-	Strict  bool   `json:"fail_if_not_exists"` // else it goes without, when what it answers is gone
+	Strict  bool   `json:"fail_if_not_exists"` // false: send without a reply if the answered message is gone
 }
 
 type row struct {
@@ -53,17 +53,18 @@ const (
 	typeRow    = 1
 	typeButton = 2
 	gray       = 2
-	inRow      = 5
+	inRow      = 5 // buttons in a row
 	maxButtons = 5 * inRow
 	maxLabel   = 80  // characters
 	maxData    = 100 // characters
 )
 
-// Buttons says that choices are shown.
+// Buttons reports that choices are shown as buttons.
 func (c *Channel) Buttons() bool { return true }
 
-// Send sends one part, without previews of its links and calling nobody; in a group as a reply to what it answers. Discord takes a nonce once
-// within some minutes only ("enforce_nonce"): what may have arrived is looked up with Find, and the nonce covers what is still on its way.
+// Send sends one part without link previews and notifications; in a group as a reply to the answered message.
+// Discord deduplicates by nonce for a few minutes only ("enforce_nonce"). So an uncertain send is looked up
+// with Find, and the nonce covers a try that is still on its way.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	to, err := c.target(d.To)
 	if err != nil {
@@ -99,11 +100,11 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id(channel, sent.ID), nil
 }
 
-// Edit puts another text in the place of a message's.
+// Edit replaces the text of a message ("Edit Message").
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
 	channel, message, ok := cutID(remoteID)
 	if !ok {
-		return fmt.Errorf("edit %q: it is no message: %w", remoteID, channels.ErrPermanent)
+		return fmt.Errorf("edit %q: it is not a message: %w", remoteID, channels.ErrPermanent)
 	}
 	var w wire.Written
 	err := c.api.call(w.Watch(ctx), http.MethodPatch, "/channels/"+channel+"/messages/"+message, c.outgoing(d), nil)
@@ -113,7 +114,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	return nil
 }
 
-// Typing shows "typing …" for ten seconds, or until a message comes.
+// Typing shows "typing …" for ten seconds, or until a message arrives ("Trigger Typing Indicator").
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	at, err := c.target(to)
 	if err != nil {
@@ -126,12 +127,13 @@ func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	return c.api.call(ctx, http.MethodPost, "/channels/"+channel+"/typing", nil, nil)
 }
 
-// outgoing is a delivery as Discord takes it.
+// outgoing converts a delivery.
 func (c *Channel) outgoing(d channels.Delivery) outgoing {
 	return outgoing{Text: c.Form().Render(d.Body).Text, Flags: flagSuppress, Calls: calls{Parse: []string{}}, Rows: rows(d.Choices)}
 }
 
-// rows lays buttons out. One that would be too long, or is there twice, is left to the text, which says it too.
+// rows lays out the buttons. A choice that is too long, or occurs twice, gets no button; the text lists it
+// too.
 func rows(choices []channels.Choice) []row {
 	var rows []row
 	if choices != nil {
@@ -153,7 +155,7 @@ func rows(choices []channels.Choice) []row {
 	return rows
 }
 
-// channel is where a message to a place goes.
+// channel returns the channel to send to.
 func (c *Channel) channel(ctx context.Context, to target) (string, error) {
 	switch {
 	case to.person != "":
@@ -164,7 +166,8 @@ func (c *Channel) channel(ctx context.Context, to target) (string, error) {
 	return to.group, nil
 }
 
-// private is the channel of the private chat with somebody, which has one for ever ("Create DM"). Nobody sees that it was asked for.
+// private returns the channel of the private chat with a person, which never changes ("Create DM"). The
+// person does not see this call.
 func (c *Channel) private(ctx context.Context, person string) (string, error) {
 	c.mu.Lock()
 	known := c.directs[person]
@@ -186,7 +189,8 @@ func (c *Channel) private(ctx context.Context, person string) (string, error) {
 	return direct.ID, nil
 }
 
-// statuses are what Discord's refusals mean. After an internal error or a gateway's timeout nobody knows how far the request came.
+// statuses classifies Discord's refusals. After an internal error or a gateway timeout the request may have
+// been carried out.
 func statuses() wire.Statuses {
 	return wire.Statuses{
 		Credentials: []int{http.StatusUnauthorized}, Hint: newToken,

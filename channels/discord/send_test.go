@@ -323,7 +323,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{discord.Config{}, "token: missing; make an application"},
 		{discord.Config{Token: "env:NONE"}, "token: no secret"},
-		{discord.Config{Token: "env:ODD"}, `token: the value of "env:ODD" is no bot's token`},
+		{discord.Config{Token: "env:ODD"}, `token: the value of "env:ODD" is not a bot token`},
 		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"#general"}}}, `groups: "#general" is not a valid id; an id is a number`},
 		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"sam#1234"}}}, `known: "sam#1234" is not a valid id`},
 		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Public: []string{"-5"}}}, `public: "-5" is not a valid id`},
@@ -342,7 +342,7 @@ func TestTry(t *testing.T) {
 		lines []string
 		err   string
 	}{
-		{"all is well", func(*channelstest.Discord) {}, []string{"The token is that of hob, bot 7001.", "Message Content Intent is on", "It can read the channel #home (2001)."}, ""},
+		{"all is well", func(*channelstest.Discord) {}, []string{"The token belongs to hob, bot 7001.", "Message Content Intent is on", "It can read the channel #home (2001)."}, ""},
 		{"intent", (*channelstest.Discord).Blind, []string{"The token is"}, "switch on Message Content Intent"},
 		{"no access", func(f *channelstest.Discord) { f.Forbid(group) }, []string{"The token is", "Message Content Intent is on"}, "client_id=8001"},
 		{"no token", (*channelstest.Discord).Revoke, nil, "press Reset Token"},

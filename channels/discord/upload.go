@@ -14,19 +14,21 @@ import (
 	"hob/channels/wire"
 )
 
-// maxFile is what a bot may send in private chats and on servers without boosts ("Uploading Files").
+// maxFile is the limit for bots in private chats and on servers without boosts ("Uploading Files").
 const maxFile = 10 << 20
 
-// MaxFile is the size of the largest file, in bytes.
+// MaxFile returns the size of the largest file, in bytes.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// uploaded names a file of a message: its id is the number that follows "files", as a string like all ids ("Snowflakes").
+// uploaded describes a file of a message: its id is the number that follows "files", as a string like all ids
+// ("Snowflakes").
 type uploaded struct {
 	ID   string `json:"id"`
 	Name string `json:"filename"`
 }
 
-// upload posts a message with a file, as a form ("Uploading Files").
+// upload sends a message with a file as a form ("Uploading Files"). The file is streamed: it is never in
+// memory as a whole.
 func (c *Channel) upload(ctx context.Context, path string, out outgoing, f channels.File, result any) error {
 	content, err := f.Whole(ctx)
 	if err != nil {
@@ -48,7 +50,8 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	return c.api.do(req, path, result)
 }
 
-// around is what stands before and behind a file's bytes in a form (RFC 7578), and the form's type.
+// around returns the bytes before and after the file's content in a form (RFC 7578), and the form's content
+// type.
 func around(out outgoing, f channels.File) (head, tail []byte, kind string, err error) {
 	about, err := json.Marshal(out)
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// What hob reads of Discord's types ("Resources", "Gateway Events", "Receiving and Responding"); all else is passed over.
+// The fields that hob reads of Discord's types ("Resources", "Gateway Events", "Receiving and Responding").
+// Others are ignored.
 
-// frame is what goes over the gateway in both directions ("Payload Structure").
+// frame is a message of the gateway, in both directions ("Payload Structure").
 type frame struct {
 	Op   int             `json:"op"`
 	Data json.RawMessage `json:"d"`
@@ -15,7 +16,7 @@ type frame struct {
 	Type string          `json:"t"` // of a dispatch
 }
 
-// The opcodes of the gateway.
+// Opcodes of the gateway ("Gateway Opcodes").
 const (
 	opDispatch  = 0
 	opHeartbeat = 1
@@ -30,7 +31,7 @@ const (
 type user struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
-	Global   string `json:"global_name"` // what they are called everywhere; "" for none
+	Global   string `json:"global_name"` // the display name; "" for none
 	Bot      bool   `json:"bot"`
 	System   bool   `json:"system"`
 }
@@ -42,7 +43,7 @@ func (u *user) name() string {
 	return u.Username
 }
 
-// message is one that somebody wrote. A deletion has only its ids.
+// message is a message. A deletion contains only ids.
 type message struct {
 	ID      string     `json:"id"`
 	Channel string     `json:"channel_id"`
@@ -59,7 +60,7 @@ type message struct {
 	answer
 }
 
-// content is what a message says. An embed is Discord's own, made out of a link.
+// content is the text and the attachments of a message. Embeds are ignored: Discord makes them from links.
 type content struct {
 	Text     string       `json:"content"`
 	Files    []attachment `json:"attachments"`
@@ -67,11 +68,11 @@ type content struct {
 	Poll     *ballot      `json:"poll"`
 }
 
-// answer is what a message refers to.
+// answer is the message that a message refers to.
 type answer struct {
 	To        reference  `json:"message_reference"`
 	Replied   *message   `json:"referenced_message"`
-	Snapshots []snapshot `json:"message_snapshots"` // of a message that was passed on
+	Snapshots []snapshot `json:"message_snapshots"` // of a forwarded message
 }
 
 type member struct {
@@ -93,7 +94,7 @@ type attachment struct {
 	MIME   string  `json:"content_type"`
 	Size   int64   `json:"size"`
 	URL    string  `json:"url"`
-	Length float64 `json:"duration_secs"` // of a recording
+	Length float64 `json:"duration_secs"` // of a recording, in seconds
 }
 
 type sticker struct {
@@ -106,28 +107,28 @@ type ballot struct {
 	} `json:"question"`
 }
 
-// Numbers of "Message Types", "Message Reference Types" and "Message Flags".
+// Values of "Message Types", "Message Reference Types" and "Message Flags".
 const (
 	typeDefault   = 0
 	typeReply     = 19
 	typeForward   = 1
-	flagSuppress  = 1 << 2 // no previews of links
+	flagSuppress  = 1 << 2 // no link previews
 	flagVoice     = 1 << 13
-	threadFirst   = 10 // announcement, public and private threads ("Channel Types")
+	threadFirst   = 10 // the first of the thread types: announcement, public and private ("Channel Types")
 	threadLast    = 12
-	typeComponent = 3  // of an interaction: somebody pressed a button
-	deferUpdate   = 6  // how one is answered: it was seen, nothing changes
-	flagContent   = 18 // of an application, and one more for small ones: it may read what is written in groups
+	typeComponent = 3  // of an interaction: a button was pressed
+	deferUpdate   = 6  // the answer to it: seen, nothing changes
+	flagContent   = 18 // of an application, with the next bit for small bots: it may read group messages
 )
 
-// deleted is what a deletion says, of one message or of several.
+// deleted is a deletion event, of one message or of several.
 type deleted struct {
 	ID      string   `json:"id"`
 	IDs     []string `json:"ids"`
 	Channel string   `json:"channel_id"`
 }
 
-// pressed is a button that somebody pressed: in a private chat there is a user, in a group a member.
+// pressed is a button event: User in a private chat, Member in a group.
 type pressed struct {
 	ID      string  `json:"id"`
 	Token   string  `json:"token"`
@@ -145,19 +146,19 @@ type pressed struct {
 	} `json:"data"`
 }
 
-// ready is how a session begins.
+// ready is the event that begins a session.
 type ready struct {
 	Session string `json:"session_id"`
 	Gateway string `json:"resume_gateway_url"`
 	User    user   `json:"user"`
 }
 
-// room is a channel of Discord: a private chat, one of a server, or a thread.
+// room is a channel of Discord: a private chat, a server channel or a thread.
 type room struct {
 	ID     string `json:"id"`
 	Type   int    `json:"type"`
 	Name   string `json:"name"`
-	Parent string `json:"parent_id"` // of a thread: where it belongs
+	Parent string `json:"parent_id"` // of a thread: the channel that it belongs to
 }
 
 func (r room) thread() bool { return r.Type >= threadFirst && r.Type <= threadLast }

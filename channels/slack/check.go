@@ -10,7 +10,7 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// Account names the bot: its workspace and its user in it.
+// Account returns the bot's workspace and its user id there.
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
@@ -19,7 +19,7 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 	return me.TeamID + "/" + me.UserID, nil
 }
 
-// Link is where a private chat with the bot begins ("Deep linking").
+// Link returns the address of a private chat with the bot ("Deep linking").
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
@@ -27,23 +27,25 @@ func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	}
 	bot, err := c.web.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: me.BotID})
 	if err != nil || bot.AppID == "" {
-		return fmt.Sprintf("Open %s under Apps in Slack and write the code there.", me.User), "", nil //nolint:nilerr // the way without a link
+		return fmt.Sprintf("Open %s under Apps in Slack and write the code there.", me.User), "", nil //nolint:nilerr // answer without a link
 	}
 	url = fmt.Sprintf("https://slack.com/app_redirect?app=%s&team=%s", bot.AppID, me.TeamID)
 	return "Open " + url + " and write the code there.", url, nil
 }
 
-// scopes are what the bot must be allowed to do; in groups there is more to it, and trying tells.
+// scopes are the permissions that hob needs in private chats. Groups need more; reading them in Test shows
+// whether they are there.
 const scopes = "chat:write im:history im:read im:write users:read files:read files:write"
 
-// Test asks whose the bot token is and what it may do, whether the app token opens a socket, and whether the bot is in its groups and can read
-// them. It receives nothing.
+// Test checks the bot token and its scopes, that the app token opens a socket, and that the bot is a member
+// of its groups and can read them. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
 		return nil, trouble(err)
 	}
-	lines := []string{fmt.Sprintf("The bot token is that of %s (%s) in the workspace %s (%s).", me.User, me.UserID, me.Team, me.TeamID)}
+	lines := []string{fmt.Sprintf("The bot token belongs to %s (%s) in the workspace %s (%s).", me.User, me.UserID, me.Team, me.TeamID)}
+	// Slack lists the granted scopes in a header of each answer ("Web API", OAuth scopes).
 	has := strings.FieldsFunc(me.Header.Get("X-Oauth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
 	var lacks []string
 	for _, scope := range strings.Fields(scopes) {
@@ -62,7 +64,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	} else if at == "" {
 		return lines, errors.New("apps.connections.open: the answer has no address of a socket (check api_base)")
 	}
-	lines = append(lines, "The app token opens a socket; whether the app gets message.im and the other events cannot be asked for: compare it with the manifest in docs/channels.md.")
+	lines = append(lines, "The app token opens a socket; Slack does not tell whether the app receives message.im and the other events: compare it with the manifest in docs/channels.md.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}

@@ -14,20 +14,20 @@ import (
 	"hob/channels"
 )
 
-// message is a message with its place in Slack's time.
+// message is a received message with its position in the chat.
 type message struct {
 	channels.Message
-	chat, ts string // "" for what is none of a chat's messages: a button, a command
+	chat, ts string // "" for a button or a command, which are not in the chat's history
 	thread   string
 }
 
-// view is how the account sees what happens.
+// view converts events from the point of view of one account: its own messages and mentions depend on it.
 type view struct {
 	*Channel
 	me account
 }
 
-// press is a button that was pressed ("block_actions payload").
+// press is the payload of a pressed button ("block_actions payload").
 type press struct {
 	Type string `json:"type"`
 	User struct {
@@ -45,7 +45,7 @@ type press struct {
 	} `json:"actions"`
 }
 
-// message is what an event or a page of history says; false when it says nothing that hob could read.
+// message converts an event, or a message from the history. It returns false if hob reads nothing in it.
 func (v view) message(e slack.Message) (message, bool) {
 	if e.Channel == "" || strings.ContainsAny(e.Channel, ":/") {
 		return message{}, false
@@ -66,13 +66,14 @@ func (v view) message(e slack.Message) (message, bool) {
 	return m, e.Timestamp != ""
 }
 
-// changed is an edit; a preview of a link that has come is none. Who edits a message that was meant for hob still means hob.
+// changed converts an edit. Slack also reports an added link preview as a change; that one is ignored. An
+// edit of a message that mentioned hob counts as a mention, even if the new text has none.
 func (v view) changed(e slack.Message) (message, bool) {
 	now, was := e.SubMessage, e.PreviousMessage
 	if now == nil || now.Timestamp == "" {
 		return message{}, false
 	}
-	if now.SubType == "tombstone" { // a message with a thread below it was deleted
+	if now.SubType == "tombstone" { // a deleted message whose thread remains
 		if was == nil {
 			was = now
 		}
@@ -87,14 +88,14 @@ func (v view) changed(e slack.Message) (message, bool) {
 	return m, true
 }
 
-// edited makes a message the edit of itself: each edit has a time of its own.
+// edited turns a message into its own edit. The time of the edit makes the id unique.
 func edited(m channels.Message, e *slack.Edited) channels.Message {
 	m.Edits = m.ID
 	m.ID += "/" + e.Timestamp
 	return m
 }
 
-// deleted is a message that was taken back.
+// deleted converts a deletion.
 func (v view) deleted(chat, ts string, was *slack.Msg) message {
 	gone := *was
 	gone.Timestamp = ts
@@ -105,7 +106,8 @@ func (v view) deleted(chat, ts string, was *slack.Msg) message {
 	return m
 }
 
-// written is a message that somebody wrote. In a group each message begins a thread, or stands in one: there it is answered.
+// written converts a message. In a group each message begins a thread or belongs to one: the answer goes into
+// that thread.
 func (v view) written(chat string, m *slack.Msg) message {
 	out := message{chat: chat, ts: m.Timestamp, thread: m.ThreadTimestamp, Message: channels.Message{
 		ID: id(chat, m.Timestamp), From: v.person(m), Text: m.Text, At: moment(m.Timestamp), Files: v.files(m.Files),
@@ -122,6 +124,7 @@ func (v view) written(chat string, m *slack.Msg) message {
 	if m.ThreadTimestamp != "" && m.ThreadTimestamp != m.Timestamp {
 		out.ReplyTo = id(chat, m.ThreadTimestamp)
 	}
+	// A shared message arrives as an attachment; its text is somebody else's.
 	for _, a := range m.Attachments {
 		if a.IsShare {
 			out.Forwarded = true
@@ -132,7 +135,8 @@ func (v view) written(chat string, m *slack.Msg) message {
 	return out
 }
 
-// byPerson tells whether messages of a subtype say what somebody has to say: all others are Slack's own notes.
+// byPerson reports whether a subtype is used for what somebody writes. All other subtypes are Slack's own
+// notices.
 func byPerson(subtype string) bool {
 	switch subtype {
 	case "", "file_share", "thread_broadcast", "me_message", "bot_message":
@@ -149,13 +153,14 @@ func (v view) person(m *slack.Msg) channels.Person {
 	return p
 }
 
-// called tells whether a message is meant for hob: it mentions the bot, or replies to it.
+// called reports whether a message is meant for hob: it mentions the bot, or replies in a thread that the bot
+// began.
 func (v view) called(m *slack.Msg) bool {
 	me := v.me.UserID
 	return me != "" && (strings.Contains(m.Text, "<@"+me+">") || strings.Contains(m.Text, "<@"+me+"|") || m.ParentUserId == me)
 }
 
-// pressed is a button that somebody pressed.
+// pressed converts the press of a button.
 func (v view) pressed(p press) (message, bool) {
 	if p.Type != "block_actions" || len(p.Actions) == 0 || p.Container.Chat == "" {
 		return message{}, false
@@ -175,8 +180,9 @@ func (v view) pressed(p press) (message, bool) {
 	return message{Message: m}, m.From.ID != ""
 }
 
-// commanded is "/hob status": Slack keeps what begins with a slash for itself, so that hob's commands stand behind one of its own. Nobody else sees it,
-// wherever it was written: it belongs to the private chat.
+// commanded converts the slash command "/hob status". Slack reserves texts with a leading slash, so that
+// hob's commands are arguments of Slack's. Only the author sees such a command, so it belongs to the private
+// chat wherever it was written.
 func commanded(p slack.SlashCommand) (message, bool) {
 	text := strings.TrimSpace(p.Text)
 	switch {
@@ -190,7 +196,8 @@ func commanded(p slack.SlashCommand) (message, bool) {
 	}}, p.UserID != "" && p.TriggerID != ""
 }
 
-// dress gives messages names in the place of ids, and words.
+// dress replaces the ids in messages by names. This makes calls, so it is done only for messages that are
+// committed.
 func (r *reader) dress(ctx context.Context, list []message) []channels.Message {
 	var out []channels.Message
 	for _, m := range list {
@@ -211,6 +218,7 @@ func (r *reader) dressed(ctx context.Context, m message) channels.Message {
 		out.Chat.Title = r.title(ctx, out.Chat.Group)
 	}
 	text := out.Text
+	// A mention at the beginning only calls hob; the rest is the message.
 	if call := regexp.MustCompile(`^\s*<@` + regexp.QuoteMeta(r.me.UserID) + `(\|[^<>]*)?>[\s,:]*`).FindString(text); call != "" && call != text {
 		text = text[len(call):]
 	}
@@ -221,12 +229,13 @@ func (r *reader) dressed(ctx context.Context, m message) channels.Message {
 		return id
 	})
 	if out.Chat.Group == "" && out.Deletes == "" {
-		out.Text = strings.TrimLeft(out.Text, " ") // a space before a slash keeps Slack from reading it as a command of its own
+		out.Text = strings.TrimLeft(out.Text, " ") // a leading space keeps Slack from reading "/" as its own command
 	}
 	return out
 }
 
-// words is a text as people read it: what Slack puts into angle brackets says what it stands for ("Formatting text").
+// words returns a text as people read it: names and links in place of Slack's marks in angle brackets
+// ("Formatting text").
 func words(text string, name func(person string) string) string {
 	text = regexp.MustCompile(`<([^<>]*)>`).ReplaceAllStringFunc(text, func(mark string) string {
 		what, label, labelled := strings.Cut(mark[1:len(mark)-1], "|")
@@ -249,7 +258,7 @@ func words(text string, name func(person string) string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// files are what a message brings. Of a file that is gone or lies elsewhere only the name is known.
+// files lists the files of a message. For a deleted file, or one on another server, only the name is known.
 func (v view) files(files []slack.File) []channels.Attachment {
 	var list []channels.Attachment
 	for _, f := range files {
@@ -267,7 +276,7 @@ func (v view) files(files []slack.File) []channels.Attachment {
 		a.Open = func(ctx context.Context) (io.ReadCloser, error) {
 			switch {
 			case mode == "tombstone" || mode == "hidden_by_limit":
-				return nil, fmt.Errorf("it is not kept by Slack any more (%s)", mode)
+				return nil, fmt.Errorf("Slack no longer stores it (%s)", mode)
 			case from == "" && fileID == "":
 				return nil, errors.New("it has no address")
 			}

@@ -217,7 +217,7 @@ func TestFilesThatComeIn(t *testing.T) {
 	if len(got) != len(files) || got[0].Name != "a.png" || got[0].MIME != "image/png" || got[0].Size != 4 || got[0].Voice || !got[1].Voice || got[1].Length.Seconds() != 1.5 {
 		t.Fatalf("files %+v", got)
 	}
-	wants := []string{"\x89PNG", "m4a", "\x89PNG", "404", "not kept by Slack any more", "lies elsewhere", "lies elsewhere", "it has no address"}
+	wants := []string{"\x89PNG", "m4a", "\x89PNG", "404", "Slack no longer stores it", "on another server", "on another server", "it has no address"}
 	f.Fail("file", channelstest.SlackFault{Status: 502}, channelstest.SlackFault{Cut: "before"}) // the first is asked for three times
 	for i, want := range wants {
 		body, err := got[i].Open(t.Context())
@@ -247,7 +247,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		"app_token: missing":   func(c *slack.Config) { c.AppToken = "" },
 		"bot_token: missing":   func(c *slack.Config) { c.BotToken = "" },
 		"bot_token: no secret": func(c *slack.Config) { c.BotToken = "env:NONE" },
-		`bot_token: the value of "env:ODD" is no token of Slack's`:          func(c *slack.Config) { c.BotToken = "env:ODD" },
+		`bot_token: the value of "env:ODD" is not a Slack token`:            func(c *slack.Config) { c.BotToken = "env:ODD" },
 		`app_token: the value of "env:BOT" begins with xoxb-`:               func(c *slack.Config) { c.AppToken = "env:BOT" },
 		`bot_token: the value of "env:APP" begins with xapp-`:               func(c *slack.Config) { c.BotToken = "env:APP" },
 		`bot_token: the value of "env:USER" begins with xoxp-`:              func(c *slack.Config) { c.BotToken = "env:USER" },

@@ -14,16 +14,17 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// How much of what was said while nobody listened is fetched.
+// Limits for reading missed messages from the history.
 const (
-	pageSize = 200
-	batch    = 1000 // messages of one commit
-	maxPages = 100
-	patience = 5               // how often Slack may ask to wait before a page comes,
-	longest  = 2 * time.Minute // and for how long each time
+	pageSize = 200             // messages of one page
+	batch    = 1000            // messages of one commit
+	maxPages = 100             // pages of one chat or thread
+	patience = 5               // how often hob waits for a rate limit before one page
+	longest  = 2 * time.Minute // maximum wait for a rate limit
 )
 
-// pages are what was said in a chat, or in a thread of it, since a time; the newest page of a chat comes first, the oldest of a thread.
+// pages reads the messages of a chat or a thread after a time, page by page. A chat begins with the newest
+// page, a thread with the oldest ("conversations.history", "conversations.replies").
 type pages struct {
 	web          *slack.Client
 	chat, thread string
@@ -33,7 +34,7 @@ type pages struct {
 	end          bool
 }
 
-// next fetches a page. When Slack asks to wait, it waits.
+// next fetches a page. It waits if Slack limits the rate.
 func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 	for range patience {
 		list, err = p.fetch(ctx)
@@ -67,7 +68,8 @@ func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
 	return resp.Messages, nil
 }
 
-// catchUp takes what was said in each chat that concerns hob since it was last read, chat by chat.
+// catchUp commits the messages that arrived since the last connection, chat by chat. It runs after the socket
+// is open, so that nothing falls between history and socket.
 func (r *reader) catchUp(ctx context.Context) error {
 	heard := r.Pos.Heard
 	chats, err := r.chats(ctx)
@@ -86,20 +88,21 @@ func (r *reader) catchUp(ctx context.Context) error {
 				return err
 			}
 		}
-		r.Pos = next // what else was said was none of hob's business
+		r.Pos = next // the rest of the history was not meant for hob
 	}
 	next := r.Pos.only(chats)
 	next.Heard = r.clock.Wall().Unix()
 	return r.commit(ctx, nil, next)
 }
 
-// chats are the listed groups, and the private chats with whom hob listens to.
+// chats lists the chats to catch up on: the listed groups, and the private chats with people whom hob listens
+// to.
 func (r *reader) chats(ctx context.Context) ([]string, error) {
 	list := slices.Clone(r.Groups)
 	params := slack.GetConversationsParameters{Types: []string{"im"}, Limit: pageSize}
 	for range maxPages {
 		page, cursor, err := r.web.GetConversationsContext(ctx, &params)
-		if refused(err, noScope) { // those that it knows of
+		if refused(err, noScope) { // without the scope, use the chats that are already known
 			for chat := range r.Pos.Chats {
 				if strings.HasPrefix(chat, "D") {
 					list = append(list, chat)
@@ -123,8 +126,9 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 	return list, nil
 }
 
-// missed is what was said in a chat and in its threads, the oldest first, and the position behind it. Some time before the newest message that is known
-// is read again: what Slack offers a second time may be older than what came before it. An error comes with what could be had.
+// missed returns the new messages of a chat and its threads, oldest first, and the position after them. A few
+// minutes before the newest known message are read again, because Slack may have delivered messages out of
+// order. If the error is not nil, the messages are those that could be read.
 func (r *reader) missed(ctx context.Context, chat string) ([]message, position, error) {
 	since := r.overlap(r.Pos.Chats[chat])
 	raw, err := r.all(ctx, pages{web: r.web.Client, chat: chat, since: since})
@@ -134,6 +138,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 			threads[thread] = r.overlap(newest)
 		}
 	}
+	// A known chat may have got replies in a thread that is not tracked.
 	for _, m := range raw {
 		if m.LatestReply > since && threads[m.Timestamp] == "" {
 			threads[m.Timestamp] = since
@@ -160,7 +165,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		if !ok || !r.minds(m.Message) {
 			continue
 		}
-		if said.Edited != nil && m.ts <= r.Pos.Chats[chat] { // it was read before it was edited
+		if said.Edited != nil && m.ts <= r.Pos.Chats[chat] { // the original was read before the edit
 			m.Message = edited(m.Message, said.Edited)
 		}
 		list = append(list, m)
@@ -172,9 +177,9 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 	return list, next, err
 }
 
-// overlap is the time from which on a chat is read again.
+// overlap returns the time from which the history is read again.
 func (r *reader) overlap(newest string) string {
-	if newest == "" { // nothing of it was read yet
+	if newest == "" { // nothing of this chat was read yet
 		newest = stamp(time.Unix(r.Pos.Heard, 0).Add(r.me.ahead))
 	}
 	return max(r.Pos.Began, stamp(moment(newest).Add(-keeps)))
@@ -198,7 +203,8 @@ func (r *reader) all(ctx context.Context, p pages) ([]slack.Message, error) {
 
 var errTooMuch = fmt.Errorf("there are more than %d", maxPages*pageSize)
 
-// lost tells of what cannot be had, when Slack does not offer it again by itself. What is wrong for a moment only is an error.
+// lost reports messages that cannot be read. A temporary failure is returned as an error, so that the next
+// Run tries again. A gap is reported only if Slack does not offer the events again by itself.
 func (r *reader) lost(ctx context.Context, chat string, heard int64, why error) error {
 	var no slack.SlackErrorResponse
 	var odd *json.UnmarshalTypeError

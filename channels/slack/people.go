@@ -15,13 +15,14 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// person is how somebody is shown.
+// person is the display name of a user, and whether the user is a bot.
 type person struct {
 	name string
 	bot  bool
 }
 
-// look asks who somebody is, once for each Run. Nothing depends on it: without an answer he has only an id.
+// look returns the name of a user, and asks once for each Run. Without an answer the id is shown; a name is
+// never used to decide anything.
 func (r *reader) look(ctx context.Context, id string) (person, bool) {
 	if p, ok := r.people[id]; ok || id == "" {
 		return p, ok
@@ -44,7 +45,7 @@ func (r *reader) look(ctx context.Context, id string) (person, bool) {
 	return p, true
 }
 
-// title is a group's name, its id where it cannot be had.
+// title returns a group's name, or its id if the name is unknown.
 func (r *reader) title(ctx context.Context, group string) string {
 	if title, ok := r.titles[group]; ok {
 		return title
@@ -58,7 +59,8 @@ func (r *reader) title(ctx context.Context, group string) string {
 	return r.titles[group]
 }
 
-// file opens a file. Where the event does not say its address ("file_access": "check_file_info"), Slack is asked for it.
+// file opens a file. Events for apps without access omit the address ("file_access": "check_file_info"); then
+// Slack is asked.
 func (w *web) file(ctx context.Context, id, from string) (io.ReadCloser, error) {
 	if from == "" {
 		f, _, _, err := w.GetFileInfoContext(ctx, id, 0, 0)
@@ -71,7 +73,7 @@ func (w *web) file(ctx context.Context, id, from string) (io.ReadCloser, error) 
 	}
 	at, err := url.Parse(from)
 	if err != nil || !w.owns(at) {
-		return nil, errors.New("it lies elsewhere, and Slack only points to it")
+		return nil, errors.New("it is on another server, and Slack only links to it")
 	}
 	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return w.fetch(ctx, at) }, func(err error) bool {
 		status := slack.StatusCodeError{}
@@ -79,12 +81,15 @@ func (w *web) file(ctx context.Context, id, from string) (io.ReadCloser, error) 
 	})
 }
 
-// owns tells whether an address is one of the Web API's own server, or of another server of its domain: nobody else gets the token.
+// owns reports whether an address belongs to the Web API's server or its domain. Only these hosts get the
+// token.
 func (w *web) owns(at *url.URL) bool {
 	host, own := strings.ToLower(at.Host), strings.ToLower(w.base.Host)
 	return at.Scheme == w.base.Scheme && at.User == nil && (host == own || strings.HasSuffix(host, "."+own))
 }
 
+// errSignIn is the answer to a download with a token that may not read files: a redirect or a page instead of
+// the file.
 var errSignIn = errors.New("a sign-in page came in its place: the app lacks the scope files:read")
 
 func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
@@ -97,7 +102,7 @@ func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, wire.Bare(ctx, err)
 	}
-	page, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is none is no page
+	page, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is not a page
 	switch {
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest, page == "text/html" && !strings.Contains(at.Path, ".htm"):
 		err = errSignIn
@@ -106,6 +111,6 @@ func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	default:
 		return resp.Body, nil
 	}
-	_ = resp.Body.Close() // only the head counts
+	_ = resp.Body.Close() // only the header is needed
 	return nil, err
 }

@@ -18,21 +18,22 @@ import (
 	"hob/channels/poll"
 )
 
-// How far back is looked, and what is remembered.
+// How far back the history is read again, and how much is remembered.
 const (
-	keeps       = 5 * time.Minute // Slack offers an event that was not acknowledged again after a minute and after five ("Error handling")
-	mostThreads = 20              // conversations of their own that are read again
+	keeps       = 5 * time.Minute // Slack repeats an unacknowledged event after one minute and after five ("Error handling")
+	mostThreads = 20              // threads that are read again
 )
 
-// position is how far an account has been read. Times are Slack's, as messages have them.
+// position is how far an account was read. Times are Slack's message timestamps.
 type position struct {
-	Began   string            `json:"began"`             // what was said before is no news
-	Heard   int64             `json:"heard"`             // when hob last listened, in Unix seconds by its own clock
-	Chats   map[string]string `json:"chats,omitempty"`   // the newest message by chat
-	Threads map[string]string `json:"threads,omitempty"` // and by "chat/thread"
+	Began   string            `json:"began"`             // older messages are never read
+	Heard   int64             `json:"heard"`             // when hob last heard from Slack, in Unix seconds of hob's clock
+	Chats   map[string]string `json:"chats,omitempty"`   // newest message of each chat
+	Threads map[string]string `json:"threads,omitempty"` // newest message by "chat/thread"
 }
 
-// only is the position in these chats. When one of the others comes back, what was said meanwhile is no news.
+// only reduces the position to the given chats. If another chat comes back later, its older messages are not
+// read.
 func (p position) only(chats []string) position {
 	p.Chats, p.Threads = maps.Clone(p.Chats), maps.Clone(p.Threads)
 	maps.DeleteFunc(p.Chats, func(chat, _ string) bool { return !slices.Contains(chats, chat) })
@@ -43,13 +44,13 @@ func (p position) only(chats []string) position {
 	return p
 }
 
-// account is who hob is.
+// account is hob's own account.
 type account struct {
 	slack.AuthTestResponse
 	ahead time.Duration // how much Slack's clock is ahead of hob's
 }
 
-// wrote tells whether hob wrote a message.
+// wrote reports whether hob wrote a message.
 func (a account) wrote(m *slack.Msg) bool {
 	return a.UserID != "" && m.User == a.UserID || a.BotID != "" && m.BotID == a.BotID
 }
@@ -58,12 +59,13 @@ func (a account) wrote(m *slack.Msg) bool {
 type reader struct {
 	view
 	*poll.Source[position]
-	socket *socket // that is read; nil while it is not caught up with what was said before
+	socket *socket // the open socket; nil until the history is caught up
 	people map[string]person
 	titles map[string]string
 }
 
-// Run listens until ctx ends. An error ends it: Slack cannot be reached, refuses or has gone, or the inbox takes nothing.
+// Run listens until ctx ends. It returns an error if Slack cannot be reached, refuses or disconnects, or if
+// the inbox cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, c.web.plain, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
@@ -80,13 +82,13 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	for {
 		began := r.clock.Mono()
 		err := r.session(ctx)
-		if !errors.Is(err, errRefresh) || r.clock.Mono()-began < briefly { // else one connection follows the other without end
+		if !errors.Is(err, errRefresh) || r.clock.Mono()-began < briefly { // a connection that ends at once must not be renewed endlessly without backoff
 			return err
 		}
 	}
 }
 
-// open opens the source of the bot on its server. Without a position, hob begins now.
+// open opens the source. Without a stored position hob starts now: older messages are not read.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	who := poll.Account{Channel: r.name, Identity: r.me.TeamID + " " + r.me.UserID + " " + r.web.base.String(), Log: r.log}
 	r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) })
@@ -97,7 +99,8 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	return r.commit(ctx, nil, position{Began: stamp(now.Add(r.me.ahead)), Heard: now.Unix()})
 }
 
-// session is one connection, from what was said before it to its end.
+// session runs one connection: open the socket, catch up on the history, then serve events until the
+// connection ends.
 func (r *reader) session(ctx context.Context) error {
 	s, err := r.dial(ctx)
 	if err != nil {
@@ -108,6 +111,7 @@ func (r *reader) session(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	// Usually Slack says hello first; if not, the envelope must not be lost.
 	if hello.Type != "hello" {
 		if err := r.envelope(ctx, s, hello); err != nil {
 			return err
@@ -122,7 +126,7 @@ func (r *reader) session(ctx context.Context) error {
 	return nil
 }
 
-// whoami asks whose the bot token is.
+// whoami asks for the account of the bot token, and compares Slack's clock with hob's.
 func (c *Channel) whoami(ctx context.Context) (account, error) {
 	resp, err := c.web.AuthTestContext(ctx)
 	if err != nil {
@@ -141,7 +145,7 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 	return me, nil
 }
 
-// self is whoami, asked once.
+// self is whoami with a cached result.
 func (c *Channel) self(ctx context.Context) (account, error) {
 	c.mu.Lock()
 	me := c.me
@@ -152,7 +156,8 @@ func (c *Channel) self(ctx context.Context) (account, error) {
 	return c.whoami(ctx)
 }
 
-// take stores what an envelope brings.
+// take commits the message of an envelope together with the new position. The caller acknowledges the
+// envelope after that.
 func (r *reader) take(ctx context.Context, e envelope) error {
 	m, ok := r.read(e)
 	if !ok || !r.minds(m.Message) {
@@ -161,7 +166,8 @@ func (r *reader) take(ctx context.Context, e envelope) error {
 	return r.commit(ctx, r.dress(ctx, []message{m}), r.behind(r.Pos, m))
 }
 
-// read makes a message of an envelope; false when it says nothing that hob could read.
+// read converts an envelope. It returns false if hob reads nothing in it. A malformed envelope is logged and
+// acknowledged, because it would be the same each time.
 func (v view) read(e envelope) (message, bool) {
 	switch e.Type {
 	case "events_api":
@@ -169,7 +175,7 @@ func (v view) read(e envelope) (message, bool) {
 			Event slack.Message `json:"event"`
 		}
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack event passed over", "channel", v.name, "envelope", e.ID, "err", err)
+			v.log.Warn("slack event skipped", "channel", v.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		if p.Event.Type != "message" && p.Event.Type != "app_mention" {
@@ -179,14 +185,14 @@ func (v view) read(e envelope) (message, bool) {
 	case "interactive":
 		var p press
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack button passed over", "channel", v.name, "envelope", e.ID, "err", err)
+			v.log.Warn("slack button skipped", "channel", v.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		return v.pressed(p)
 	case "slash_commands":
 		var p slack.SlashCommand
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack command passed over", "channel", v.name, "envelope", e.ID, "err", err)
+			v.log.Warn("slack command skipped", "channel", v.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		return commanded(p)
@@ -194,12 +200,12 @@ func (v view) read(e envelope) (message, bool) {
 	return message{}, false
 }
 
-// minds tells whether a message is any of hob's business: of others nothing is stored, and nobody is asked who wrote them.
+// minds reports whether a message concerns hob. Nothing is stored or asked about other messages.
 func (r *reader) minds(m channels.Message) bool {
 	return !m.From.Self && (m.Chat.Group == "" || m.Mentioned && slices.Contains(r.Groups, m.Chat.Group))
 }
 
-// behind is the position behind messages. Of private chats with strangers nothing is remembered.
+// behind returns the position after messages. Private chats with strangers leave no trace.
 func (r *reader) behind(p position, list ...message) position {
 	p.Chats, p.Threads = grown(p.Chats), grown(p.Threads)
 	for _, m := range list {
@@ -219,7 +225,7 @@ func (r *reader) behind(p position, list ...message) position {
 	return p
 }
 
-// grown is a copy of a map to write into.
+// grown returns a copy of a map that can be written to.
 func grown(m map[string]string) map[string]string {
 	next := maps.Clone(m)
 	if next == nil {
@@ -228,12 +234,12 @@ func grown(m map[string]string) map[string]string {
 	return next
 }
 
-// knows tells whether hob listens to a person in private.
+// knows reports whether hob listens to a person in private.
 func (c *Channel) knows(person string) bool {
 	return slices.Contains(c.owner(), person) || slices.Contains(c.Known, person) || slices.Contains(c.Public, person)
 }
 
-// commit hands messages on together with the position after them, and when Slack was last heard.
+// commit hands messages to the inbox with the position after them, and the time when Slack was last heard.
 func (r *reader) commit(ctx context.Context, list []channels.Message, next position) error {
 	if r.socket != nil {
 		next.Heard = r.socket.heard.Load()
@@ -241,12 +247,12 @@ func (r *reader) commit(ctx context.Context, list []channels.Message, next posit
 	return r.Commit(ctx, list, next)
 }
 
-// stamp is a time as Slack writes it: they compare as texts, in this millennium and the next.
+// stamp formats a time like Slack's message timestamps. They compare as strings until the year 2286.
 func stamp(t time.Time) string {
 	return fmt.Sprintf("%010d.%06d", t.Unix(), t.Nanosecond()/1000)
 }
 
-// moment is the time that a stamp means; zero for what is none.
+// moment parses a message timestamp; zero if it is malformed.
 func moment(ts string) time.Time {
 	seconds, micros, _ := strings.Cut(ts, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)

@@ -13,24 +13,24 @@ import (
 	"hob/channels"
 )
 
-// Codes of refusals, as the Web API's methods list them.
+// Error codes of the Web API's methods, grouped by their meaning for a send.
 const (
-	worthless = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"
-	noScope   = "missing_scope no_permission"
-	never     = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " +
+	worthless = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"                                               // the token is wrong, expired or revoked
+	noScope   = "missing_scope no_permission"                                                                                                               // the app may not do this
+	never     = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " + // this message will never be accepted
 		"user_not_found users_not_found user_disabled user_not_visible cannot_dm_bot messages_tab_disabled message_not_found cant_update_message edit_window_closed " +
 		"file_too_large file_type_not_allowed blocked_file_type posting_to_channel_denied thread_not_found cannot_reply_to_message"
-	halfDone = "internal_error fatal_error" // "it's possible some aspect of the operation succeeded"
-	passing  = "service_unavailable request_timeout ratelimited rate_limited accesslimited team_added_to_org"
+	halfDone = "internal_error fatal_error"                                                                   // documented as: "it's possible some aspect of the operation succeeded"
+	passing  = "service_unavailable request_timeout ratelimited rate_limited accesslimited team_added_to_org" // temporary
 )
 
-// refused tells whether an error is a refusal with one of these codes.
+// refused reports whether an error is a refusal with one of the codes.
 func refused(err error, codes string) bool {
 	var no slack.SlackErrorResponse
 	return errors.As(err, &no) && slices.Contains(strings.Fields(codes), no.Err)
 }
 
-// later is the time after which Slack wants to be asked again.
+// later returns the time that Slack asks to wait ("Rate limits").
 func later(err error) (time.Duration, bool) {
 	var wait *slack.RateLimitedError
 	if errors.As(err, &wait) {
@@ -40,14 +40,14 @@ func later(err error) (time.Duration, bool) {
 	return 0, errors.As(err, &status) && status.Code == http.StatusTooManyRequests
 }
 
-// hint says what to do about a refusal, where there is something to do.
+// hint adds advice to a refusal, if there is any.
 func hint(err error) error {
 	var no slack.SlackErrorResponse
 	switch {
 	case !errors.As(err, &no):
 		return err
 	case refused(err, worthless):
-		return fmt.Errorf("%w; Slack does not take the token (any more): take a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
+		return fmt.Errorf("%w; Slack does not accept the token: create a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
 	case refused(err, noScope) && no.Needed != "":
 		return fmt.Errorf("the app lacks %s: add the scope at https://api.slack.com/apps under OAuth & Permissions, and install the app again (%w)", no.Needed, err)
 	case refused(err, noScope):
@@ -60,7 +60,7 @@ func hint(err error) error {
 	return err
 }
 
-// trouble says what is wrong when Slack refuses, and when to come back.
+// trouble classifies an error of receiving for the host: come back later, or a lasting refusal.
 func trouble(err error) error {
 	after, limited := later(err)
 	switch {
@@ -74,13 +74,13 @@ func trouble(err error) error {
 	return err
 }
 
-// class says of what kind a failed send is. maybe tells whether the request may have reached Slack.
+// class classifies a failed send for the pump. maybe reports whether the request may have reached Slack.
 func class(err error, maybe bool) error {
 	after, limited := later(err)
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
 	switch {
-	case limited && after > 0: // posts are counted by conversation
+	case limited && after > 0: // the limit for posts applies to each conversation
 		return &channels.RetryAfter{After: after, Err: fmt.Errorf("%w: %w", channels.ErrAddress, err)}
 	case limited:
 		return fmt.Errorf("%w: %w", channels.ErrAddress, err)
@@ -98,7 +98,8 @@ func class(err error, maybe bool) error {
 	return err
 }
 
-// ofFile is class for a file: whatever Slack says of it is about this file alone, or about files at all, unless it is about the token or the moment.
+// ofFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
+// token or temporary. Such a file is never retried.
 func ofFile(err error, maybe bool) error {
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError

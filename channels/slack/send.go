@@ -16,19 +16,20 @@ import (
 	"hob/daemon/fail"
 )
 
-// Slack's limits of blocks ("Section block", "Actions block", "Button element").
+// Limits of Block Kit ("Section block", "Actions block", "Button element").
 const (
 	maxSection = 3000 // characters
-	maxButtons = 25
+	maxButtons = 25   // buttons of one block
 	maxLabel   = 75   // characters
 	maxValue   = 2000 // characters
 )
 
-// errNoTime is an answer of success that names no message.
+// errNoTime reports a successful answer that does not name the message.
 var errNoTime = errors.New("the answer names no message (check api_base)")
 
-// Send sends one part as mrkdwn without previews of its links, in a group into the thread of what it answers; a file with its text. The nonce stands in
-// the message's metadata, by which Find knows it.
+// Send sends one part as mrkdwn without link previews; in a group it goes into the thread of the answered
+// message. A file is sent with its text. The nonce is stored in the message's metadata, by which Find
+// recognises it.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	at, err := c.target(d.To)
 	if err != nil {
@@ -57,11 +58,11 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id(there, ts), nil
 }
 
-// Edit puts another text in the place of a message (chat.update). What was sent as a file keeps its words.
+// Edit replaces the text of a message (chat.update). The text of a file cannot be edited.
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
 	chat, ts, ok := strings.Cut(remoteID, ":")
 	if !ok || d.File != nil {
-		return fmt.Errorf("edit %s: it is no message with a text: %w", remoteID, channels.ErrPermanent)
+		return fmt.Errorf("edit %s: it is not a message with a text: %w", remoteID, channels.ErrPermanent)
 	}
 	var w wire.Written
 	_, now, _, err := c.web.UpdateMessageContext(w.Watch(ctx), chat, ts, c.content(d)...)
@@ -74,10 +75,10 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	return nil
 }
 
-// metaKind is the event type of the metadata of what hob sends.
+// metaKind is the event type of the metadata of hob's messages ("Message metadata").
 const metaKind = "hob_delivery"
 
-// content is what a message says, with its buttons, and how it is known.
+// content returns the text, the metadata and the buttons of a message.
 func (c *Channel) content(d channels.Delivery) []slack.MsgOption {
 	options := []slack.MsgOption{
 		slack.MsgOptionText(c.Form().Render(d.Body).Text, false),
@@ -89,7 +90,8 @@ func (c *Channel) content(d channels.Delivery) []slack.MsgOption {
 	return options
 }
 
-// blocks are a text with buttons below it; none without buttons. A button that would be too long is left to the text, which says it too.
+// blocks returns a text with buttons below it, none if there are no buttons. A choice that is too long gets
+// no button; the text lists it too.
 func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 	var buttons []slack.BlockElement
 	for i, ch := range d.Choices {
@@ -109,13 +111,14 @@ func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 		text := slack.NewTextBlockObject(slack.MarkdownType, form.Render(part).Text, false, true)
 		blocks = append(blocks, slack.NewSectionBlock(text, nil, nil))
 	}
-	if len(buttons) == 0 { // the text takes the place of the text with buttons
+	if len(buttons) == 0 { // an edit that removes the buttons
 		return blocks
 	}
 	return append(blocks, slack.NewActionBlock("", buttons...))
 }
 
-// upload sends a file: its bytes to an address that Slack gives, and then what to do with them. Before the last call nobody sees anything of it.
+// upload sends a file ("Uploading files"): get an address, send the bytes there, then share the file. Nobody
+// sees the file before the last call, so the first two can be repeated safely.
 func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread string) (string, error) {
 	sends := func(err error) (string, error) {
 		return "", fmt.Errorf("send the file %s to %s: %w", d.File.Name, d.To, err)
@@ -127,7 +130,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	if err != nil {
 		return sends(err)
 	}
-	defer func() { _ = body.Close() }() // only read
+	defer func() { _ = body.Close() }() // it was only read
 	place, err := c.web.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: d.File.Name, FileSize: int(d.File.Size)})
 	if err != nil {
 		return sends(ofFile(err, false))
@@ -154,14 +157,14 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	return id(chat, place.FileID), nil
 }
 
-// How a message is looked for.
+// Limits of a look-up.
 const (
-	skew      = 10 * time.Minute // how much hob's clock may be ahead of Slack's
-	findPages = 20
+	skew      = 10 * time.Minute // hob's clock may be this far ahead of Slack's
+	findPages = 20               // pages to read
 )
 
-// Find looks for the nonce among what was said since the first try. A file has none: of it nothing can be told. Neither can it where Slack does not show
-// the metadata of hob's own messages.
+// Find looks for the nonce in the messages since the first try. It cannot tell for a file, which has no
+// metadata, nor if Slack hides the metadata of hob's own messages.
 func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, error) {
 	at, err := c.target(d.To)
 	if err != nil {
@@ -199,7 +202,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, 
 	return "", false, fmt.Errorf("too much was said since: %w", channels.ErrUnknown)
 }
 
-// unsure makes of a refusal to show what was said that it cannot be told.
+// unsure turns a refusal to show messages into ErrUnknown: it will be the same at the next look-up.
 func unsure(err error) error {
 	if refused(err, noScope+" "+never) {
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, hint(err))
@@ -207,7 +210,8 @@ func unsure(err error) error {
 	return trouble(err)
 }
 
-// chat is the id of the chat to write to; a person's private one is opened when it is not known yet.
+// chat returns the id of the chat to write to. The private chat with a person is opened when it is first
+// needed.
 func (c *Channel) chat(ctx context.Context, at target) (string, error) {
 	if at.person == "" {
 		return at.group, nil

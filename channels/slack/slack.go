@@ -1,6 +1,11 @@
-// Package slack is the channel to a Slack app in one workspace: it receives over Socket Mode (https://docs.slack.dev/apis/events-api/using-socket-mode)
-// and sends with the Web API. It acknowledges an envelope only when what is in it is stored, reads again what was said while nobody listened,
-// never follows redirects, and gives its tokens to Slack's own hosts only.
+// Package slack connects hob to a Slack app in one workspace. It receives over Socket Mode
+// (https://docs.slack.dev/apis/events-api/using-socket-mode) and sends with the Web API.
+//
+// Receiving: each connection first reads from the history what was written since the last one, then serves
+// events. An envelope is acknowledged only after its message is committed; Slack offers others again.
+// Sending: the nonce travels in the message's metadata, so that an uncertain send can be looked up.
+//
+// The package never follows redirects, and gives its tokens only to Slack's own hosts.
 package slack
 
 import (
@@ -24,9 +29,9 @@ import (
 
 // Config is a section [channels.NAME] with kind = "slack".
 type Config struct {
-	AppToken string `toml:"app_token" json:"app_token"` // opens the socket, as a reference; xapp-…
-	BotToken string `toml:"bot_token" json:"bot_token"` // is the bot's, as a reference; xoxb-…
-	APIBase  string `toml:"api_base" json:"api_base"`   // the Web API; default https://slack.com/api
+	AppToken string `toml:"app_token" json:"app_token"` // opens the socket; a secret reference to xapp-…
+	BotToken string `toml:"bot_token" json:"bot_token"` // the bot's; a secret reference to xoxb-…
+	APIBase  string `toml:"api_base" json:"api_base"`   // address of the Web API; default https://slack.com/api
 	channels.Audience
 }
 
@@ -34,37 +39,37 @@ type Config struct {
 type Channel struct {
 	channels.Audience
 	name  string
-	owner func() []string // the owner's ids as they are now
+	owner func() []string // the owner's current ids
 	web   web
 	clock sys.Clock
 	log   *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	me      account
-	directs map[string]string // the private chats by person
+	directs map[string]string // private chats by person
 }
 
-// web is Slack's servers.
+// web holds the HTTP clients for Slack's servers.
 type web struct {
-	*slack.Client               // with callTime for each call
-	bulk          *slack.Client // with bulkTime
-	plain         *http.Client  // without a time of its own
+	*slack.Client               // limited to callTime
+	bulk          *slack.Client // limited to bulkTime
+	plain         *http.Client  // no time limit of its own
 	base          *url.URL
-	token         string // the bot's
+	token         string // the bot token
 }
 
-// Times of calls.
+// Timeouts of calls.
 const (
 	callTime = 30 * time.Second
-	bulkTime = 10 * time.Minute // of a file on its way up
+	bulkTime = 10 * time.Minute // for an upload
 )
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "slack", Named: "slack", Doc: "An app in a Slack workspace. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	base, err := wire.Server{Key: "api_base", Like: "https://slack.com/api", Optional: true, Login: "the tokens are"}.Read(cfg.APIBase)
 	if err != nil {
@@ -92,40 +97,40 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// Form is mrkdwn.
+// Form returns Slack's mrkdwn format.
 func (c *Channel) Form() markup.Form { return markup.Slack() }
 
-// Buttons says that choices are shown as buttons.
+// Buttons reports that choices are shown as buttons.
 func (c *Channel) Buttons() bool { return true }
 
-// MaxFile is the most that hob sends anywhere; Slack takes a gigabyte.
+// MaxFile is hob's own limit; Slack's is a gigabyte.
 func (c *Channel) MaxFile() int64 { return event.MaxEnclosed }
 
-// readToken also finds a token that stands at the wrong key: each kind begins with a word of its own.
+// readToken resolves a token. It also detects a token at the wrong key, by the prefix of its kind.
 func readToken(env channels.Env, key, form, ref string) (string, error) {
 	hint := fmt.Sprintf(`docs/channels.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
-	token, err := env.Token(key, ref, hint, `[0-9A-Za-z.-]+`, fmt.Sprintf("no token of Slack's; it looks like %s…", form))
+	token, err := env.Token(key, ref, hint, `[0-9A-Za-z.-]+`, fmt.Sprintf("not a Slack token; a token looks like %s…", form))
 	if err != nil {
 		return "", err
 	}
 	kind := regexp.MustCompile(`^(xapp|xox[a-z])-`).FindString(strings.TrimPrefix(token, "xoxe."))
 	if kind != "" && kind != form {
-		return "", fmt.Errorf("%s: the value of %q begins with %s, and is another kind of token; want one that begins with %s", key, ref, kind, form)
+		return "", fmt.Errorf("%s: the value of %q begins with %s, which is another kind of token; want one that begins with %s", key, ref, kind, form)
 	}
 	return token, nil
 }
 
-// The forms of ids.
+// Forms of Slack's ids.
 const (
 	personForm = `[UW][0-9A-Z]{2,20}`
 	groupForm  = `[CG][0-9A-Z]{2,20}`
 	timeForm   = `[0-9]{1,12}\.[0-9]{6}`
 )
 
-// target is a place to write to: a person, or a group and a thread in it.
+// target is the place to write to: a person, or a group and optionally a thread.
 type target struct{ person, group, thread string }
 
-// target reads an address.
+// target parses an address.
 func (c *Channel) target(to event.Address) (target, error) {
 	local := to.Local()
 	if regexp.MustCompile("^" + personForm + "$").MatchString(local) {
@@ -137,5 +142,5 @@ func (c *Channel) target(to event.Address) (target, error) {
 	return target{}, fmt.Errorf("address %q: want the id of a person or a channel, as in %s:U012AB3CD: %w", to, c.name, channels.ErrPermanent)
 }
 
-// id names a message; Slack gives each message of a chat a time of its own.
+// id makes the id of a message. Its timestamp is unique within the chat.
 func id(chat, ts string) string { return chat + ":" + ts }

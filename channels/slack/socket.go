@@ -17,19 +17,19 @@ import (
 	"hob/daemon/sys"
 )
 
-// Times and sizes of the socket. Slack pings every few seconds.
+// Limits of the socket. Slack sends a ping every few seconds.
 const (
-	silence  = 45 * time.Second // after which nobody is there any more: the connection is half open
-	ackTime  = 10 * time.Second
-	maxFrame = 16 << 20 // bytes
-	waiting  = 16       // envelopes that are read ahead of those that are being stored
-	briefly  = 10 * time.Second
+	silence  = 45 * time.Second // without a ping for this time, the connection is dead
+	ackTime  = 10 * time.Second // for sending an acknowledgement
+	maxFrame = 16 << 20         // bytes
+	waiting  = 16               // envelopes read ahead while one is being stored
+	briefly  = 10 * time.Second // a shorter connection is a failure
 )
 
-// envelope is what comes over the socket ("Using Socket Mode").
+// envelope is a message of the socket ("Using Socket Mode").
 type envelope struct {
 	Type    string          `json:"type"`
-	ID      string          `json:"envelope_id"` // "" for what wants no acknowledgement
+	ID      string          `json:"envelope_id"` // "" if no acknowledgement is expected
 	Payload json.RawMessage `json:"payload"`
 	Reason  string          `json:"reason"` // of a disconnect
 }
@@ -44,13 +44,13 @@ type socket struct {
 	conn *websocket.Conn
 	ctx  context.Context //nolint:containedctx // it ends with the connection, which lives inside one call of session
 	end  context.CancelCauseFunc
-	lull *time.Timer // ends ctx when nothing was heard for too long
+	lull *time.Timer // cancels ctx after silence
 
 	now   func() time.Time
-	heard atomic.Int64 // when something last came, in Unix seconds
+	heard atomic.Int64 // when anything last arrived, in Unix seconds
 }
 
-// dial asks for the address of a socket and connects to it. The address is good for one connection.
+// dial requests the address of a socket and connects. An address is valid for one connection.
 func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	_, at, err := c.web.StartSocketModeContext(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 		return true
 	}})
 	if resp != nil && resp.Body != nil && err != nil {
-		_ = resp.Body.Close() // it says no more than the error
+		_ = resp.Body.Close() // the error says everything
 	}
 	if err != nil {
 		s.close()
@@ -78,10 +78,10 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	return s, nil
 }
 
-// read waits for an envelope; what is none is passed over.
+// read waits for an envelope and skips anything else.
 func (s *socket) read() (envelope, error) {
 	s.lull.Reset(silence)
-	defer s.lull.Stop() // what was read may take long
+	defer s.lull.Stop() // storing an envelope may take long
 	for {
 		_, raw, err := s.conn.Read(s.ctx)
 		if err != nil {
@@ -95,13 +95,13 @@ func (s *socket) read() (envelope, error) {
 	}
 }
 
-// alive notes that something came.
+// alive notes that something arrived.
 func (s *socket) alive() {
 	s.lull.Reset(silence)
 	s.heard.Store(s.now().Unix())
 }
 
-// ack says that what an envelope brought is stored.
+// ack acknowledges an envelope. Call it after the commit of its message.
 func (s *socket) ack(id string) error {
 	raw, err := json.Marshal(map[string]string{"envelope_id": id})
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *socket) ack(id string) error {
 	return nil
 }
 
-// why is the reason behind an error, when the connection was given up.
+// why returns the cause of a connection that hob gave up, otherwise err.
 func (s *socket) why(err error) error {
 	if cause := context.Cause(s.ctx); errors.Is(cause, errSilent) {
 		return cause
@@ -123,16 +123,17 @@ func (s *socket) why(err error) error {
 	return err
 }
 
-// close ends the connection, if there is one.
+// close closes the connection, if there is one.
 func (s *socket) close() {
 	s.lull.Stop()
 	s.end(nil)
 	if s.conn != nil {
-		_ = s.conn.CloseNow() // what counts was acknowledged
+		_ = s.conn.CloseNow() // what matters was acknowledged
 	}
 }
 
-// serve takes what comes until the connection ends. Its envelopes are read ahead, so that Slack's pings are answered while one is being stored.
+// serve processes envelopes until the connection ends. A second goroutine reads ahead, so that pings are
+// answered while a message is being stored.
 func (r *reader) serve(ctx context.Context, s *socket) error {
 	come := make(chan envelope, waiting)
 	ended := make(chan error, 1)
@@ -164,6 +165,7 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 			if err := r.envelope(ctx, s, e); err != nil {
 				return err
 			}
+		// A quiet connection is stored too: it limits the gap that is reported after a crash.
 		case <-tick.C:
 			if err := r.commit(ctx, nil, r.Pos); err != nil {
 				return err
@@ -176,7 +178,8 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 	}
 }
 
-// last is why a connection has ended: what Slack has said about it, if it has. What else came with it is not acknowledged, and comes again.
+// last returns why a connection has ended: Slack's own reason, if one is among the unread envelopes. The
+// others are not acknowledged, so that Slack sends them again.
 func last(come <-chan envelope, why error) error {
 	for {
 		select {
@@ -190,7 +193,7 @@ func last(come <-chan envelope, why error) error {
 	}
 }
 
-// farewell is what Slack says before it ends a connection; nil for all else.
+// farewell interprets a disconnect envelope; nil for any other.
 func farewell(e envelope) error {
 	switch {
 	case e.Type != "disconnect":
@@ -203,7 +206,7 @@ func farewell(e envelope) error {
 	return fmt.Errorf("the connection was ended by Slack: %.100s", e.Reason)
 }
 
-// envelope takes what one brings, and acknowledges it behind that.
+// envelope processes one envelope and acknowledges it after the commit.
 func (r *reader) envelope(ctx context.Context, s *socket, e envelope) error {
 	if err := farewell(e); err != nil {
 		return err
