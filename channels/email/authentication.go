@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A header From says what its writer liked it to say. Whose mail it is, the receiving server knows alone, and writes it into a header
-// Authentication-Results (RFC 8601). Servers put their own headers above those that came with a mail, so that of the headers under one
-// server's name the first is its own, and all others may have come from outside.
+// Anybody can write any address into a From header. Only the receiving server checks who sent a mail; it
+// writes the result into an Authentication-Results header (RFC 8601). Servers add headers at the top, so the
+// first header with the server's name is its own. All others may have come with the mail.
 
-// finding is one result of a method: its name, what came of it, and the properties it is about.
+// finding is one result of a method, with the properties that it applies to.
 type finding struct {
 	method, result string
-	about          map[string]string // like header.from
+	about          map[string]string // such as header.from
 }
 
-// vouched tells whether the server called id says that a mail is of the domain that its From names. headers are the values of all
-// Authentication-Results, the topmost first.
+// vouched reports whether the server named id confirms that a mail comes from the domain in its From header.
+// headers are the values of all Authentication-Results headers, the topmost first.
 func vouched(headers []string, id, domain string) bool {
 	if id == "" {
 		return false
@@ -26,7 +26,7 @@ func vouched(headers []string, id, domain string) bool {
 		name, findings, err := results(h)
 		switch {
 		case err != nil && strings.Contains(fold(h), fold(id)):
-			return false // who knows what it says
+			return false // the server's own header may be malformed: trust nothing
 		case err != nil || fold(name) != fold(id):
 			continue
 		}
@@ -35,8 +35,9 @@ func vouched(headers []string, id, domain string) bool {
 	return false
 }
 
-// proven reads a server's findings: DMARC (RFC 7489) says that the domain of From is the one that sent; without its word a signature of
-// exactly that domain (RFC 6376) says it. Where the server contradicts itself, nothing is proven.
+// proven evaluates the results of a server. DMARC (RFC 7489) confirms the domain of From. Without a DMARC
+// result, a DKIM signature of exactly that domain (RFC 6376) confirms it. Contradicting results prove
+// nothing.
 func proven(findings []finding, domain string) bool {
 	dmarc, signed := "", false
 	for _, f := range findings {
@@ -64,8 +65,9 @@ func proven(findings []finding, domain string) bool {
 	return false
 }
 
-// signed tells whether the writer's domain has signed a header, as far as it has signed anything: each of its signatures (RFC 6376, section 3.5) names what it
-// covers. A mail without one is vouched for by the server that it came from.
+// signed reports whether the author's domain signed a header, if it signed anything: each signature lists the
+// headers that it covers (RFC 6376, section 3.5). For a mail without a signature the receiving server's word
+// is enough.
 func signed(signatures []string, header, domain string) bool {
 	for _, s := range signatures {
 		tags := map[string]string{}
@@ -82,9 +84,11 @@ func signed(signatures []string, header, domain string) bool {
 	return true
 }
 
+// errResults reports a malformed header; the caller then trusts nothing.
 var errResults = errors.New("no Authentication-Results")
 
-// results reads a header's value (RFC 8601, section 2.2): the server's name, and what it found.
+// results parses the value of an Authentication-Results header (RFC 8601, section 2.2): the server's name and
+// its results.
 func results(value string) (id string, list []finding, err error) {
 	parts, err := pieces(value)
 	if err != nil || len(parts[0]) == 0 {
@@ -92,10 +96,10 @@ func results(value string) (id string, list []finding, err error) {
 	}
 	for _, words := range parts[1:] {
 		if len(words) < 3 || words[1] != "=" {
-			continue // "none", or nothing
+			continue // "none", or an empty piece
 		}
 		f := finding{method: fold(words[0]), result: fold(words[2]), about: map[string]string{}}
-		f.method, _, _ = strings.Cut(f.method, "/") // its version
+		f.method, _, _ = strings.Cut(f.method, "/") // removes the version
 		for rest := words[3:]; len(rest) >= 3 && rest[1] == "="; rest = rest[3:] {
 			key := fold(rest[0])
 			if _, twice := f.about[key]; twice {
@@ -108,8 +112,8 @@ func results(value string) (id string, list []finding, err error) {
 	return parts[0][0], list, nil
 }
 
-// pieces cuts a header's value at its semicolons, and each piece into words, with "=" as a word of its own. Comments are left out, and quotes
-// taken off: nothing inside of them is a mark.
+// pieces splits a header's value at its semicolons, and each piece into words; "=" is a word of its own.
+// Comments are removed. The content of quoted strings is never interpreted.
 func pieces(value string) ([][]string, error) {
 	out := [][]string{nil}
 	word, open := strings.Builder{}, false
@@ -129,7 +133,7 @@ func pieces(value string) ([][]string, error) {
 			out = append(out, nil)
 		case '=':
 			if open && len(out[len(out)-1]) > 0 && out[len(out)-1][len(out[len(out)-1])-1] == "=" {
-				word.WriteByte(ch) // inside of a value
+				word.WriteByte(ch) // part of a value
 				continue
 			}
 			flush()
@@ -157,7 +161,7 @@ func pieces(value string) ([][]string, error) {
 	return out, nil
 }
 
-// comment is the length of the comment at the beginning of a text; 0: it does not end.
+// comment returns the length of the comment at the beginning of s; 0: it has no end.
 func comment(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -175,7 +179,8 @@ func comment(s string) int {
 	return 0
 }
 
-// quoted writes what the quoted string at the beginning of a text says, and returns its length; 0: it does not end.
+// quoted writes the content of the quoted string at the beginning of s, and returns its length; 0: it has no
+// end.
 func quoted(s string, word *strings.Builder) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -192,7 +197,8 @@ func quoted(s string, word *strings.Builder) int {
 	return 0
 }
 
-// fold is a name in small letters. Only ASCII is folded: no letter of another alphabet becomes one of a name that it is not.
+// fold converts a name to lower case. Only ASCII letters are converted, so that no Unicode letter can imitate
+// another name.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

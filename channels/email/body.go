@@ -15,21 +15,21 @@ import (
 	"hob/channels"
 )
 
-// Limits of what is read of a mail: anybody can write one.
+// Limits for reading a mail: anybody can send one.
 const (
-	maxDepth = 10      // of parts within parts
-	maxParts = 200     // in all
-	maxText  = 1 << 20 // bytes of text
-	maxHead  = 256 << 10
+	maxDepth = 10        // nesting of parts
+	maxParts = 200       // parts in total
+	maxText  = 1 << 20   // bytes of text
+	maxHead  = 256 << 10 // bytes of a part's header
 )
 
-// body is what a mail says and brings.
+// body is the text and the files of a mail.
 type body struct {
 	text  string
 	files []channels.Attachment
 }
 
-// readBody reads a whole mail, or as much as there is of it: what is broken ends where it is.
+// readBody parses a mail. A mail that is malformed or cut off is read as far as possible.
 func readBody(raw []byte) body {
 	e, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: maxHead})
 	if e == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
@@ -46,11 +46,11 @@ func readBody(raw []byte) body {
 }
 
 type bodyReader struct {
-	left  int // parts
+	left  int // parts that may still be read
 	files []channels.Attachment
 }
 
-// words are a part that is shown.
+// words is a text part.
 type words struct {
 	raw  string
 	html bool
@@ -63,7 +63,7 @@ func (w words) plain() string {
 	return strings.ReplaceAll(w.raw, "\r\n", "\n")
 }
 
-// part reads a part and all within it. Of alternatives the plain text counts, where there is one.
+// part reads a part with everything in it. Of alternatives, the plain text is used if there is one.
 func (r *bodyReader) part(e *message.Entity, depth int) []words {
 	if r.left--; r.left < 0 || depth > maxDepth {
 		return nil
@@ -96,17 +96,17 @@ func (r *bodyReader) part(e *message.Entity, depth int) []words {
 	return list
 }
 
-// leaf reads a part without parts: words, or a file.
+// leaf reads a part without parts: a text or a file.
 func (r *bodyReader) leaf(e *message.Entity, kind string) []words {
 	disposition, _, _ := e.Header.ContentDisposition()
 	name := filename(e.Header)
 	text := kind == "" || kind == "text/plain" || kind == "text/html"
 	switch {
 	case text && name == "" && !strings.EqualFold(disposition, "attachment"):
-		raw, _ := io.ReadAll(io.LimitReader(e.Body, maxText)) // what is broken ends where it is
+		raw, _ := io.ReadAll(io.LimitReader(e.Body, maxText)) // a malformed text ends at the fault
 		return []words{{raw: utf8Text(raw), html: kind == "text/html"}}
 	case kind == "application/pgp-signature" || kind == "application/pkcs7-signature" || kind == "application/x-pkcs7-signature":
-		return nil // proves something to programs that know the key
+		return nil // useful only to programs that check signatures
 	}
 	data, err := io.ReadAll(e.Body)
 	if len(data) == 0 {
@@ -130,7 +130,7 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []words {
 	return nil
 }
 
-// utf8Text is text in UTF-8. What says nothing of its charset, or lies, is most often of Windows.
+// utf8Text converts a text to UTF-8. Text without a charset, or with a wrong one, is usually Windows-1252.
 func utf8Text(raw []byte) string {
 	if utf8.Valid(raw) {
 		return string(raw)
@@ -139,11 +139,11 @@ func utf8Text(raw []byte) string {
 	if err != nil {
 		return strings.ToValidUTF8(string(raw), "\uFFFD")
 	}
-	text, _ := io.ReadAll(r) // each byte is a character
+	text, _ := io.ReadAll(r) // cannot fail: each byte is a character
 	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
-// filename is a part's name, without a path; "" when it has none.
+// filename returns the file name of a part without a path, "" if it has none.
 func filename(h message.Header) string {
 	_, params, _ := h.ContentDisposition()
 	name := params["filename"]
@@ -158,7 +158,7 @@ func filename(h message.Header) string {
 	return name
 }
 
-// ending is the usual one of a type of files.
+// ending returns the usual file name extension of a content type.
 func ending(kind string) string {
 	switch kind {
 	case "message/rfc822":

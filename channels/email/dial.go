@@ -22,18 +22,18 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// Times of connections.
+// Timeouts of connections.
 const (
-	dialTime   = 20 * time.Second // until a server has greeted
-	answerTime = 10 * time.Second // for an answer to a short command: nobody is there after it, the connection is half open
-	fetchTime  = 3 * time.Minute  // for mails to arrive
+	dialTime   = 20 * time.Second // for the connection and the server's greeting
+	answerTime = 10 * time.Second // for the answer to a short command; after it the connection is dead
+	fetchTime  = 3 * time.Minute  // for fetching mails
 )
 
-// noLogin says what to do about a log-in that is refused.
-const noLogin = "the log-in is not taken: check user and password (many providers want an app password here)"
+// noLogin says what to do about a refused log-in.
+const noLogin = "the server refuses the log-in: check user and password (many providers require an app password)"
 
-// connect opens a connection to a server, over TLS from its first byte unless the port or the config says otherwise. starts tells that TLS is to
-// begin later, by STARTTLS.
+// connect opens a connection to a server, with TLS from the first byte (implicit TLS) unless the port or the
+// config says otherwise. starts: TLS begins later, with STARTTLS.
 func (c *Channel) connect(ctx context.Context, at string, starts bool) (net.Conn, error) {
 	conn, err := c.dial(ctx, "tcp", at)
 	if err != nil {
@@ -45,25 +45,26 @@ func (c *Channel) connect(ctx context.Context, at string, starts bool) (net.Conn
 	return c.cfg.secured(ctx, conn, at)
 }
 
-// secured speaks TLS over a connection, which it closes when that fails.
+// secured starts TLS on a connection. It closes the connection if that fails.
 func (c *Config) secured(ctx context.Context, conn net.Conn, at string) (net.Conn, error) {
 	secure := tls.Client(conn, c.tls(at))
 	err := secure.HandshakeContext(ctx)
 	if err == nil {
 		return secure, nil
 	}
-	_ = conn.Close() // the handshake's error is told
+	_ = conn.Close() // the handshake's error is returned
 	if other := (tls.RecordHeaderError{}); errors.As(err, &other) {
 		err = fmt.Errorf("%w: %w", errPlain, err)
 	}
 	return nil, fmt.Errorf("connect to %s over TLS: %w", at, err)
 }
 
-// errPlain is a server that does not speak TLS from the first byte.
+// errPlain reports a server without implicit TLS on this port.
 var errPlain = errors.New("this port does not speak TLS from the first byte (IMAP does at 993, and begins it by STARTTLS at 143; SMTP does at 465)")
 
-// reach connects to the SMTP server. At a port other than 465 TLS begins by STARTTLS, after the server's greeting. A server that does not greet may
-// be waiting for TLS: then that is tried, and remembered. Where it was only slow, it gets all the time there is.
+// reach connects to the SMTP server. On ports other than 465, TLS begins with STARTTLS after the server's
+// greeting. A server that does not greet may expect implicit TLS, so that is tried next, and remembered. If
+// the server was only slow, it is connected again with the full time.
 func reach(ctx context.Context, c *Channel) (conn net.Conn, starts bool, err error) {
 	at := c.cfg.SMTP
 	starts = c.cfg.secure() && !strings.HasSuffix(at, fmt.Sprintf(":%d", smtpPort)) && !c.early.Load()
@@ -86,10 +87,10 @@ func reach(ctx context.Context, c *Channel) (conn net.Conn, starts bool, err err
 	return nil, false, fmt.Errorf("no greeting within %s, after which TLS would begin by STARTTLS; TLS from the first byte was tried then: %w", greetTime, err)
 }
 
-// greetTime is how long a server may take to greet before it is taken for one that waits for TLS.
+// greetTime is how long the server has for its greeting before implicit TLS is tried.
 const greetTime = 3 * time.Second
 
-// peeked is a connection of which the first byte may have been looked at.
+// peeked is a connection whose first byte may have been read ahead.
 type peeked struct {
 	net.Conn
 	in *bufio.Reader
@@ -97,25 +98,26 @@ type peeked struct {
 
 func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
 
-// within tells whether anything comes within a time. Whether the connection has ended, the next to read it finds.
+// within reports whether a byte arrives within a time. A closed connection counts as an answer; the next read
+// will find it.
 func (p *peeked) within(d time.Duration) bool {
-	_ = p.SetReadDeadline(time.Now().Add(d)) // without one, the dialing's own time ends it
+	_ = p.SetReadDeadline(time.Now().Add(d)) // without a deadline, the dial timeout applies
 	defer func() { _ = p.SetReadDeadline(time.Time{}) }()
 	_, err := p.in.Peek(1)
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// tls is how a server has to prove who it is.
+// tls returns how the server must prove its identity.
 func (c *Config) tls(at string) *tls.Config {
 	host, _, _ := net.SplitHostPort(at)
 	return wire.TLS(host, c.Fingerprint)
 }
 
-// box is a connection to the IMAP server, logged in.
+// box is a logged-in connection to the IMAP server (RFC 3501).
 type box struct {
 	*imapclient.Client
 	conn net.Conn
-	news chan struct{} // something was announced
+	news chan struct{} // wake signal: the server announced a change
 	stop func() bool
 }
 
@@ -151,7 +153,8 @@ func (c *Channel) openBox(ctx context.Context) (*box, error) {
 	return b, nil
 }
 
-// notTaken names a log-in that the server refuses, which is tried again slowly.
+// notTaken marks a refused log-in as a lasting refusal, so that it is tried again slowly. A server that is
+// only busy says UNAVAILABLE or LIMIT (RFC 5530).
 func notTaken(err error) error {
 	var no *imap.Error
 	if !errors.As(err, &no) || no.Type != imap.StatusResponseTypeNo || no.Code == imap.ResponseCodeUnavailable || no.Code == imap.ResponseCodeLimit {
@@ -167,19 +170,19 @@ func (b *box) wake() {
 	}
 }
 
-// cut ends the connection: whatever waits on it fails.
+// cut closes the connection, so that everything that waits for it fails.
 func (b *box) cut() { _ = b.conn.Close() } // closing twice is harmless
 
-// end ends the connection and waits until nothing reads it any more.
+// end closes the connection and waits until nothing reads from it.
 func (b *box) end() {
 	b.stop()
 	b.cut()
 	if b.Client != nil {
-		_ = b.Close() // it was cut on purpose
+		_ = b.Close() // closed on purpose
 	}
 }
 
-// within does something that the server has so long to answer to; else the connection is cut.
+// within runs do, and closes the connection if it takes longer than d.
 func (b *box) within(d time.Duration, do func() error) error {
 	timer := time.AfterFunc(d, b.cut)
 	err := do()
@@ -189,10 +192,10 @@ func (b *box) within(d time.Duration, do func() error) error {
 	return err
 }
 
-// look opens a folder without a right to change it (EXAMINE).
+// look opens a folder read-only (EXAMINE).
 func (b *box) look(folder string) (*imap.SelectData, error) {
 	var data *imap.SelectData
-	err := b.within(fetchTime, func() (err error) { // a large mailbox takes servers long to open
+	err := b.within(fetchTime, func() (err error) { // large mailboxes take long to open
 		data, err = b.Select(folder, &imap.SelectOptions{ReadOnly: true}).Wait()
 		return err
 	})
@@ -202,7 +205,8 @@ func (b *box) look(folder string) (*imap.SelectData, error) {
 	return data, nil
 }
 
-// sent is the folder that keeps what was sent: the one that the server marks as such (RFC 6154), else one with a usual name; "" when there is none.
+// sent returns the folder for sent mail: the one that the server marks as such (RFC 6154), else one with a
+// usual name; "" if there is none.
 func (b *box) sent() (string, error) {
 	var list []*imap.ListData
 	err := b.within(answerTime, func() (err error) {
@@ -228,7 +232,7 @@ func (b *box) sent() (string, error) {
 	return usual, nil
 }
 
-// holds tells whether a folder has a message with an id (its header Message-ID).
+// holds reports whether a folder has a message with the given Message-ID.
 func (b *box) holds(folder, id string) (bool, error) {
 	if _, err := b.look(folder); err != nil {
 		return false, err
@@ -244,7 +248,7 @@ func (b *box) holds(folder, id string) (bool, error) {
 	return len(found.AllUIDs()) > 0, nil
 }
 
-// post is a connection to the SMTP server, logged in.
+// post is a logged-in connection to the SMTP server (RFC 6409).
 type post struct {
 	*smtp.Client
 	conn net.Conn
@@ -267,6 +271,7 @@ func (c *Channel) openPost(ctx context.Context) (*post, error) {
 		mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthPlain, mail.SMTPAuthLogin),
 		mail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil }),
 	}
+	// The library must not continue in plain text if the server no longer offers STARTTLS.
 	if starts {
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
@@ -283,11 +288,12 @@ func (c *Channel) openPost(ctx context.Context) (*post, error) {
 	return p, nil
 }
 
-// end ends the connection. It says nothing more: QUIT in the middle of a mail would end the mail, and send it (net/textproto).
+// end closes the connection without QUIT: in the middle of a mail, QUIT would end the mail and send it
+// (net/textproto).
 func (p *post) end() {
 	p.stop()
-	_ = p.conn.Close() // what was sent has been answered, or never will be
+	_ = p.conn.Close() // the mail was answered, or never will be
 }
 
-// domain is what stands behind the @.
+// domain returns the part after the @.
 func domain(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }

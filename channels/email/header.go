@@ -17,20 +17,20 @@ import (
 	"hob/channels"
 )
 
-// header is what the header of a mail says.
+// header holds the parts of a mail's header that hob needs.
 type header struct {
 	ref
-	from      string   // the only address in From, in small letters; "" when there is none, or more than one
-	name      string   // that its writer shows
-	to        []string // the addresses in To and Cc, as far as it is the writer who named them
-	answers   string   // the id of what it answers, as <id>; "" for none
-	judge     string   // the server whose Authentication-Results stand first; "" when there are none, or its name is none for the config
-	vouched   bool     // the receiving server says that from's domain has sent it
-	auto      bool     // a machine wrote it
-	forwarded bool     // by its subject
+	from      string   // the single address in From, in lower case; "" if there is none or more than one
+	name      string   // the author's display name
+	to        []string // the addresses in To and Cc, as far as the author named them
+	answers   string   // the id of the answered mail, as <id>; "" for none
+	judge     string   // the server in the first Authentication-Results header; "" if there is none, or its name is unusable
+	vouched   bool     // the receiving server confirms the domain of from
+	auto      bool     // sent by a program
+	forwarded bool     // according to the subject
 }
 
-// readHeader reads a header. fallback is the id of a mail without one.
+// readHeader parses a header. fallback is the id of a mail without one.
 func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(lines, "\r\n"), "\r\n\r\n"...)))
 	h, err := textproto.ReadHeader(raw)
@@ -53,7 +53,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	}
 	for _, key := range []string{"To", "Cc"} {
 		if !signed(h.Values("Dkim-Signature"), key, domain(l.from)) {
-			continue // whoever passed it on may have written it
+			continue // a server on the way may have added it
 		}
 		for _, a := range addresses(h.Get(key)) {
 			l.to = append(l.to, fold(a.Address))
@@ -68,15 +68,16 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	return l, nil
 }
 
-// twice tells whether a header stands there again that a mail has once at most (RFC 5322, section 3.6). Of such a one a signature covers the lowest (RFC 6376,
-// section 5.4.2), and programs read the topmost, which whoever passes the mail on can put there.
+// twice reports whether a header occurs twice that may occur only once (RFC 5322, section 3.6). A signature
+// then covers the lowest (RFC 6376, section 5.4.2), while programs read the topmost, which anybody on the way
+// could have added.
 func twice(h textproto.Header) bool {
 	return slices.ContainsFunc([]string{
 		"From", "To", "Cc", "Subject", "Date", "Message-Id", "In-Reply-To", "References", "Content-Type", "Content-Transfer-Encoding",
 	}, func(key string) bool { return len(h.Values(key)) > 1 })
 }
 
-// Sizes of what a header says, in characters.
+// Limits of header texts, in characters.
 const (
 	maxSubject = 200
 	maxName    = 100
@@ -91,7 +92,7 @@ func addresses(value string) []*netmail.Address {
 	return list
 }
 
-// decoded is the text of a header (RFC 2047), as it stands where it cannot be decoded.
+// decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is.
 func decoded(value string) string {
 	text, err := (&mime.WordDecoder{CharsetReader: charset.Reader}).DecodeHeader(value)
 	if err != nil {
@@ -100,7 +101,7 @@ func decoded(value string) string {
 	return text
 }
 
-// line is a text on one line, without what cannot be seen, of at most so many characters.
+// line returns a text on one line, without invisible characters, cut to most characters.
 func line(text string, most int) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || unseen(r) }), " ")
 	if runes := []rune(text); len(runes) > most {
@@ -109,20 +110,20 @@ func line(text string, most int) string {
 	return text
 }
 
-// unseen are control characters, and those that turn a text around or hide in it.
+// unseen reports control characters, and characters that reverse or hide text.
 func unseen(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200B || r == 0xFEFF
 }
 
-// idForm is a message's id (RFC 5322, section 3.6.4) as it may stand in a header of hob's.
+// idForm is the form of a message id (RFC 5322, section 3.6.4) that hob accepts for its own headers.
 const idForm = `<[!-;=?-~]{1,250}>`
 
 func firstID(value string) string { return regexp.MustCompile(idForm).FindString(value) }
 
-// maxEarlier is how many earlier mails of a thread are kept in mind: the first one and the latest.
+// maxEarlier is how many mails of a thread are remembered: the first and the newest ones.
 const maxEarlier = 20
 
-// earlier are the ids in a header References, the beginning of the thread first.
+// earlier returns the ids in a References header, the beginning of the thread first.
 func earlier(value string) []string {
 	ids := regexp.MustCompile(idForm).FindAllString(value, -1)
 	if len(ids) > maxEarlier {
@@ -131,8 +132,8 @@ func earlier(value string) []string {
 	return ids
 }
 
-// automatic tells whether a machine wrote a mail: what RFC 3834 (section 2) says, and what programs before it and beside it write. Nothing of that is ever
-// answered.
+// automatic reports whether a program sent a mail: by the headers of RFC 3834 (section 2), and by those that
+// programs use instead. Such mail is never answered.
 func automatic(h textproto.Header, from string) bool {
 	word := func(key string) string {
 		value, _, _ := strings.Cut(strings.ToLower(h.Get(key)), ";")
@@ -153,6 +154,7 @@ func automatic(h textproto.Header, from string) bool {
 			return true
 		}
 	}
+	// An empty return path marks a bounce (RFC 5321, section 4.5.5).
 	if h.Has("Return-Path") && strings.Trim(h.Get("Return-Path"), "<> \t") == "" {
 		return true
 	}
@@ -163,13 +165,13 @@ func automatic(h textproto.Header, from string) bool {
 	return regexp.MustCompile(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`).MatchString(local)
 }
 
-// message is a mail as a message, but for its text and files. The address in From is taken for its writer only where the receiving server vouches for
-// it; else it is nobody's, and no pairing.
+// message converts a header. From counts as the author only if the receiving server verified it. Otherwise
+// the author is an unknown person who can neither write nor pair.
 func (c *Channel) message(l header) channels.Message {
 	m := channels.Message{
 		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root()},
 		ReplyTo: l.answers, Auto: l.auto,
-		// what was not sent to hob itself came by somebody who has passed it on, with its signature
+		// A mail that is not addressed to hob was forwarded by somebody, including the original signature.
 		Forwarded: l.forwarded || !slices.Contains(l.to, c.cfg.Address),
 	}
 	if m.From.Name == "" {
@@ -182,14 +184,15 @@ func (c *Channel) message(l header) channels.Message {
 	return m
 }
 
-// ref is what an answer to a mail has to know. It is the mail's name for hob, so that it comes back as Delivery.ReplyRef.
+// ref is what an answer needs to know about a mail. Its text form is the message's id for hob, so that it
+// returns as Delivery.ReplyRef.
 type ref struct {
-	id      string   // as <id>; without angles when the mail has none
-	before  []string // the ids of the earlier mails of its thread, the first one first; none: it begins one
+	id      string   // as <id>; without angle brackets if the mail has none
+	before  []string // ids of the earlier mails of the thread, the first one first; none: the mail begins it
 	subject string
 }
 
-// root is the id of the first mail of the thread.
+// root returns the id of the first mail of the thread.
 func (r ref) root() string {
 	if len(r.before) > 0 {
 		return r.before[0]
@@ -197,7 +200,8 @@ func (r ref) root() string {
 	return r.id
 }
 
-// String is the mail's name: "<id> <first><second> subject", of which the earlier ids are the mail's own where it begins a thread.
+// String returns the text form: "<id> <first><second> subject". A mail that begins a thread has its own id
+// instead of earlier ones.
 func (r ref) String() string {
 	before := strings.Join(r.before, "")
 	if before == "" {
@@ -206,7 +210,7 @@ func (r ref) String() string {
 	return strings.TrimRight(strings.Join([]string{r.id, before, r.subject}, " "), " ")
 }
 
-// readRef reads a name back. What somebody else wrote, as an id alone, counts as far as it goes.
+// readRef parses the text form. A bare id is accepted as well.
 func readRef(s string) ref {
 	words := strings.SplitN(s, " ", 3)
 	words = append(words, "", "")
@@ -220,7 +224,7 @@ func readRef(s string) ref {
 	return r
 }
 
-// answer is the subject of an answer, "" when the mail had none.
+// answer returns the subject of an answer, "" if the mail had none.
 func (r ref) answer() string {
 	if r.subject == "" || regexp.MustCompile(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`).MatchString(r.subject) {
 		return r.subject
@@ -228,7 +232,8 @@ func (r ref) answer() string {
 	return "Re: " + r.subject
 }
 
-// references are the header References of an answer: those of the mail that is answered, and that mail (RFC 5322, section 3.6.4).
+// references returns the References header of an answer: the references of the answered mail, then its id
+// (RFC 5322, section 3.6.4).
 func (r ref) references() string {
 	return strings.Join(append(slices.Clone(r.before), r.id), "\r\n ")
 }

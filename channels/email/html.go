@@ -7,15 +7,16 @@ import (
 	"golang.org/x/net/html"
 )
 
-// htmlText is what an HTML mail says, as plain text: lines and paragraphs, lists, addresses behind the words that lead there, and ">" before what is
-// quoted. It reads token by token, so that no nesting can exhaust it; nothing is fetched.
+// htmlText converts an HTML mail to plain text: lines and paragraphs, lists, the addresses of links after
+// their text, and ">" before quotes. It works on tokens, so that deep nesting costs no memory, and it fetches
+// nothing.
 func htmlText(source string) string {
 	w := &textWriter{}
 	tokens := html.NewTokenizer(strings.NewReader(source))
 	for w.out.Len() < maxText {
 		switch tokens.Next() {
 		case html.ErrorToken:
-			return w.out.String() // the end
+			return w.out.String() // the end, or a malformed tag
 		case html.TextToken:
 			w.words(string(tokens.Text()))
 		case html.StartTagToken, html.SelfClosingTagToken:
@@ -27,18 +28,19 @@ func htmlText(source string) string {
 	return w.out.String()
 }
 
+// textWriter collects the text between tags.
 type textWriter struct {
 	out    strings.Builder
-	breaks int    // newlines that are due before the next word
-	space  bool   // a space is
-	quote  int    // how deep
-	unread string // the element whose words nobody sees
+	breaks int    // newlines due before the next word
+	space  bool   // a space is due before the next word
+	quote  int    // nesting of quotes
+	unread string // the current element whose text is not shown
 	pre    bool
-	link   string // that is open
-	since  int    // where its words begin
+	link   string // address of the open link
+	since  int    // where the text of the link begins
 }
 
-// words writes text between tags.
+// words writes the text between two tags.
 func (w *textWriter) words(text string) {
 	if w.unread != "" {
 		return
@@ -64,7 +66,7 @@ func (w *textWriter) words(text string) {
 
 func startsWithSpace(text string) bool { return strings.ContainsRune(" \t\r\n", rune(text[0])) }
 
-// word writes a word behind what is due before it.
+// word writes a word, after the due newlines or space.
 func (w *textWriter) word(word string) {
 	if word == "" {
 		return
@@ -83,7 +85,7 @@ func (w *textWriter) word(word string) {
 
 func (w *textWriter) prefix() string { return strings.Repeat("> ", min(w.quote, 5)) }
 
-// due asks for so many newlines before the next word.
+// due requests at least n newlines before the next word.
 func (w *textWriter) due(n int) { w.breaks = max(w.breaks, n) }
 
 func (w *textWriter) begin(t html.Token) {
@@ -93,7 +95,7 @@ func (w *textWriter) begin(t html.Token) {
 			w.unread = t.Data
 		}
 	case "body":
-		w.unread = "" // a head without an end
+		w.unread = "" // the head may have no end tag
 	case "br":
 		w.breaks = min(w.breaks+1, 2)
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "hr":
@@ -140,7 +142,8 @@ func (w *textWriter) end(tag string) {
 	}
 }
 
-// target writes where a link leads, where its words do not say it.
+// target writes the address of a link, unless the link's text already shows it. A reader must see where a
+// link leads.
 func (w *textWriter) target() {
 	said := strings.TrimSpace(w.out.String()[min(w.since, w.out.Len()):])
 	web := strings.HasPrefix(w.link, "https://") || strings.HasPrefix(w.link, "http://")

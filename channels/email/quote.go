@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// own is what the writer of a mail has added to it: without the history that programs put below an answer, without his signature. quotes tells that there
-// are words of others among the rest, as those that he answers one by one. Nothing is taken off when there would be nothing left.
+// own returns what the author of a mail wrote: without the quoted history below an answer, and without the
+// signature. quotes reports that somebody else's words remain, for example quotes between the answers. If
+// nothing would remain, nothing is removed.
 func own(text string, forwarded bool) (rest string, quotes bool) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
@@ -26,25 +27,27 @@ func own(text string, forwarded bool) (rest string, quotes bool) {
 	return rest, foreign(strings.Split(rest, "\n"))
 }
 
-// marks are lines below which somebody else's mail begins.
+// Lines after which somebody else's mail begins, in several languages.
 const (
 	original = `(?i)^-{2,} ?(original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale|oorspronkelijk bericht) ?-{2,}$`
 	handedOn = `(?i)^(-{2,} ?(forwarded message|weitergeleitete nachricht|message transféré|mensaje reenviado) ?-{2,}|begin forwarded message:|anfang der weitergeleiteten nachricht:)$`
 	fromLine = `(?i)^\*?(from|von|de|da|van):\*? `
 	sentLine = `(?i)^\*?(sent|date|gesendet|datum|envoyé|enviado|fecha|inviato|verzonden):\*? `
-	// one line of the head of a mail, as Outlook writes it above what is answered: who, when, to whom and about what
+	// One line of the header that Outlook writes above the answered mail: author, date, recipients and
+	// subject.
 	headField  = `^\*?[^\s:：][^:：]{0,30}[:：]\*?[ \t\x{a0}]?\S`
 	headFields = 4
 )
 
-// history is where the history of an answer begins: a line that says so, or the head of the mail that is answered, as Outlook writes it.
+// history returns the line where the history of an answer begins: a separator line, or the header of the
+// answered mail that Outlook writes.
 func history(lines []string) int {
 	mark, from, sent := regexp.MustCompile(original), regexp.MustCompile(fromLine), regexp.MustCompile(sentLine)
 	for i, l := range lines {
 		head := from.MatchString(l) && slices.ContainsFunc(lines[i+1:min(i+4, len(lines))], sent.MatchString)
 		if mark.MatchString(l) || head {
 			if i > 0 && strings.Trim(lines[i-1], "_-") == "" {
-				i-- // a line drawn above it
+				i-- // a rule above it
 			}
 			return i
 		}
@@ -52,7 +55,8 @@ func history(lines []string) int {
 	return len(lines)
 }
 
-// quotedTail is where the quote at the end of an answer begins, with the line that says who wrote it ("On … wrote:"). Without a quote at the end it is the end.
+// quotedTail returns the line where the quote at the end of an answer begins, including the line "On …
+// wrote:" above it. Without such a quote it returns the number of lines.
 func quotedTail(lines []string) int {
 	end, quoted := len(lines), false
 	for end > 0 && (lines[end-1] == "" || strings.HasPrefix(lines[end-1], ">")) {
@@ -67,7 +71,7 @@ func quotedTail(lines []string) int {
 	}
 	end--
 	begins := regexp.MustCompile(`(?i)^(on|am|le|el|il|op|den|em) `)
-	for n := range 3 { // it may be on up to three lines, of which the first is known
+	for n := range 3 { // it may take up to three lines, of which the first is recognised
 		if at := end - n; at >= 0 && begins.MatchString(lines[at]) {
 			return at
 		}
@@ -75,7 +79,8 @@ func quotedTail(lines []string) int {
 	return end
 }
 
-// signature is where the writer's signature begins ("-- ", RFC 3676, section 4.3), or what a phone puts below each mail.
+// signature returns the line where the signature begins ("-- ", RFC 3676, section 4.3), or the note that
+// phones append.
 func signature(lines []string) int {
 	end := len(lines)
 	for i := max(0, end-12); i < end; i++ {
@@ -93,10 +98,10 @@ func signature(lines []string) int {
 	return len(lines)
 }
 
-// foreign tells whether words of others are left.
+// foreign reports whether somebody else's words remain.
 func foreign(lines []string) bool {
 	mark, pass, field := regexp.MustCompile(original), regexp.MustCompile(handedOn), regexp.MustCompile(headField)
-	fields, addressed := 0, false // of the head of a mail, in whatever language
+	fields, addressed := 0, false // consecutive header lines of a mail, in any language
 	for _, l := range lines {
 		if strings.HasPrefix(l, ">") || mark.MatchString(l) || pass.MatchString(l) {
 			return true

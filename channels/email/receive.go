@@ -16,34 +16,34 @@ import (
 	"hob/channels/poll"
 )
 
-// How new mail is waited for. IDLE is left and entered again so often that a connection that has died is found within a minute, which is also far below
-// the half hour after which servers log out who says nothing (RFC 2177). Servers without IDLE are asked.
+// How hob waits for new mail. IDLE is renewed often, so that a dead connection is found within a minute. That
+// is far below the half hour after which servers disconnect (RFC 2177). Servers without IDLE are polled.
 const (
 	idleTime = 45 * time.Second
 	askEvery = 15 * time.Second
 )
 
-// What is fetched of mails at once.
+// Limits of fetching.
 const (
-	batch     = 50
-	maxMail   = 25 << 20 // bytes; of a larger one, and of a stranger's, the beginning is read
-	beginning = 64 << 10
-	handOn    = 8 << 20 // bytes of files after which the mails that are read are handed on
+	batch     = 50       // mails of one fetch
+	maxMail   = 25 << 20 // bytes; of a larger mail, and of a stranger's, only the beginning is read
+	beginning = 64 << 10 // bytes that are read first
+	handOn    = 8 << 20  // bytes of files after which the mails read so far are committed
 )
 
-// position is how far a folder has been read.
+// position is how far a folder was read.
 type position struct {
-	Validity uint32   `json:"validity"`      // of the UIDs: another one, and they name other mails (RFC 3501, section 2.3.1.1)
-	UID      imap.UID `json:"uid"`           // of the last mail that was read; 0: none
-	Heard    int64    `json:"heard"`         // when the server last answered, in Unix seconds by hob's clock
-	Had      []string `json:"had,omitempty"` // the last mails of those whom hob listens to
+	Validity uint32   `json:"validity"`      // UIDVALIDITY: if it changes, the UIDs name other mails (RFC 3501, section 2.3.1.1)
+	UID      imap.UID `json:"uid"`           // the last mail that was read; 0: none
+	Heard    int64    `json:"heard"`         // when the server last answered, in Unix seconds of hob's clock
+	Had      []string `json:"had,omitempty"` // hashes of the last mails from people whom hob listens to
 }
 
-// maxHad is how many mails of those whom hob listens to are known again. Whoever has a copy of one can lay it before hob once more, under other headers than those
-// that are signed, which would make another message of it.
+// maxHad is how many mails are recognised if they arrive again. Whoever has a copy of a signed mail could
+// send it again with other headers than those that are signed, and so make a new message of it.
 const maxHad = 500
 
-// has tells whether a mail was read before, and keeps it in mind.
+// has reports whether a mail was read before, and remembers it.
 func (p *position) has(l header) bool {
 	sum := sha256.Sum256([]byte(l.id))
 	key := hex.EncodeToString(sum[:8])
@@ -61,8 +61,8 @@ type reader struct {
 	*poll.Source[position]
 }
 
-// Run reads new mail until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by then
-// and was not committed comes again.
+// Run reads new mail until ctx ends. It returns an error if the server cannot be reached or refuses, or if
+// the inbox cannot commit. Mails that were not committed are read again in the next Run.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
@@ -95,8 +95,8 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 // identity ties the cursor to the account and the folder.
 func (c *Config) identity() string { return c.User + " " + c.IMAP + " " + c.Folder }
 
-// begin finds where to read on. What lay in the folder before the first start is no news; where the server has counted its mails anew, what
-// came meanwhile cannot be told from the rest.
+// begin finds the UID to continue at. Mails from before the first start are never read. If the server has
+// renumbered the folder, new mails cannot be told from old ones, so the period is reported as a gap.
 func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.SelectData) (err error) {
 	who := poll.Account{Channel: r.name, Identity: r.cfg.identity(), Log: r.log}
 	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
@@ -119,7 +119,7 @@ func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.Sele
 	return r.Commit(ctx, nil, next)
 }
 
-// round reads all that is new.
+// round reads all new mails.
 func (r *reader) round(ctx context.Context) error {
 	var found *imap.SearchData
 	err := r.within(fetchTime, func() (err error) {
@@ -129,7 +129,7 @@ func (r *reader) round(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for new mail: %w", err)
 	}
-	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.Pos.UID }) // "n:*" always names the last one
+	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.Pos.UID }) // "n:*" always includes the last mail (RFC 3501, section 6.4.8)
 	slices.Sort(uids)
 	for some := range slices.Chunk(uids, batch) {
 		if err := r.take(ctx, some); err != nil {
@@ -141,12 +141,14 @@ func (r *reader) round(ctx context.Context) error {
 		r.Pos.Heard = now
 		return nil
 	}
+	// The quiet connection is stored from time to time: it limits the gap after a crash.
 	next := r.Pos
 	next.Heard = now
 	return r.Commit(ctx, nil, next)
 }
 
-// take reads some mails and commits them, with the position behind them. Where all is large they are committed one after the other.
+// take reads some mails and commits them with the position after them: first the headers, then the beginnings
+// of mails that matter, then the rest. Large files are committed early, because they are in memory.
 func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	heads, err := r.fetch(uids, &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}})
 	if err != nil {
@@ -171,7 +173,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	for _, a := range mails {
 		next.UID = a.uid
 		if a.wanted && a.known && next.has(a.header) {
-			r.log.Debug("a mail that was read before is passed over", "channel", r.name, "uid", a.uid)
+			r.log.Debug("a mail that was read before is skipped", "channel", r.name, "uid", a.uid)
 			continue
 		}
 		m, err := r.complete(a, bodies[a.uid].raw)
@@ -195,17 +197,18 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	return r.Commit(ctx, list, next)
 }
 
-// arrival is a mail of which the header was read.
+// arrival is a mail whose header was read.
 type arrival struct {
 	uid    imap.UID
-	size   int64 // of the whole
+	size   int64 // bytes of the whole mail
 	header header
-	m      channels.Message // without an ID: it is gone, or cannot be read
-	wanted bool             // what it says can matter: to people whom hob listens to, or to a pairing
-	known  bool             // it is of somebody whom hob listens to
+	m      channels.Message // without an ID: the mail is gone or unreadable
+	wanted bool             // its content matters: to a person whom hob listens to, or to a pairing
+	known  bool             // from a person whom hob listens to
 }
 
-// arrival reads the header of a mail. What nobody vouches for, machines and hob itself have written is not looked into.
+// arrival converts a header. The content of mail that is unverified, automatic, or from hob itself is not
+// read.
 func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	a := arrival{uid: uid, size: head.size}
 	if head.uid == 0 {
@@ -213,19 +216,19 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	}
 	l, err := r.readHeader(head.raw, fmt.Sprintf("uid:%d:%d", r.Pos.Validity, uid))
 	if err != nil {
-		r.log.Warn("mail passed over", "channel", r.name, "uid", uid, "err", err)
+		r.log.Warn("mail skipped", "channel", r.name, "uid", uid, "err", err)
 		return a
 	}
 	a.header, a.m, a.known = l, r.message(l), r.listens(l.from)
 	a.m.At = head.at
 	a.wanted = l.vouched && !l.auto && !a.m.From.Self
 	if a.known && !l.vouched && !l.auto {
-		r.log.Warn("a mail in the name of somebody whom hob listens to is not proven to be his (trust_results)", "channel", r.name, "from", l.from)
+		r.log.Warn("a mail in the name of a known sender is not verified (trust_results)", "channel", r.name, "from", l.from)
 	}
 	return a
 }
 
-// complete adds what a mail says. begins is its beginning, or the whole of it.
+// complete adds the content of a mail. begins is its beginning, or all of it.
 func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 	m := a.m
 	if !a.wanted {
@@ -241,13 +244,14 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 	}
 	fill(&m, a.header, readBody(raw), a.known)
 	if cut {
-		m.Files = nil // they are cut too
-		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not kept: it has %d MB]", a.size>>20)
+		m.Files = nil // they are incomplete too
+		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not stored: it has %d MB]", a.size>>20)
 	}
 	return m, nil
 }
 
-// fill says in a message what a mail says. Its subject is said at the beginning of a thread, unless the mail is a command or a code.
+// fill adds the text and files to a message. The subject is added at the beginning of a thread, unless the
+// mail is a command or a code.
 func fill(m *channels.Message, l header, b body, known bool) {
 	text, quotes := own(b.text, l.forwarded)
 	m.Files, m.Forwarded = b.files, m.Forwarded || quotes
@@ -255,7 +259,7 @@ func fill(m *channels.Message, l header, b body, known bool) {
 		text = strings.ToValidUTF8(text[:maxText], "")
 	}
 	switch {
-	case !known: // a code at most, whatever stands below it
+	case !known: // a stranger's mail can only be a code, which is its first line
 		first, _, _ := strings.Cut(text, "\n")
 		if m.Text = strings.TrimSpace(first); m.Text == "" {
 			m.Text = l.subject
@@ -270,15 +274,15 @@ func fill(m *channels.Message, l header, b body, known bool) {
 	}
 }
 
-// fetched is a piece of a mail.
+// fetched is a section of a mail.
 type fetched struct {
 	uid  imap.UID
-	size int64 // of the whole mail
+	size int64 // bytes of the whole mail
 	at   time.Time
 	raw  []byte
 }
 
-// fetch gets a piece of some mails, without marking them as read.
+// fetch fetches a section of some mails, without marking them as read (BODY.PEEK).
 func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[imap.UID]fetched, error) {
 	all := map[imap.UID]fetched{}
 	if len(uids) == 0 {
@@ -297,7 +301,7 @@ func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[i
 	return all, nil
 }
 
-// latest is the header of the mail with the highest number.
+// latest fetches the header of the newest mail, by its sequence number.
 func (b *box) latest(number uint32) (head []byte, err error) {
 	piece := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}}
 	err = b.within(fetchTime, func() error {
@@ -313,7 +317,7 @@ func (b *box) latest(number uint32) (head []byte, err error) {
 	return head, nil
 }
 
-// wait blocks until the server announces something, or it is time to see whether it is still there.
+// wait waits until the server announces something, or until the connection must be checked.
 func (r *reader) wait(ctx context.Context) error {
 	if !r.Caps().Has(imap.CapIdle) {
 		r.rest(ctx, askEvery)
@@ -347,7 +351,7 @@ func (r *reader) answered(do func() error) error {
 	return nil
 }
 
-// rest waits so long, or until there is something to do.
+// rest waits for d, or until there is something to do.
 func (r *reader) rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -20,15 +20,15 @@ import (
 	"hob/daemon/fail"
 )
 
-// Times of sending.
+// Timeouts of sending.
 const (
-	sendTime = 3 * time.Minute  // for a mail to be taken
-	keepTime = 20 * time.Second // for a copy to be put into the folder of what was sent
-	later    = 2 * time.Minute  // until a server that says "not now" is asked again: greylisting wants some minutes
+	sendTime = 3 * time.Minute  // for the server to accept a mail
+	keepTime = 20 * time.Second // for the copy in the folder for sent mail
+	later    = 2 * time.Minute  // before a server that says "not now" is asked again: greylisting needs some minutes
 )
 
-// Send sends one part as a mail. When the server takes it, a copy goes into the folder of what was sent, where Find looks. The connection that ends
-// between the last byte and the answer leaves it unknown.
+// Send sends one part as a mail. When the server has accepted it, a copy goes to the folder for sent mail,
+// where Find looks. If the connection breaks between the last byte and the answer, the result is unknown.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	to, err := c.target(d.To)
 	if err != nil {
@@ -47,13 +47,13 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id, nil
 }
 
-// messageID is the mail's Message-ID: the same at each try, and of no other mail.
+// messageID derives the Message-ID from the nonce: it is the same for each try, and unique.
 func (c *Channel) messageID(d channels.Delivery) string {
 	sum := sha256.Sum256([]byte(d.Nonce))
 	return "<hob." + hex.EncodeToString(sum[:16]) + "@" + domain(c.cfg.Address) + ">"
 }
 
-// compose writes a mail. Of what came from elsewhere nothing reaches a header that has not been read as what it should be, or put on one line.
+// compose writes a mail. Text from outside enters a header only after it was parsed, or put on one line.
 func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) ([]byte, error) {
 	piece := c.Form().Render(d.Body)
 	about := readRef(d.ReplyRef)
@@ -66,7 +66,7 @@ func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) (
 	}
 	m.SetMessageIDWithValue(strings.Trim(c.messageID(d), "<>"))
 	m.SetDateWithValue(c.clock.Wall())
-	m.SetGenHeader("X-Auto-Response-Suppress", "All") // Exchange's way to say it
+	m.SetGenHeader("X-Auto-Response-Suppress", "All") // Exchange's own header for the same purpose
 	if d.ReplyRef == "" {
 		m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834, section 5
 	} else {
@@ -93,7 +93,7 @@ func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) (
 	return raw.Bytes(), nil
 }
 
-// subject is that of the mail that is answered, else how the text begins.
+// subject returns "Re: " and the subject of the answered mail, otherwise the beginning of the text.
 func subject(about ref, text string, d channels.Delivery) string {
 	if s := about.answer(); s != "" {
 		return s
@@ -108,16 +108,16 @@ func subject(about ref, text string, d channels.Delivery) string {
 	return first
 }
 
-// maxBegin is how much of a text becomes its subject, in characters.
+// maxBegin limits the part of a text that becomes the subject, in characters.
 const maxBegin = 70
 
-// attach adds a file, whose content is read here: a mail is begun only when it is whole.
+// attach adds a file. Its content is read completely before the mail is sent.
 func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 	in, err := f.Whole(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // only read
+	defer func() { _ = in.Close() }() // it was only read
 	if f.Size > maxFile {
 		return fmt.Errorf("%s has more than %d MB: %w", f.Name, maxFile>>20, channels.ErrPermanent)
 	}
@@ -157,9 +157,10 @@ func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
 		return class(err)
 	}
 	if _, err := w.Write(raw); err != nil {
-		return fmt.Errorf("write it: %w", err) // without its end it is no mail
+		return fmt.Errorf("write it: %w", err) // without its end mark, the server discards the mail
 	}
 	fail.Point("sending.written")
+	// From here on the server may have the whole mail.
 	err = w.Close()
 	if said := (*textproto.Error)(nil); err != nil && !errors.As(err, &said) {
 		return fmt.Errorf("%w: no answer to it: %w", channels.ErrUnknown, err)
@@ -167,8 +168,8 @@ func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
 	return class(err)
 }
 
-// class says of what kind a refusal is, by its first digit (RFC 5321, section 4.2.1); nil for none. What is wrong with hob's own log-in or connection is nothing
-// that speaks against the mail.
+// class classifies a refusal by its first digit (RFC 5321, section 4.2.1); nil for none. A refused log-in
+// says nothing about the mail, which is therefore tried again.
 func class(err error) error {
 	var said *textproto.Error
 	switch {
@@ -184,8 +185,8 @@ func class(err error) error {
 	return err
 }
 
-// ofRecipient is class for what is said to a recipient: that he takes nothing yet (greylisting, a full mailbox) is his own trouble, unless the server
-// is closing (421).
+// ofRecipient is class for the answer to RCPT: a temporary refusal (greylisting, a full mailbox) concerns
+// this recipient only, unless the server is shutting down (421).
 func ofRecipient(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code/100 == 4 && said.Code != 421 {
@@ -194,7 +195,7 @@ func ofRecipient(err error) error {
 	return class(err)
 }
 
-// refusedLogin adds what to do when a server does not take the log-in.
+// refusedLogin adds advice if the server refused the log-in.
 func refusedLogin(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code >= 530 && said.Code <= 538 {
@@ -203,12 +204,13 @@ func refusedLogin(err error) error {
 	return err
 }
 
-// keep puts a copy into the folder of what was sent, unless the server has done so itself. The mail is sent already: what goes wrong here is only logged.
+// keep stores a copy in the folder for sent mail, unless the server already did. The mail has been sent, so
+// an error is only logged.
 func (c *Channel) keep(ctx context.Context, id string, raw []byte) {
 	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("no copy within %s", keepTime))
 	defer cancel()
 	if err := c.putCopy(ctx, id, raw); err != nil {
-		c.log.Warn("a mail was sent, but there is no copy of it in the folder of what was sent", "channel", c.name, "id", id, "err", err)
+		c.log.Warn("a mail was sent, but no copy could be stored in the folder for sent mail", "channel", c.name, "id", id, "err", err)
 	}
 }
 
@@ -241,8 +243,8 @@ func (c *Channel) putCopy(ctx context.Context, id string, raw []byte) error {
 	return nil
 }
 
-// Find looks for a mail in the folder of what was sent. A mail that is there was taken by the server. One that is not may have been taken all the same: the copy
-// is made after it.
+// Find looks for a mail in the folder for sent mail. If it is there, the server accepted it. If it is not,
+// the result is unknown, because the copy is stored after sending.
 func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, error) {
 	b, err := c.openBox(ctx)
 	if err != nil {
@@ -254,7 +256,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, 
 		return "", false, err
 	}
 	if folder == "" {
-		return "", false, fmt.Errorf("the mailbox has no folder of what was sent: %w", channels.ErrUnknown)
+		return "", false, fmt.Errorf("the mailbox has no folder for sent mail: %w", channels.ErrUnknown)
 	}
 	id := c.messageID(d)
 	there, err := b.holds(folder, id)

@@ -293,15 +293,15 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{at(func(c *email.Config) { c.IMAP = "" }), "imap: missing; want the server's address"},
 		{at(func(c *email.Config) { c.SMTP = "" }), "smtp: missing; want the server's address"},
-		{at(func(c *email.Config) { c.IMAP = "imap://x" }), `imap: "imap://x" is no address`},
-		{at(func(c *email.Config) { c.SMTP = "x:70000" }), `smtp: "x:70000" is no address`},
+		{at(func(c *email.Config) { c.IMAP = "imap://x" }), `imap: "imap://x" is not an address`},
+		{at(func(c *email.Config) { c.SMTP = "x:70000" }), `smtp: "x:70000" is not an address`},
 		{at(func(c *email.Config) { c.Address = "" }), "address: missing"},
-		{at(func(c *email.Config) { c.Address = "hob" }), `address: "hob" is none`},
-		{at(func(c *email.Config) { c.TLS = &off }), "tls: without it everybody on the way"},
+		{at(func(c *email.Config) { c.Address = "hob" }), `address: "hob" is not an address`},
+		{at(func(c *email.Config) { c.TLS = &off }), "tls: without TLS, anybody on the way"},
 		{at(func(c *email.Config) { c.Fingerprint = "aa" }), "fingerprint: want the SHA-256"},
-		{at(func(c *email.Config) { c.TrustResults = "a; b" }), `trust_results: "a; b" is no name`},
+		{at(func(c *email.Config) { c.TrustResults = "a; b" }), `trust_results: "a; b" is not the name`},
 		{at(func(c *email.Config) { c.Folder = "IN\nBOX" }), "user, folder: want one line"},
-		{at(func(c *email.Config) { c.Password = "" }), "password: missing; make one for hob"},
+		{at(func(c *email.Config) { c.Password = "" }), "password: missing; create one for hob"},
 		{at(func(c *email.Config) { c.Password = "env:NONE" }), "password: no secret"},
 		{at(func(c *email.Config) { c.Password = "env:TWO" }), `password: the value of "env:TWO" is empty or has more`},
 		{at(func(c *email.Config) { c.Known = []string{"Ana@example.org"} }), `known: "Ana@example.org" is not a valid id`},
@@ -328,22 +328,22 @@ func TestTry(t *testing.T) {
 		says []string
 		err  string
 	}{
-		{"all is well", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Say(sam, "x") }, []string{"takes the log-in", "has 1 mails", "IDLE", "go to Sent", "takes the log-in", "vouches for the latest mail, of " + sam}, ""},
+		{"all is well", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Say(sam, "x") }, []string{"accepts the log-in", "has 1 mails", "IDLE", "go to Sent", "accepts the log-in", "has verified the sender of the newest mail, " + sam}, ""},
 		{"over TLS", channelstest.EmailOptions{TLS: true}, func(f *channelstest.Email, c *email.Config) {
 			c.TLS, c.Fingerprint = nil, f.Fingerprint()
-		}, []string{"takes the log-in", "no mail yet to see"}, ""},
+		}, []string{"accepts the log-in", "no mail yet to check"}, ""},
 		{"another certificate", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) {
 			c.TLS, c.Fingerprint = nil, strings.Repeat("ab", 32)
 		}, nil, "not the one of the config"},
 		{"a certificate that nobody has signed", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) { c.TLS = nil }, nil, "certificate"},
-		{"nobody vouches", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Put([]byte("From: x@y\r\n\r\nx")) }, []string{"does not vouch for the latest mail"}, ""},
+		{"nobody vouches", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Put([]byte("From: x@y\r\n\r\nx")) }, []string{"has not verified the sender of the newest mail"}, ""},
 		{"no name of who vouches", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.TrustResults = "" }, []string{"go to Sent"}, "set trust_results"},
 		// C11d, C14: without a name that its writer shows, and without or with another trust_results
 		{"nobody vouches for an address alone", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) {
 			f.Put([]byte("Authentication-Results: mx.other.test; dmarc=pass header.from=y.test\r\nFrom: x@y.test\r\n\r\nx"))
-		}, []string{"does not vouch for the latest mail, of x@y.test:", "set: trust_results = \"mx.other.test\""}, ""},
-		{"who could be trusted", channelstest.EmailOptions{}, func(f *channelstest.Email, c *email.Config) { f.Say(sam, "x"); c.TrustResults = "" }, []string{"latest mail, of " + sam, "set: trust_results = \"" + channelstest.EmailTrust + "\""}, "set trust_results"},
-		{"no copies", channelstest.EmailOptions{NoBox: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder of what was sent"}, ""},
+		}, []string{"has not verified the sender of the newest mail, x@y.test:", "set: trust_results = \"mx.other.test\""}, ""},
+		{"who could be trusted", channelstest.EmailOptions{}, func(f *channelstest.Email, c *email.Config) { f.Say(sam, "x"); c.TrustResults = "" }, []string{"newest mail, from " + sam, "set: trust_results = \"" + channelstest.EmailTrust + "\""}, "set trust_results"},
+		{"no copies", channelstest.EmailOptions{NoBox: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder for sent mail"}, ""},
 		{"no such folder", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.Folder = "none" }, nil, "open the folder none"},
 		{"no log-in", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Revoke() }, nil, "check user and password"},
 	} {
