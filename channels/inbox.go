@@ -85,7 +85,7 @@ func (d *channelInbox) Receive(ctx context.Context, list []Message, c *Cursor) e
 // Gap notifies the owner that messages may be missing.
 func (d *channelInbox) Gap(ctx context.Context, from, to time.Time, why string) error {
 	if err := d.admission.Missed(ctx, d.name, Gap{from, to, why}); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
+		return fmt.Errorf("report a gap: %w", err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Link is where a private chat with hob begins.
+// Link returns how to begin a private chat with hob.
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
@@ -16,24 +16,24 @@ func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	return "Open " + url + " and begin a private chat without encryption; when hob has joined it, in a minute at most, write the code there.", url, nil
 }
 
-// Account is the id of hob's user. Its device is no part of it: each token has another one.
+// Account returns the id of hob's user. The device is not part of it, because each token has its own.
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	me, err := c.whoami(ctx)
 	return me.ID, trouble(err)
 }
 
-// Test asks whose the token is, and whether hob is in the rooms that are listed and can read them. It joins none.
+// Test checks the token, and whether hob is a member of the listed rooms and can read them. It joins no room.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
 		return nil, trouble(err)
 	}
-	lines := []string{fmt.Sprintf("The token is that of %s, device %s.", me.ID, me.Device)}
+	lines := []string{fmt.Sprintf("The token belongs to %s, device %s.", me.ID, me.Device)}
 	in, err := c.rooms(ctx)
 	if err != nil {
 		return lines, trouble(fmt.Errorf("ask for the rooms: %w", err))
 	}
-	lines = append(lines, fmt.Sprintf("It is in %d rooms.", len(in)), "A chat with it must be without encryption, which hob does not speak.")
+	lines = append(lines, fmt.Sprintf("It is in %d rooms.", len(in)), "Chats with it must not be encrypted: hob does not support encryption.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}
@@ -46,7 +46,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 			return lines, trouble(err)
 		}
 		if secret {
-			return lines, fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: take another one", room)
+			return lines, fmt.Errorf("the room %s is encrypted, and hob does not support encryption: use another one", room)
 		}
 		lines = append(lines, fmt.Sprintf("It is in the room %s, which is not encrypted.", room))
 	}

@@ -17,29 +17,30 @@ import (
 	"hob/channels/wire"
 )
 
-// id names a message together with its room: an answer to it must not land in another one.
+// id makes the id of a message. It includes the room, so that an answer cannot reach another one.
 func id(room, event string) string { return room + "/" + event }
 
-// cutID takes the name of a message apart.
+// cutID splits an id into room and event.
 func cutID(s string) (room, event string) {
 	room, event, _ = strings.Cut(s, "/$")
 	return room, "$" + event
 }
 
-// minds tells whether what is written in a room is any of hob's business.
+// minds reports whether hob listens in a room.
 func (r *reader) minds(room string, p place) bool {
 	return slices.Contains(r.Groups, room) || p.alone(r.me.ID) != ""
 }
 
-// messages are what people have said in a room. told are the rooms that the owner knows of.
+// messages converts the events of a room. told lists the rooms that were already reported to the owner.
 func (r *reader) messages(ctx context.Context, room string, happened []happening, told []string) (list []channels.Message, nowTold []string, err error) {
 	for _, e := range happened {
+		// State events are not messages.
 		if e.Key != nil {
 			continue
 		}
 		p, err := r.place(ctx, room)
 		if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
-			return nil, told, nil // it is not in the room any more
+			return nil, told, nil // hob is no longer in the room
 		}
 		if err != nil {
 			return nil, told, err
@@ -67,15 +68,15 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 	return list, told, nil
 }
 
-// unreadable tells the owner once of a room whose messages are encrypted.
+// unreadable reports an encrypted room to the owner, once.
 func (r *reader) unreadable(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
 	if slices.Contains(told, room) || !r.minds(room, p) {
 		return told, nil
 	}
 	at := time.UnixMilli(e.At)
-	why := fmt.Sprintf("%s is encrypted, and hob speaks no encryption; write in a room without it", called(room, p))
+	why := fmt.Sprintf("%s is encrypted, and hob does not support encryption; use a room without it", called(room, p))
 	if other := p.alone(r.me.ID); other != "" {
-		why = fmt.Sprintf("the private chat with %s is encrypted, and hob speaks no encryption; begin one without it", other)
+		why = fmt.Sprintf("the private chat with %s is encrypted, and hob does not support encryption; begin one without it", other)
 	}
 	if err := r.Gap(ctx, at, at, why); err != nil {
 		return told, err
@@ -83,7 +84,7 @@ func (r *reader) unreadable(ctx context.Context, room string, p place, e happeni
 	return append(slices.Clone(told), room), nil
 }
 
-// overheard tells the owner once of a room in which he writes to hob alone, and which is no private chat.
+// overheard reports a room, once, in which the owner writes to hob alone while others could read along.
 func (r *reader) overheard(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
 	host, _ := hosts{r.Channel}.of(room)
 	why, mark := p.exposed(r.me.ID, host), "open "+room
@@ -91,13 +92,14 @@ func (r *reader) overheard(ctx context.Context, room string, p place, e happenin
 		return told, nil
 	}
 	at := time.UnixMilli(e.At)
-	if err := r.Gap(ctx, at, at, fmt.Sprintf("%s is no private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
+	if err := r.Gap(ctx, at, at, fmt.Sprintf("%s is not a private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
 		return told, err
 	}
 	return append(slices.Clone(told), mark), nil
 }
 
-// heard is the last event of messages that hob listens to, "" when there is none: nobody else is shown that it reads.
+// heard returns the last event that hob listens to, "" if there is none. Only such events get a read receipt,
+// so that nobody else sees that hob reads.
 func (c *Channel) heard(messages []channels.Message) string {
 	last := ""
 	for _, m := range messages {
@@ -109,7 +111,7 @@ func (c *Channel) heard(messages []channels.Message) string {
 	return last
 }
 
-// message is what an event says; false when it says nothing that hob could read.
+// message converts an event. It returns false if hob reads nothing in it.
 func (r *reader) message(room string, p place, e happening) (channels.Message, bool) {
 	m := channels.Message{
 		ID: id(room, e.ID), At: time.UnixMilli(e.At), Chat: r.chat(room, p, e.Sender),
@@ -145,8 +147,8 @@ func (r *reader) message(room string, p place, e happening) (channels.Message, b
 	return m, false
 }
 
-// chat is where a message was written: with one person alone, and nobody who can read along, a private chat, whose place is the person; else a
-// group.
+// chat returns the chat of a message: a private chat if the sender is the only other person and nobody else
+// can read along, otherwise a group. The address of a private chat is the person.
 func (r *reader) chat(room string, p place, sender string) channels.Chat {
 	host, _ := hosts{r.Channel}.of(room)
 	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
@@ -159,7 +161,7 @@ func (r *reader) chat(room string, p place, sender string) channels.Chat {
 	return channels.Chat{ID: room, Group: room, Title: title}
 }
 
-// fill says in a message what an event's content says. A thread of a group is a place of its own.
+// fill adds the content of an event to a message. A thread in a group has its own address.
 func (r *reader) fill(m *channels.Message, s said, room string) {
 	relates := s.Relates
 	switch {
@@ -176,11 +178,13 @@ func (r *reader) fill(m *channels.Message, s said, room string) {
 		text = fmt.Sprintf("[sticker %s]", s.Body)
 	}
 	mine := false
+	// Clients without threads show a thread's message as a reply ("Fallback for unthreaded clients"); that is
+	// no real reply.
 	if relates.ReplyTo != nil && relates.ReplyTo.ID != "" && !(relates.Kind == "m.thread" && relates.Falls) {
 		m.ReplyTo = id(room, relates.ReplyTo.ID)
 		text, mine = r.me.unquoted(text)
 	}
-	m.Auto = s.Type == "m.notice" // which are never to be answered ("m.notice")
+	m.Auto = s.Type == "m.notice" // notices must never be answered ("m.notice")
 	m.Mentioned = r.me.mentioned(s, text) || mine && s.Mentions == nil
 	if s.URL != "" && s.Type != "m.sticker" {
 		m.Files = []channels.Attachment{r.file(s)}
@@ -197,7 +201,8 @@ func (r *reader) fill(m *channels.Message, s said, room string) {
 	m.Text = r.me.uncalled(text)
 }
 
-// unquoted is a text without what programs before v1.13 put before a reply ("Fallbacks for rich replies"), and whether that was hob's.
+// unquoted removes the quote that clients before v1.13 put before a reply ("Fallbacks for rich replies").
+// mine: the quote was from hob.
 func (a account) unquoted(text string) (rest string, mine bool) {
 	quote := regexp.MustCompile(`^> (?:\* )?<(@[^>]+)>`).FindStringSubmatch(text)
 	if quote == nil {
@@ -214,7 +219,8 @@ func (a account) unquoted(text string) (rest string, mine bool) {
 	return strings.Join(lines[n:], "\n"), quote[1] == a.ID
 }
 
-// mentioned tells whether hob is called: by what the sender's program says, or else by a link to hob, or its name as a word.
+// mentioned reports whether a message mentions hob: by m.mentions ("User and room mentions"), or in older
+// clients by a link to hob, or by its name as a word.
 func (a account) mentioned(s said, text string) bool {
 	if s.Mentions != nil {
 		return slices.Contains(s.Mentions.People, a.ID)
@@ -232,7 +238,7 @@ func (a account) mentioned(s said, text string) bool {
 	return false
 }
 
-// called are hob's names, the longest first.
+// called returns hob's names, the longest first.
 func (a account) called() []string {
 	local, _, _ := strings.Cut(strings.TrimPrefix(a.ID, "@"), ":")
 	names := []string{a.ID, "@" + local, local}
@@ -243,7 +249,7 @@ func (a account) called() []string {
 	return names
 }
 
-// uncalled is a text without hob's name at its beginning, unless there is nothing else.
+// uncalled removes hob's name from the beginning of a text, unless there is nothing else.
 func (a account) uncalled(text string) string {
 	for _, name := range a.called() {
 		if len(text) <= len(name) || !strings.EqualFold(text[:len(name)], name) {
@@ -251,7 +257,7 @@ func (a account) uncalled(text string) string {
 		}
 		mark := text[len(name):]
 		if next, _ := utf8.DecodeRuneInString(mark); !strings.HasPrefix(name, "@") && next != ':' && next != ',' || isWord(next) {
-			continue // "hob is slow" is about hob; "hob: be quick" calls it
+			continue // "hob is slow" talks about hob; "hob: be quick" addresses it
 		}
 		if rest := strings.TrimLeft(mark, " ,:\n"); rest != "" {
 			return rest
@@ -260,7 +266,7 @@ func (a account) uncalled(text string) string {
 	return text
 }
 
-// hasWord tells whether a name stands in a text as a word of its own, in any case.
+// hasWord reports whether a name occurs in a text as a separate word, in any case.
 func hasWord(text, name string) bool {
 	text, name = strings.ToLower(text), strings.ToLower(name)
 	for at := 0; ; {
@@ -281,7 +287,7 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
 
-// file is what a message brings.
+// file describes the file of a message.
 func (c *Channel) file(s said) channels.Attachment {
 	a := channels.Attachment{Name: s.Filename, MIME: s.Info.MIME, Size: max(s.Info.Size, 0), Voice: s.Voice != nil}
 	if a.Name == "" {

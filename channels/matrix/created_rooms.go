@@ -10,16 +10,17 @@ import (
 	"hob/channels/wire"
 )
 
-// createdRooms are the rooms that hob makes. Some homeservers encrypt each new room, whatever they are asked for (Synapse:
-// encryption_enabled_by_default_for_room_type). Such a room is of no use, and the next one would not be either: for that person none is made
-// again. The homeserver keeps the note of it, so that it holds over a restart.
+// createdRooms are the rooms that hob creates. Some homeservers encrypt each new room, even if the client
+// does not ask for it (Synapse: encryption_enabled_by_default_for_room_type). hob cannot use such a room, and
+// the next one would be the same, so hob creates no more rooms for that person. The list is stored as account
+// data, so that it survives a restart.
 type createdRooms struct{ *Channel }
 
-// madeKind is the type of account data with the rooms that hob has made and does not know to be of use, by person.
+// madeKind is the type of account data that lists created rooms not yet known to be usable, by person.
 const madeKind = "hob.made_rooms"
 
-// begin makes a room for a private chat, and invites the person. It is noted before it is looked at: a look that fails must not lead to a second
-// room.
+// begin creates a room for a private chat and invites the person. The room is recorded before its state is
+// checked: a failed check must not lead to a second room.
 func (c createdRooms) begin(ctx context.Context, me, person string) (string, error) {
 	if err := c.earlier(ctx, me, person); err != nil {
 		return "", err
@@ -43,7 +44,8 @@ func (c createdRooms) begin(ctx context.Context, me, person string) (string, err
 	return made.Room, c.check(ctx, me, person, made.Room)
 }
 
-// earlier is an error where no room is made for a person, because the last one is encrypted or cannot be looked at.
+// earlier returns an error if no room is created for a person, because the last one is encrypted or cannot be
+// checked.
 func (c createdRooms) earlier(ctx context.Context, me, person string) error {
 	room, err := c.noted(ctx, me, person)
 	if err != nil || room == "" {
@@ -51,12 +53,12 @@ func (c createdRooms) earlier(ctx context.Context, me, person string) error {
 	}
 	err = c.check(ctx, me, person, room)
 	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
-		return sealed(me, person) // it was left for that reason
+		return sealed(me, person) // hob left the room because it was encrypted
 	}
 	return err
 }
 
-// check is an error where a room that was made for a person came out encrypted: the invitation is taken back then, and hob leaves.
+// check returns an error if a created room is encrypted. hob then withdraws the invitation and leaves.
 func (c createdRooms) check(ctx context.Context, me, person, room string) error {
 	p, err := c.look(ctx, room)
 	if err != nil {
@@ -72,19 +74,20 @@ func (c createdRooms) check(ctx context.Context, me, person, room string) error 
 	return sealed(me, person)
 }
 
-// leave gives a room up.
+// leave withdraws the invitation and leaves a room. Errors are only logged, because the room is not used any
+// more.
 func (c createdRooms) leave(ctx context.Context, person, room string) {
 	for _, step := range []struct {
 		what string
 		body map[string]any
 	}{{"kick", map[string]any{"user_id": person}}, {"leave", map[string]any{}}} {
 		if err := c.api.call(ctx, http.MethodPost, path("v3", "rooms", room, step.what), step.body, nil); err != nil {
-			c.log.Warn("an encrypted room is not given up", "channel", c.name, "room", room, "step", step.what, "err", err)
+			c.log.Warn("an encrypted room could not be left", "channel", c.name, "room", room, "step", step.what, "err", err)
 		}
 	}
 }
 
-// noted is the room that is noted for a person, "" when there is none.
+// noted returns the recorded room of a person, "" if there is none.
 func (c createdRooms) noted(ctx context.Context, me, person string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +104,7 @@ func (c createdRooms) noted(ctx context.Context, me, person string) (string, err
 	return c.made[person], nil
 }
 
-// note notes a room for a person, "" for none, here and at the homeserver. What is noted was read before.
+// note records a room for a person ("" removes it), in memory and as account data. The data was read before.
 func (c createdRooms) note(ctx context.Context, me, person, room string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,12 +112,12 @@ func (c createdRooms) note(ctx context.Context, me, person, room string) {
 		delete(c.made, person)
 	}
 	if err := c.api.keep(ctx, me, madeKind, c.made); err != nil {
-		c.log.Warn("a room that was made is not noted at the homeserver", "channel", c.name, "room", room, "err", err)
+		c.log.Warn("a created room could not be recorded at the homeserver", "channel", c.name, "room", room, "err", err)
 	}
 }
 
-// sealed says why no room is made for a person.
+// sealed says why no room is created for a person.
 func sealed(me, person string) error {
-	return fmt.Errorf("the homeserver encrypts the rooms that hob makes, and hob speaks no encryption: let %s begin a private chat with %s without it; "+
-		"where the homeserver encrypts all new rooms, that has to be switched off there first (Synapse: encryption_enabled_by_default_for_room_type): %w", person, me, channels.ErrPermanent)
+	return fmt.Errorf("the homeserver encrypts the rooms that hob creates, and hob does not support encryption: let %s begin a private chat with %s without it; "+
+		"if the homeserver encrypts all new rooms, switch that off there first (Synapse: encryption_enabled_by_default_for_room_type): %w", person, me, channels.ErrPermanent)
 }

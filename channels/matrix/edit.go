@@ -11,19 +11,20 @@ import (
 	"hob/channels/markup"
 )
 
-// replacing is the content of a message that takes the place of another one (Client-Server API, "Event replacements"). Programs that know no
-// replacements show its own text: only its beginning, because a whole event has 65,536 bytes at most, and New may need nearly all of them.
+// replacing is the content of a message that replaces another one ("Event replacements"). Clients without
+// support show its own text. That is only the beginning, because an event is limited to 65,536 bytes and New
+// may need nearly all of them.
 type replacing struct {
 	outgoing
 	New outgoing `json:"m.new_content"`
 }
 
-// Edit puts another text in the place of a message: an m.replace of it. Each edit is a transaction of its own, because a text may come
-// back that was there before; made twice it says the same.
+// Edit replaces the text of a message with an m.replace event. Each edit has its own transaction id, because
+// a text may return to an earlier version. To repeat an edit does no harm.
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
 	room, event := cutID(remoteID)
 	if !strings.HasPrefix(room, "!") || event == "$" {
-		return fmt.Errorf("edit %q: it is no message of a room: %w", remoteID, channels.ErrPermanent)
+		return fmt.Errorf("edit %q: it is not a message in a room: %w", remoteID, channels.ErrPermanent)
 	}
 	if err := c.clear(ctx, room); err != nil {
 		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))
@@ -37,10 +38,10 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	return nil
 }
 
-// maxFallback is how much of an edit's text programs that know no replacements get to see, in characters.
+// maxFallback limits the text for clients without support for edits, in characters.
 const maxFallback = 300
 
-// beginning is a text as far as such programs show it.
+// beginning returns the text for such clients.
 func beginning(text string) string {
 	if long := []rune(text); len(long) > maxFallback {
 		return string(long[:maxFallback-1]) + "…"
@@ -48,7 +49,7 @@ func beginning(text string) string {
 	return text
 }
 
-// content is a text in plain and in HTML.
+// content renders a text as plain text and HTML.
 func content(d channels.Delivery, form markup.Form) outgoing {
 	piece := form.Render(d.Body)
 	out := outgoing{Type: "m.text", Body: piece.Text}

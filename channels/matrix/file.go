@@ -16,20 +16,21 @@ import (
 	"hob/daemon/filename"
 )
 
-// maxFile is the largest file that hob sends, in bytes. A homeserver may take less ("m.upload.size"), and says so when it is asked to.
+// maxFile is hob's limit, in bytes. A homeserver may allow less ("m.upload.size") and then refuses the
+// upload.
 const maxFile = 50 << 20
 
-// MaxFile is the largest file that hob sends.
+// MaxFile returns the size of the largest file that hob sends.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// about tells of a file ("m.file", "m.image").
+// about describes a file ("m.file", "m.image").
 type about struct {
 	MIME string `json:"mimetype,omitempty"`
 	Size int64  `json:"size,omitempty"`
 }
 
-// enclosed uploads a delivery's file, and is the message that shows it. An upload that fails has shown nothing to anybody; one that
-// is made twice is two files, and the message is sent once.
+// enclosed uploads the file of a delivery, and returns the message that shows it. Nobody sees an upload
+// without its message. A repeated upload makes a second file, but the message is still sent once.
 func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, error) {
 	f := d.File
 	out := outgoing{Type: "m.file", Body: f.Name, FileName: f.Name, Info: &about{f.MIME, f.Size}}
@@ -43,12 +44,13 @@ func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, 
 	if err != nil {
 		return out, err
 	}
-	defer func() { _ = content.Close() }() // only read
+	defer func() { _ = content.Close() }() // it was only read
 	out.URL, err = api.upload(ctx, f.Name, f.MIME, f.Size, content)
 	return out, err
 }
 
-// upload stores a file at the homeserver and returns its mxc address ("Content repository").
+// upload stores a file at the homeserver and returns its mxc address ("Content repository"). The file is
+// streamed.
 func (c *client) upload(ctx context.Context, name, mime string, size int64, content io.Reader) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wire.FileTime, fmt.Errorf("the file did not go out within %s", wire.FileTime))
 	defer cancel()

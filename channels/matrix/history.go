@@ -13,14 +13,14 @@ import (
 	"hob/channels/wire"
 )
 
-// How much of what a sync leaves out is fetched.
+// Limits for reading events that a sync leaves out.
 const (
 	pageSize = 100
 	maxPages = 300
 )
 
-// happened is what has happened in a room since the position, the oldest first: of a limited timeline also what it leaves out. What was there
-// before hob was invited, or came in without an invitation, is no news.
+// happened returns the events of a room since the position, oldest first. If the timeline is limited, the
+// missing events are fetched. Events from before hob was invited or joined are never read.
 func (r *reader) happened(ctx context.Context, room string, t timeline) ([]happening, error) {
 	list, entered := r.since(t.Events)
 	if !t.Limited || entered {
@@ -30,12 +30,12 @@ func (r *reader) happened(ctx context.Context, room string, t timeline) ([]happe
 	return append(older, list...), err
 }
 
-// since reads events, the oldest first, and leaves out everything up to hob's coming into the room.
+// since parses events, oldest first, and drops everything before hob entered the room.
 func (r *reader) since(raws []json.RawMessage) (list []happening, entered bool) {
 	for _, raw := range raws {
 		e, ok := read(raw)
 		if !ok {
-			r.log.Warn("matrix event passed over", "channel", r.name, "event", string(raw[:min(len(raw), 200)]))
+			r.log.Warn("matrix event skipped", "channel", r.name, "event", string(raw[:min(len(raw), 200)]))
 			continue
 		}
 		if r.me.entry(e) {
@@ -47,15 +47,15 @@ func (r *reader) since(raws []json.RawMessage) (list []happening, entered bool) 
 	return list, entered
 }
 
-// entry tells whether with an event hob's time in a room begins.
+// entry reports whether hob's time in a room begins with an event.
 func (a account) entry(e happening) bool {
 	who, m, ok := e.membership()
 	before := e.Unsigned.Before.Membership
 	return ok && who == a.ID && (m.Membership == "invite" || m.Membership == "join" && before != "invite" && before != "join")
 }
 
-// older fetches what lies between the position and the beginning of a limited timeline (/messages backwards), the oldest first. Where that is too
-// much, or is refused, the owner is told of the gap.
+// older fetches the events between the position and the beginning of a limited timeline, oldest first
+// ("/messages", backwards). If there are too many, or the server refuses, a gap is reported.
 func (r *reader) older(ctx context.Context, room, from string) ([]happening, error) {
 	var pages [][]happening
 	for range maxPages {
@@ -64,7 +64,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]happening, err
 			return r.gap(ctx, room, pages, err.Error())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what was left out of %s: %w", room, err)
+			return nil, fmt.Errorf("read the missing events of %s: %w", room, err)
 		}
 		slices.Reverse(p.Chunk)
 		list, entered := r.since(p.Chunk)
@@ -84,18 +84,19 @@ func (r *reader) page(ctx context.Context, room, from string) (page, error) {
 	return p, err
 }
 
-// joinPages puts pages, of which the newest is the first, into the order of their events.
+// joinPages joins pages in the order of their events; the first page is the newest.
 func joinPages(pages [][]happening) []happening {
 	slices.Reverse(pages)
 	return slices.Concat(pages...)
 }
 
-// gap tells of messages that cannot be had, where they are any of hob's business, and goes on with those that can.
+// gap reports events that cannot be read, if hob listens in the room, and continues with those that were
+// read.
 func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why string) ([]happening, error) {
 	list := joinPages(pages)
 	p, err := r.place(ctx, room)
 	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
-		return list, nil // it is not in the room any more
+		return list, nil // hob is no longer in the room
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why 
 	return list, nil
 }
 
-// called is a room as people know it.
+// called returns a room's name for people.
 func called(room string, p place) string {
 	if p.title == "" {
 		return "the room " + room

@@ -9,7 +9,8 @@ import (
 	"hob/channels/wire"
 )
 
-// enter joins the listed rooms that hob is not in, as far as they are open to it; else an invitation is needed.
+// enter joins the listed rooms that hob is not in, if they are open to it. For others, hob needs an
+// invitation.
 func (r *reader) enter(ctx context.Context) error {
 	if len(r.Groups) == 0 {
 		return nil
@@ -29,7 +30,7 @@ func (r *reader) enter(ctx context.Context) error {
 	return nil
 }
 
-// rooms are those that the account is in.
+// rooms lists the rooms that the account has joined.
 func (c *Channel) rooms(ctx context.Context) ([]string, error) {
 	var in struct {
 		Rooms []string `json:"joined_rooms"`
@@ -38,14 +39,15 @@ func (c *Channel) rooms(ctx context.Context) ([]string, error) {
 	return in.Rooms, err
 }
 
-// join goes into a room. settled: asking again would bring nothing else.
+// join joins a room. settled: another try would give the same result.
 func (c *Channel) join(ctx context.Context, room string) (settled bool, err error) {
 	err = c.api.call(ctx, http.MethodPost, path("v3", "rooms", room, "join"), map[string]any{}, nil)
 	return err == nil || wire.HasStatus(err, http.StatusForbidden, http.StatusNotFound), err
 }
 
-// invitations goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
-// private chats with people who are. The others stay as they are, without an answer. inviters are who has invited hob to the rooms that it is in.
+// invitations processes all open invitations, those of a sync and earlier ones. It accepts invitations by the
+// owner, to listed rooms, and to private chats with listed people. The others stay unanswered. inviters
+// records who invited hob to the rooms that it is in.
 func (r *reader) invitations(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
 	inviters = r.me.invitedBy(r.Pos.Hosts, news)
 	open = maps.Clone(r.Pos.Invited)
@@ -85,7 +87,7 @@ func (r *reader) invitations(ctx context.Context, news *synced) (open map[string
 	return open, inviters
 }
 
-// invitedBy are who has invited hob to the rooms that it is in, by what was known and the invitations that stand in the news of those rooms.
+// invitedBy updates who invited hob to which room, from the invitations in the timelines of a sync.
 func (a account) invitedBy(before map[string]string, news *synced) map[string]string {
 	list := map[string]string{}
 	maps.Copy(list, before)
@@ -103,10 +105,10 @@ func (a account) invitedBy(before map[string]string, news *synced) map[string]st
 	return list
 }
 
-// hosts are who has invited hob to the rooms that it is in, as far as it was there to see.
+// hosts records who invited hob to the rooms that it is in, as far as hob saw the invitation.
 type hosts struct{ *Channel }
 
-// note takes over what is known.
+// note replaces the records.
 func (c hosts) note(list map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,14 +116,14 @@ func (c hosts) note(list map[string]string) {
 	maps.Copy(c.invited, list)
 }
 
-// of is who has invited hob to a room, "" when it was not there to see; known is false while nothing is read yet.
+// of returns who invited hob to a room, "" if unknown; known is false until the cursor was read.
 func (c hosts) of(room string) (by string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.invited[room], c.invited != nil
 }
 
-// invitation reads who has invited hob.
+// invitation returns who invited hob.
 func (a account) invitation(i invited) (invite, bool) {
 	for _, raw := range i.State.Events {
 		e, ok := read(raw)
@@ -135,21 +137,22 @@ func (a account) invitation(i invited) (invite, bool) {
 	return invite{}, false
 }
 
-// welcomes tells whether an invitation is accepted. While a pairing is open, anybody may begin a private chat: the owner is nobody yet, and the code is
-// written there. An invitation of that time that has not been accepted when the pairing ends stays as it is.
+// welcomes reports whether an invitation is accepted. While a pairing is open, anybody may begin a private
+// chat, because the owner is still unknown and must write the code there. An invitation that is not accepted
+// by the end of the pairing stays open.
 func (c *Channel) welcomes(room string, by invite, pairing bool) bool {
 	listed := slices.Contains(c.Known, by.By) || slices.Contains(c.Public, by.By)
 	return slices.Contains(c.Groups, room) || slices.Contains(c.owner(), by.By) || by.Direct && (listed || pairing)
 }
 
-// pairing tells whether a pairing is open.
+// pairing reports whether a pairing is open.
 func (c *Channel) pairing(ctx context.Context) bool {
 	if c.pairs == nil {
 		return false
 	}
 	open, err := c.pairs(ctx)
 	if err != nil {
-		c.log.Warn("whether somebody is being paired is not known: strangers are not let in", "channel", c.name, "err", err)
+		c.log.Warn("the state of the pairing is unknown: invitations by strangers are not accepted", "channel", c.name, "err", err)
 	}
 	return open && err == nil
 }

@@ -1,6 +1,12 @@
-// Package matrix is the channel to a Matrix account, over plain REST (https://spec.matrix.org, Client-Server API v1.11): it asks for what is
-// new with /sync and sends messages with a transaction id, by which the server knows a repeat. It speaks no encryption, follows redirects of files only,
-// never puts its token into an address, and asks for more only when what it has is committed.
+// Package matrix connects hob to a Matrix account over plain REST (https://spec.matrix.org, Client-Server API
+// v1.11).
+//
+// Receiving: /sync returns the events since a token; messages are committed together with the next token, and
+// only then is the next sync made. Sending: each message has a transaction id made from the nonce, by which
+// the server recognises a repeat.
+//
+// The package supports no encryption, follows redirects for files only, and never puts its token into an
+// address.
 package matrix
 
 import (
@@ -20,8 +26,8 @@ import (
 )
 
 // Config is a section [channels.NAME] with kind = "matrix".
-type Config struct {
-	Homeserver string `toml:"homeserver" json:"homeserver"` // the address of its client API, like https://matrix-client.matrix.org
+type Config struct { // address of the client API, like https://matrix-client.matrix.org
+	Homeserver string `toml:"homeserver" json:"homeserver"` // access token of hob's account, as a secret reference
 	Token      string `toml:"token" json:"token"`           // the access token of hob's account, as a reference
 	channels.Audience
 }
@@ -30,25 +36,25 @@ type Config struct {
 type Channel struct {
 	channels.Audience
 	name  string
-	owner func() []string // the owner's ids as they are now
+	owner func() []string // the owner's current ids
 	pairs func(ctx context.Context) (bool, error)
 	api   client
 	clock sys.Clock
 	log   *slog.Logger
 
-	mu      sync.Mutex // guards what follows, and the account data that directs is a copy of
+	mu      sync.Mutex // protects the fields below, and the account data that directs is a copy of
 	me      account
-	directs map[string][]string // the rooms of private chats by person, the latest first; nil before it was read
-	invited map[string]string   // who has invited hob to the rooms that it is in, as far as it was there to see; nil before the cursor was read
-	made    map[string]string   // rooms that hob has made and does not know to be of use, by person; nil before it was read
+	directs map[string][]string // rooms of private chats by person, the newest first; nil until read
+	invited map[string]string   // who invited hob to the rooms that it is in, if known; nil until the cursor was read
+	made    map[string]string   // created rooms that are not yet known to be usable, by person; nil until read
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "matrix", Named: "matrix", Doc: "An account at a Matrix homeserver. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	base, err := readServer(cfg.Homeserver)
 	if err != nil {
@@ -58,8 +64,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := cfg.Check(room, channels.Form(personForm, `the id of a person is like "@ana:example.org"`)); err != nil {
 		return nil, err
 	}
-	token, err := env.Token("token", cfg.Token, `make an account for hob and take its access token (in Element: All settings, Help & About, Access Token): put it in the environment and write token = "env:MATRIX_TOKEN"`,
-		`[!-~]+`, "no access token; it is one word of letters, digits and marks")
+	token, err := env.Token("token", cfg.Token, `create an account for hob and copy its access token (in Element: All settings, Help & About, Access Token): put it in the environment and write token = "env:MATRIX_TOKEN"`,
+		`[!-~]+`, "not an access token; a token is one word of letters, digits and punctuation")
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +75,10 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	return c, nil
 }
 
-// Form is the plain text and the HTML of a message.
+// Form returns the Matrix format: plain text and HTML.
 func (c *Channel) Form() markup.Form { return markup.Matrix() }
 
-// DedupsByNonce says that a transaction id counts once ("Transaction identifiers").
+// DedupsByNonce reports that the server accepts a transaction id once ("Transaction identifiers").
 func (c *Channel) DedupsByNonce() bool { return true }
 
 func readServer(s string) (string, error) {
@@ -86,16 +92,16 @@ func readServer(s string) (string, error) {
 	return strings.TrimSuffix(u.String(), "/_matrix/client"), nil
 }
 
-// The forms of ids ("Identifier grammar"). Since room version 12 a room's id names no server.
+// Forms of ids ("Identifier grammar"). Since room version 12, the id of a room contains no server name.
 const (
 	personForm = `@[^\s:/]+:[^\s/]+`
 	roomForm   = `![^\s/]+`
 )
 
-// target is a place to write to: a person or a room, and the beginning of a thread in the room.
+// target is the place to write to: a person, or a room and optionally the first event of a thread in it.
 type target struct{ person, room, thread string }
 
-// target reads an address.
+// target parses an address.
 func (c *Channel) target(to event.Address) (target, error) {
 	local := to.Local()
 	if regexp.MustCompile("^" + personForm + "$").MatchString(local) {

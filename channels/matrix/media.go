@@ -12,14 +12,15 @@ import (
 	"hob/channels/wire"
 )
 
-// maxMoves is how many redirects of a homeserver are followed for one file.
+// maxMoves limits the redirects that are followed for one file.
 const maxMoves = 5
 
-// file opens what a mxc address leads to ("Content repository").
+// file opens the file at an mxc address ("Content repository"). It retries, because the message with the file
+// comes only once.
 func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
 	u, err := url.Parse(mxc)
 	if err != nil || u.Scheme != "mxc" || u.Host == "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
-		return nil, fmt.Errorf("%.100q is no address of a file", mxc)
+		return nil, fmt.Errorf("%.100q is not the address of a file", mxc)
 	}
 	open := func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u.Host, u.Path[1:]) }
 	return wire.Fetch(ctx, open, func(err error) bool {
@@ -27,7 +28,7 @@ func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
 	})
 }
 
-// fetch asks for a file. Homeservers of before v1.11 have it in another place.
+// fetch requests a file. Homeservers before v1.11 use another path.
 func (c *client) fetch(ctx context.Context, server, id string) (io.ReadCloser, error) {
 	body, err := c.download(ctx, path("v1", "media", "download", server, id))
 	if wire.HasCode(err, "M_UNRECOGNIZED") {
@@ -36,8 +37,8 @@ func (c *client) fetch(ctx context.Context, server, id string) (io.ReadCloser, e
 	return body, err
 }
 
-// download reads a file, wherever the homeserver says that it is (MSC3860 and MSC3916: a redirect is as good an answer as the file). The token
-// goes to the homeserver alone.
+// download opens a file where the homeserver says it is: instead of the file, the answer may be a redirect
+// (MSC3860, MSC3916). The token is sent to the homeserver only.
 func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error) {
 	link := c.base + at
 	for range maxMoves {

@@ -52,7 +52,7 @@ func TestWhatIsPrivate(t *testing.T) {
 			f.State(chat, sam, "m.room.third_party_invite", "token", obj{})
 		}, ""},
 		{"hob has made it", func(f *channelstest.Matrix) { by(f, hob) }, ""},
-		{"somebody else has made it", func(f *channelstest.Matrix) { by(f, eve) }, "somebody else has made it"},
+		{"somebody else has made it", func(f *channelstest.Matrix) { by(f, eve) }, "somebody else created it"},
 		{"he has invited hob there", func(f *channelstest.Matrix) {
 			by(f, eve)
 			f.State(chat, sam, "m.room.member", hob, obj{"membership": "invite"})
@@ -63,7 +63,7 @@ func TestWhatIsPrivate(t *testing.T) {
 			f.State(chat, sam, "m.room.member", hob, obj{"membership": "invite"})
 			f.State(chat, eve, "m.room.member", hob, obj{"membership": "invite"})
 			f.Member(chat, hob, "join")
-		}, "somebody else has made it"},
+		}, "somebody else created it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
@@ -82,7 +82,7 @@ func TestWhatIsPrivate(t *testing.T) {
 					t.Errorf("received in %+v", m.Chat)
 				}
 			}
-			if gaps := b.Gaps(); (len(gaps) == 1) != (tc.why != "") || tc.why != "" && !strings.Contains(gaps[0], "is no private chat: "+tc.why) {
+			if gaps := b.Gaps(); (len(gaps) == 1) != (tc.why != "") || tc.why != "" && !strings.Contains(gaps[0], "is not a private chat: "+tc.why) {
 				t.Errorf("told %q, want it once: %q", gaps, tc.why)
 			}
 			if _, err := ch.Send(t.Context(), delivery("answer")); err != nil {

@@ -18,24 +18,24 @@ import (
 	"hob/channels/wire"
 )
 
-// How news are asked for.
+// Limits of syncing.
 const (
-	longPoll       = 30 * time.Second // how long the server may wait for something to say,
-	pollTime       = 50 * time.Second // and after what time nobody is there to say anything: the connection is half open
-	firstTime      = 3 * time.Minute  // of the first sync of an account, which takes servers long
-	batch          = 50               // events of a room in one sync, beyond which it is limited
-	maxInvitations = 100              // invitations that are remembered: anybody can send some
-	oneLoss        = time.Hour        // in which the homeserver may lose the position once
+	longPoll       = 30 * time.Second // how long the server may hold a sync open
+	pollTime       = 50 * time.Second // when the sync is cancelled because the connection must be dead
+	firstTime      = 3 * time.Minute  // for an account's first sync, which takes servers long
+	batch          = 50               // events of a room in one sync; more make the timeline limited
+	maxInvitations = 100              // remembered invitations: anybody can send some
+	oneLoss        = time.Hour        // period in which the homeserver may lose the position once
 )
 
-// position is how far an account has been read.
+// position is how far an account was read.
 type position struct {
-	Since   string            `json:"since"`             // the sync token; "": nothing has been read
-	Heard   int64             `json:"heard"`             // when the server last answered, in Unix seconds by hob's clock
-	Told    []string          `json:"told,omitempty"`    // rooms that the owner was told of, because they are encrypted or no private chats
-	Invited map[string]invite `json:"invited,omitempty"` // invitations by room, neither accepted nor gone
-	Hosts   map[string]string `json:"hosts,omitempty"`   // who has invited hob to the rooms that it is in, as far as it was there to see
-	Lost    int64             `json:"lost,omitempty"`    // when the homeserver last did not know Since any more, in Unix seconds
+	Since   string            `json:"since"`             // the sync token; "": nothing was read
+	Heard   int64             `json:"heard"`             // when the server last answered, in Unix seconds of hob's clock
+	Told    []string          `json:"told,omitempty"`    // rooms that were reported to the owner as encrypted or not private
+	Invited map[string]invite `json:"invited,omitempty"` // open invitations by room
+	Hosts   map[string]string `json:"hosts,omitempty"`   // who invited hob to the rooms that it is in, if known
+	Lost    int64             `json:"lost,omitempty"`    // when the homeserver last rejected Since as unknown, in Unix seconds
 }
 
 // invite is an invitation to a room.
@@ -52,12 +52,14 @@ type reader struct {
 	places map[string]place
 }
 
-// Run asks for news until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing.
+// Run syncs until ctx ends. It returns an error if the server cannot be reached or refuses, or if the inbox
+// cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
 
-// receive opens the source of the account, of the device that the token is of, and of the server; then it asks for news.
+// receive opens the source and syncs. Sync tokens belong to a device, so the identity of the source includes
+// it.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	r := &reader{Channel: c, places: map[string]place{}}
 	var err error
@@ -75,7 +77,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	return poll.Rounds(ctx, c.clock, r.round)
 }
 
-// round is one sync and what comes of it.
+// round makes one sync and processes the result.
 func (r *reader) round(ctx context.Context) (moved bool, err error) {
 	before := r.Pos.Since
 	news, err := r.sync(ctx)
@@ -89,18 +91,19 @@ func (r *reader) round(ctx context.Context) (moved bool, err error) {
 	return r.Pos.Since != before, err
 }
 
-// filter is what a sync shall bring ("Filtering"): of a room's state only what makes an invitation or a private chat another one.
+// filter limits a sync to what hob reads ("Filtering"). Of a room's state, it includes only events that may
+// turn an invitation or a private chat into something else.
 const filter = `{"presence":{"types":[]},"account_data":{"types":["m.direct"]},"room":{"account_data":{"types":[]},"ephemeral":{"types":[]},` +
 	`"state":{"lazy_load_members":true,"types":[` + settings + `]},` +
 	`"timeline":{"lazy_load_members":true,"limit":%d,"types":` + kinds + `}}}`
 
-// kinds are the types of events that are read.
+// kinds are the types of events that hob reads.
 const kinds = `["m.room.message","m.sticker","m.room.redaction","m.room.encrypted",` + settings + `]`
 
-// settings are those of a room's state that make it another place. Who made it never changes.
+// settings are the types of state events that change what a room is. The creator never changes.
 const settings = `"m.room.member","m.room.name","m.room.encryption","m.room.join_rules","m.room.history_visibility","m.room.third_party_invite"`
 
-// sync asks for what is new since the position; the first time for where the account is now.
+// sync requests the events since the position. Without a position it asks for the current state.
 func (r *reader) sync(ctx context.Context) (*synced, error) {
 	limit, wait := pollTime, longPoll
 	query := url.Values{"filter": {fmt.Sprintf(filter, batch)}, "set_presence": {"offline"}}
@@ -120,8 +123,9 @@ func (r *reader) sync(ctx context.Context) (*synced, error) {
 	return &news, err
 }
 
-// forgotten tells whether a sync is refused because of its token. The specification names no code for that: Synapse says M_UNKNOWN and means the
-// token in words, Dendrite M_INVALID_PARAM, earlier M_INVALID_ARGUMENT_VALUE; M_UNKNOWN_POS is that of the sliding sync (MSC4186).
+// forgotten reports whether a sync is refused because the server no longer knows its token. The specification
+// has no code for that: Synapse answers M_UNKNOWN and names the token in the text, Dendrite M_INVALID_PARAM
+// or M_INVALID_ARGUMENT_VALUE; M_UNKNOWN_POS belongs to sliding sync (MSC4186).
 func forgotten(err error) bool {
 	no := wire.Refused(err)
 	if no == nil || no.Status != http.StatusBadRequest {
@@ -133,14 +137,14 @@ func forgotten(err error) bool {
 	return wire.HasCode(err, "M_UNKNOWN_POS", "M_INVALID_PARAM", "M_INVALID_ARGUMENT_VALUE")
 }
 
-// lost goes on from now when the server does not know the position any more, and says so. A server that does not know what it has just given out
-// itself is broken: that is an error, after which the same position is tried again.
+// lost continues from now if the server no longer knows the position, and reports the gap. If that happens
+// twice within oneLoss, the server is broken: then it is an error, and the same position is tried again.
 func (r *reader) lost(ctx context.Context, cause error) error {
 	heard, now := time.Unix(r.Pos.Heard, 0), r.clock.Wall()
 	if ago := now.Unix() - r.Pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
 		return fmt.Errorf("sync: %w; check the homeserver: it has lost hob's position twice within %s", cause, oneLoss)
 	}
-	if err := r.Gap(ctx, heard, now, "the homeserver does not know any more what hob has read: "+cause.Error()); err != nil {
+	if err := r.Gap(ctx, heard, now, "the homeserver no longer knows what hob has read: "+cause.Error()); err != nil {
 		return err
 	}
 	next := r.Pos
@@ -148,8 +152,8 @@ func (r *reader) lost(ctx context.Context, cause error) error {
 	return r.Commit(ctx, nil, next)
 }
 
-// take commits the messages of one sync together with the position behind them. Only then does the position move. What was said before the first
-// sync is no news.
+// take commits the messages of one sync together with the position after them. Only then does the position
+// move. Messages from before the first sync are never read.
 func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
 	next := r.Pos
@@ -177,6 +181,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 			receipts = append(receipts, receipt{room, last})
 		}
 	}
+	// A sync without news is stored only from time to time.
 	same := len(list) == 0 && r.Pos.Since != "" && len(next.Told) == len(r.Pos.Told) && maps.Equal(next.Invited, r.Pos.Invited) && maps.Equal(next.Hosts, r.Pos.Hosts)
 	if same && !r.Due(time.Unix(next.Heard, 0)) {
 		r.Pos = next
@@ -191,7 +196,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	return nil
 }
 
-// account takes over what another program of the account has changed about private chats.
+// account takes over changes that another client of the account made to the list of private chats.
 func (r *reader) account(news *synced) {
 	for _, raw := range news.Account.Events {
 		var e struct {
@@ -207,7 +212,7 @@ func (r *reader) account(news *synced) {
 	}
 }
 
-// changed forgets what a room is when its state has changed.
+// changed drops a room from the cache when its state has changed.
 func (r *reader) changed(room string, j joined) {
 	for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
 		if e, ok := read(raw); ok && e.Key != nil {
@@ -217,7 +222,7 @@ func (r *reader) changed(room string, j joined) {
 	}
 }
 
-// place is what a room is.
+// place returns the state of a room.
 func (r *reader) place(ctx context.Context, room string) (place, error) {
 	if p, ok := r.places[room]; ok {
 		return p, nil
@@ -229,10 +234,10 @@ func (r *reader) place(ctx context.Context, room string) (place, error) {
 	return p, err
 }
 
-// receipt says that everything in a room up to an event was read.
+// receipt marks everything in a room up to an event as read.
 type receipt struct{ room, event string }
 
-// seen shows that what hob listens to was read ("Receipts"). Nothing depends on it.
+// seen sends a read receipt ("Receipts"). Nothing depends on it.
 func (r *reader) seen(ctx context.Context, rc receipt) {
 	if err := r.api.call(ctx, http.MethodPost, path("v3", "rooms", rc.room, "receipt", "m.read", rc.event), map[string]any{}, nil); err != nil {
 		r.log.Debug("a message is not shown as read", "channel", r.name, "err", err)

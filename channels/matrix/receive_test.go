@@ -167,7 +167,7 @@ func TestAnUnknownTokenIsAGap(t *testing.T) {
 	})
 	f.Say(chat, sam, "after")
 	b.Until(t, func() bool { return len(b.List()) == 1 })
-	if !strings.Contains(b.Gaps()[0], "does not know any more what hob has read") || len(b.Gaps()) != 1 {
+	if !strings.Contains(b.Gaps()[0], "no longer knows what hob has read") || len(b.Gaps()) != 1 {
 		t.Errorf("told %q", b.Gaps())
 	}
 }
@@ -341,7 +341,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 		after time.Duration
 	}{
-		{"token revoked", (*channelstest.Matrix).Revoke, "the token is not taken (any more)", 5 * time.Minute},
+		{"token revoked", (*channelstest.Matrix).Revoke, "the server does not accept the token", 5 * time.Minute},
 		{"too many requests", fails("sync", channelstest.MatrixFault{Status: 429, RetryMS: 33_000}), "429", 33 * time.Second},
 		{"too many requests, by the header", fails("sync", channelstest.MatrixFault{Status: 429, RetryMS: 1, RetryAfter: "34"}), "429", 34 * time.Second},
 		{"too many requests, without a time", fails("sync", channelstest.MatrixFault{Status: 429}), "429", 0},

@@ -12,17 +12,17 @@ import (
 	"hob/channels/wire"
 )
 
-// place is a room as its state is now.
+// place is the current state of a room.
 type place struct {
 	title   string
-	secret  bool              // it is encrypted
-	by      string            // who made it
-	ajar    string            // why others can read along who are not in it; "" when they cannot
-	members map[string]string // by id: join, invite or leave
-	names   map[string]string // that they show
+	secret  bool              // encrypted
+	by      string            // creator
+	ajar    string            // why people outside the room can read along; "" if they cannot
+	members map[string]string // membership by id: join, invite or leave
+	names   map[string]string // display names
 }
 
-// alone is the one person with whom hob is in a room, invited or joined; "" when there are more, or none.
+// alone returns the only other person in a room, joined or invited; "" if there are more, or none.
 func (p place) alone(me string) string {
 	other := ""
 	for id, is := range p.members {
@@ -37,8 +37,9 @@ func (p place) alone(me string) string {
 	return other
 }
 
-// exposed says why a room is no private chat with the one person who is there with hob, "" when it is one: nobody else can read along or come in
-// uninvited, and it is a room of that person's or of hob's own. host is who has invited hob, "" when that is not known.
+// exposed says why a room is not a private chat with its only other person, "" if it is one. In a private
+// chat nobody else can read along or join uninvited, and hob or that person created the room. host is who
+// invited hob, "" if unknown.
 func (p place) exposed(me, host string) string {
 	other := p.alone(me)
 	switch {
@@ -47,7 +48,7 @@ func (p place) exposed(me, host string) string {
 	case p.ajar != "":
 		return p.ajar
 	case p.by != me && p.by != other && host != other:
-		return "somebody else has made it, and " + other + " has not invited hob"
+		return "somebody else created it, and " + other + " has not invited hob"
 	}
 	return ""
 }
@@ -72,8 +73,8 @@ func (c *Channel) look(ctx context.Context, room string) (place, error) {
 	return p, nil
 }
 
-// setting takes over what a state event says of a room ("Room events"). Who may join is said by a word of which there may be more some day: what
-// is not known to need an invitation does not. Where nothing is said, one is needed, and only members read.
+// setting applies a state event ("Room events"). The list of join rules may grow, so that an unknown rule
+// counts as open. The defaults are safe: without a rule an invitation is needed, and only members can read.
 func (p *place) setting(e happening) {
 	if e.Key == nil || *e.Key != "" && e.Type != "m.room.third_party_invite" {
 		return
@@ -82,10 +83,10 @@ func (p *place) setting(e happening) {
 		Name    string `json:"name"`
 		Rule    string `json:"join_rule"`
 		Seen    string `json:"history_visibility"`
-		Invited string `json:"display_name"` // somebody who has no id yet; taken back, the content is empty
+		Invited string `json:"display_name"` // an invitation to somebody without an id; empty content withdraws it
 	}
 	if json.Unmarshal(e.Content, &says) != nil {
-		says.Rule, says.Seen = "unreadable", "world_readable" // whatever it is about, it does not make a room safer
+		says.Rule, says.Seen = "unreadable", "world_readable" // a malformed event never makes a room safer
 	}
 	switch {
 	case e.Type == "m.room.encryption":
@@ -103,7 +104,7 @@ func (p *place) setting(e happening) {
 	}
 }
 
-// locked tells whether a room is encrypted.
+// locked reports whether a room is encrypted.
 func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
 	err := c.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "state", "m.room.encryption"), nil, nil)
 	if wire.HasCode(err, "M_NOT_FOUND") {
@@ -115,16 +116,16 @@ func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
 	return true, nil
 }
 
-// clear is an error where nothing may be written, because the room is encrypted.
+// clear returns an error if a room is encrypted, so that nothing may be sent there.
 func (c *Channel) clear(ctx context.Context, room string) error {
 	secret, err := c.locked(ctx, room)
 	if err == nil && secret {
-		err = fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: %w", room, channels.ErrPermanent)
+		err = fmt.Errorf("the room %s is encrypted, and hob does not support encryption: %w", room, channels.ErrPermanent)
 	}
 	return err
 }
 
-// self asks once which account the token belongs to.
+// self returns the account of the token, and asks once.
 func (c *Channel) self(ctx context.Context) (account, error) {
 	c.mu.Lock()
 	me := c.me
@@ -157,8 +158,8 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 	return me, nil
 }
 
-// private is the room of the private chat with a person, where nobody else can read along and nothing is encrypted; "" when there is none.
-// gone tells that the person has left the latest one.
+// private returns the room of the private chat with a person, "" if there is none. Nobody else can read along
+// there, and it is not encrypted. gone: the person has left the newest such room.
 func (c *Channel) private(ctx context.Context, me, person string) (room string, gone bool, err error) {
 	rooms, err := privates{c}.of(ctx, me, person)
 	if err != nil {
@@ -169,14 +170,14 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 		host, known := hosts{c}.of(room)
 		fits := p.alone(me) == person && !p.secret && p.members[me] == "join"
 		switch {
-		case wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is not in it any more
+		case wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is no longer in it
 			continue
 		case err != nil:
 			return "", false, err
 		case fits && p.exposed(me, host) == "":
 			return room, false, nil
 		case fits && !known && p.exposed(me, person) == "":
-			return "", false, fmt.Errorf("it is not read yet who has invited hob to the private chat with %s", person)
+			return "", false, fmt.Errorf("it is not known yet who invited hob to the private chat with %s", person)
 		case i == 0 && p.members[person] == "leave" && !p.secret:
 			gone = true
 		}
@@ -184,10 +185,10 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 	return "", gone, nil
 }
 
-// privates are which rooms are private chats with whom, as the homeserver keeps it (account data "m.direct").
+// privates is the list of private chats by person, as the homeserver stores it (account data "m.direct").
 type privates struct{ *Channel }
 
-// of are those with a person, the latest first.
+// of lists the rooms with a person, the newest first.
 func (c privates) of(ctx context.Context, me, person string) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +198,7 @@ func (c privates) of(ctx context.Context, me, person string) ([]string, error) {
 	return slices.Clone(c.directs[person]), nil
 }
 
-// read reads the account data, if it has not been read; mu is held.
+// read reads the account data if necessary. The caller holds mu.
 func (c privates) read(ctx context.Context, me string) error {
 	if c.directs != nil {
 		return nil
@@ -213,7 +214,7 @@ func (c privates) read(ctx context.Context, me string) error {
 	return nil
 }
 
-// prefer makes a room the latest private chat with a person: answers go there.
+// prefer makes a room the newest private chat with a person, so that answers go there.
 func (c privates) prefer(ctx context.Context, me, person, room string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,12 +228,12 @@ func (c privates) prefer(ctx context.Context, me, person, room string) error {
 	rest := slices.DeleteFunc(slices.Clone(rooms), func(r string) bool { return r == room })
 	c.directs[person] = append([]string{room}, rest...)
 	if err := c.api.keep(ctx, me, "m.direct", c.directs); err != nil {
-		c.log.Warn("the room of a private chat is not noted at the homeserver", "channel", c.name, "room", room, "err", err)
+		c.log.Warn("the room of a private chat could not be recorded at the homeserver", "channel", c.name, "room", room, "err", err)
 	}
 	return nil
 }
 
-// room is the room of a target: for a person the private chat, which is begun where there is none.
+// room returns the room of a target. A missing private chat is created.
 func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	if at.person == "" {
 		return at.room, c.clear(ctx, at.room)

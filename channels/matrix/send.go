@@ -13,7 +13,7 @@ import (
 	"hob/daemon/fail"
 )
 
-// outgoing is the content of a message. Mentions is empty: what hob says calls nobody.
+// outgoing is the content of a message. The empty Mentions means that nobody is notified.
 type outgoing struct {
 	Type     string    `json:"msgtype"`
 	Body     string    `json:"body"`
@@ -26,8 +26,8 @@ type outgoing struct {
 	Relates  *relation `json:"m.relates_to,omitempty"`
 }
 
-// Send sends one part, in plain text and HTML. In a group it replies to what it answers, and in its thread. The nonce is the transaction
-// id: the server takes it once, so that a send whose answer did not come can be made again.
+// Send sends one part as plain text and HTML. In a group it replies to the answered message, in its thread.
+// The nonce is the transaction id: the server accepts it once, so that an uncertain send can be repeated.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	at, err := c.target(d.To)
 	if err != nil {
@@ -63,12 +63,13 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id(room, sent.ID), nil
 }
 
-// relates is what a message belongs to: in a group its thread, and for the first part what it answers, if that is of the same room.
+// relates returns the relation of a message: its thread in a group, and for the first part the answered
+// message in the same room.
 func relates(at target, d channels.Delivery) *relation {
 	room, event := cutID(d.ReplyRef)
 	answers := at.room != "" && room == at.room && d.Part == 0
 	switch {
-	case at.thread != "" && !answers: // programs that know no threads show a reply to its beginning
+	case at.thread != "" && !answers: // for clients without threads: a reply to the thread's first event
 		return &relation{Kind: "m.thread", ID: at.thread, Falls: true, ReplyTo: &reply{at.thread}}
 	case at.thread != "":
 		return &relation{Kind: "m.thread", ID: at.thread, ReplyTo: &reply{event}}
@@ -78,7 +79,8 @@ func relates(at target, d channels.Delivery) *relation {
 	return nil
 }
 
-// Typing shows "typing …" for eight seconds, or until a message comes. It begins no chat.
+// Typing shows "typing …" for eight seconds, or until a message arrives ("Typing Notifications"). It creates
+// no chat.
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	at, err := c.target(to)
 	if err != nil {

@@ -243,12 +243,12 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		want string
 	}{
 		{matrix.Config{Token: "env:TOKEN"}, "homeserver: missing; want the address"},
-		{at(func(c *matrix.Config) { c.Homeserver = "hob.test" }), "homeserver: \"hob.test\" is no address"},
+		{at(func(c *matrix.Config) { c.Homeserver = "hob.test" }), "homeserver: \"hob.test\" is not an address"},
 		{at(func(c *matrix.Config) { c.Homeserver = "https://u:p" + "@x" }), "homeserver: no user name"},
 		{at(func(c *matrix.Config) { c.Homeserver = "https://x/?a=b" }), "homeserver: \"https://x/?a=b\" has something after the path"},
 		{at(func(c *matrix.Config) { c.Token = "" }), "token: missing; make an account"},
 		{at(func(c *matrix.Config) { c.Token = "env:NONE" }), "token: no secret"},
-		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value of \"env:ODD\" is no access token"},
+		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value of \"env:ODD\" is not an access token"},
 		{at(func(c *matrix.Config) { c.Groups = []string{"#home:hob.test"} }), `groups: "#home:hob.test" is not a valid id; the id of a room is like`},
 		{at(func(c *matrix.Config) { c.Known = []string{"sam"} }), `known: "sam" is not a valid id; the id of a person is like`},
 		{at(func(c *matrix.Config) { c.Public = []string{"@sam"} }), `public: "@sam" is not a valid id`},
@@ -276,7 +276,7 @@ func TestTry(t *testing.T) {
 		tc.set(f)
 		var ch channels.Tester = open(t, f)
 		lines, err := ch.Test(t.Context())
-		if len(lines) != tc.lines || tc.lines > 0 && lines[0] != "The token is that of "+hob+", device DEV." {
+		if len(lines) != tc.lines || tc.lines > 0 && lines[0] != "The token belongs to "+hob+", device DEV." {
 			t.Errorf("%s: %q", tc.name, lines)
 		}
 		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {

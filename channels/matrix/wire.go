@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// What hob reads of the Client-Server API; all else is passed over.
+// The fields that hob reads of the Client-Server API. Others are ignored.
 
-// account is what whoami says.
+// account is the answer of whoami.
 type account struct {
 	ID     string `json:"user_id"`
 	Device string `json:"device_id"`
-	name   string // that it shows, by its profile
+	name   string // display name
 }
 
-// synced is an answer of /sync.
+// synced is the answer of /sync.
 type synced struct {
 	Next    string `json:"next_batch"`
 	Account events `json:"account_data"`
@@ -36,27 +36,27 @@ type joined struct {
 
 type timeline struct {
 	events
-	Limited bool   `json:"limited"` // there is more between the last sync and the first of the events
+	Limited bool   `json:"limited"` // events are missing between the last sync and the first event
 	Before  string `json:"prev_batch"`
 }
 
 type invited struct {
-	State events `json:"invite_state"` // stripped
+	State events `json:"invite_state"` // stripped state
 }
 
-// page is an answer of /messages.
-type page struct {
+// page is the answer of /messages.
+type page struct { // newest first
 	Chunk []json.RawMessage `json:"chunk"` // the newest first
-	End   string            `json:"end"`   // "" at the beginning of what can be seen
+	End   string            `json:"end"`   // "" at the beginning of the visible history
 }
 
-// happening is an event of a room.
+// happening is an event in a room.
 type happening struct {
 	ID       string          `json:"event_id"`
 	Type     string          `json:"type"`
 	Sender   string          `json:"sender"`
 	At       int64           `json:"origin_server_ts"` // milliseconds, by the clock of the sender's server
-	Key      *string         `json:"state_key"`        // of a state event
+	Key      *string         `json:"state_key"`        // only of a state event
 	Content  json.RawMessage `json:"content"`
 	Redacts  string          `json:"redacts"` // up to room version 10; later in the content
 	Unsigned struct {
@@ -73,17 +73,17 @@ type member struct {
 	Direct     bool   `json:"is_direct"`
 }
 
-// said is the content of m.room.message, and of m.sticker.
+// said is the content of m.room.message and m.sticker.
 type said struct {
 	Type     string    `json:"msgtype"`
 	Body     string    `json:"body"`
 	HTML     string    `json:"formatted_body"`
-	Filename string    `json:"filename"` // of media; Body is then a caption, if it is another one
+	Filename string    `json:"filename"` // of media; Body is then a caption if it differs
 	URL      string    `json:"url"`
 	Geo      string    `json:"geo_uri"`
 	Info     info      `json:"info"`
 	Voice    *struct{} `json:"org.matrix.msc3245.voice"`
-	Mentions *mentions `json:"m.mentions"` // nil: the sender's program does not know of it
+	Mentions *mentions `json:"m.mentions"` // nil: the sender's client does not support it
 	Relates  relation  `json:"m.relates_to"`
 	New      *said     `json:"m.new_content"`
 }
@@ -100,7 +100,7 @@ type mentions struct {
 type relation struct {
 	Kind    string `json:"rel_type,omitempty"` // m.thread, m.replace
 	ID      string `json:"event_id,omitempty"`
-	Falls   bool   `json:"is_falling_back,omitempty"` // Reply is only there for programs that know no threads
+	Falls   bool   `json:"is_falling_back,omitempty"` // ReplyTo is only a fallback for clients without threads
 	ReplyTo *reply `json:"m.in_reply_to,omitempty"`
 }
 
@@ -108,14 +108,14 @@ type reply struct {
 	ID string `json:"event_id"`
 }
 
-// read reads an event; false when it is none.
+// read parses an event. It returns false if the event is malformed.
 func read(raw json.RawMessage) (happening, bool) {
 	var e happening
 	err := json.Unmarshal(raw, &e)
 	return e, err == nil && e.Type != "" && strings.HasPrefix(e.Sender, "@")
 }
 
-// membership is what an event says about a member; false when it says nothing of that.
+// membership returns the change of a member. ok is false for other events.
 func (e happening) membership() (who string, m member, ok bool) {
 	if e.Type != "m.room.member" || e.Key == nil || json.Unmarshal(e.Content, &m) != nil {
 		return "", m, false

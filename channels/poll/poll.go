@@ -1,9 +1,10 @@
-// Package poll is the part of receiving that all adapters share: reading the stored cursor, committing messages together with the next
-// one, telling the owner of a gap, and the loop around one attempt. It knows no platform. An adapter brings its own position, and says
-// how messages become channels.Message.
+// Package poll is the part of receiving that adapters share: reading the stored cursor, committing messages
+// together with the next cursor, reporting gaps, and the loop around one attempt. It knows no platform. An
+// adapter brings its own position and converts messages to channels.Message.
 //
-// The order is the same everywhere: Run calls the adapter, which opens its Source, reads from the platform, and commits. What was read
-// and not committed when Run ends is read again in the next Run, because the position moves only with a commit.
+// The order is the same everywhere: Run calls the adapter, which opens its Source, reads from the platform,
+// and commits. The position moves only with a commit. What was read but not committed when Run ends is read
+// again in the next Run.
 package poll
 
 import (
@@ -18,11 +19,12 @@ import (
 	"hob/daemon/sys"
 )
 
-// maxCommit is how many messages one transaction takes.
+// maxCommit is the largest number of messages in one transaction.
 const maxCommit = 500
 
-// Run makes one attempt to receive. An error that comes because ctx has ended is none. After any other error the idle connections of web
-// are closed, so that the next attempt does not use one that may be dead, and explain adds what to do about a refusal.
+// Run makes one attempt to receive. The error of a cancelled ctx is dropped. After any other error the idle
+// connections of web are closed, so that the next attempt does not use a dead one. explain adds advice to a
+// refusal.
 func Run(ctx context.Context, web *http.Client, receive func(context.Context) error, explain func(error) error) error {
 	err := receive(ctx)
 	if ctx.Err() != nil || err == nil {
@@ -37,8 +39,8 @@ func Run(ctx context.Context, web *http.Client, receive func(context.Context) er
 	return explain(err)
 }
 
-// Rounds calls round until ctx ends or it fails. A server that answers at once without anything new (moved is false) is asked once a
-// second at most.
+// Rounds calls round until ctx ends or round fails. A server that answers at once with nothing new (moved is
+// false) is asked at most once a second.
 func Rounds(ctx context.Context, c sys.Clock, round func(context.Context) (moved bool, err error)) error {
 	for ctx.Err() == nil {
 		began := c.Mono()
@@ -53,27 +55,28 @@ func Rounds(ctx context.Context, c sys.Clock, round func(context.Context) (moved
 	return nil
 }
 
-// Account identifies a cursor: the channel that has it, and the account on the platform that it is valid for.
+// Account identifies a cursor: the channel that owns it, and the account on the platform for which it is
+// valid.
 type Account struct {
 	Channel  string // the section's name
-	Identity string // changes when the platform would count differently: another account, another server
+	Identity string // changes if the platform would count differently: another account, another server
 	Log      *slog.Logger
 }
 
-// Source is how far one account was read. P is the adapter's position; it is stored as JSON. A Source belongs to one Run and is not safe
-// for concurrent use.
+// Source is the reading position in one account. P is the adapter's position, stored as JSON. A Source
+// belongs to one Run and is not safe for concurrent use.
 type Source[P any] struct {
-	Pos     P    // how far it was read; it may be newer than what is stored by what is no message
-	Resumed bool // a position was stored before
+	Pos     P    // current position; it may be newer than the stored one, but only by entries that are not messages
+	Resumed bool // a stored position was found
 
 	account Account
 	in      channels.Inbox
 	heard   func(P) time.Time
-	saved   time.Time // heard of the position that is stored
+	saved   time.Time // heard of the stored position
 }
 
-// Open reads the stored position, the zero P when there is none. heard says of a position when the platform was last heard. A position
-// that cannot be read is passed over with a warning: the source then begins anew.
+// Open reads the stored position, or the zero P. heard returns when the platform was last heard at a
+// position. A malformed position is skipped with a warning: the source then starts without one.
 func Open[P any](ctx context.Context, in channels.Inbox, a Account, heard func(P) time.Time) (*Source[P], error) {
 	s := &Source[P]{account: a, in: in, heard: heard}
 	value, err := in.Cursor(ctx, a.Channel, a.Identity)
@@ -92,9 +95,9 @@ func Open[P any](ctx context.Context, in channels.Inbox, a Account, heard func(P
 	return s, nil
 }
 
-// Commit stores messages together with the position after them. Only then does the position move. Long lists are stored in pieces, of
-// which only the last moves it: after a failure the platform, or the adapter, offers all of them again, and those that are stored are
-// known by their ids.
+// Commit stores messages together with the position after them; only then does the position move. A long list
+// is stored in several transactions, of which the last one moves the position. After a failure in between,
+// all messages are read again, and the stored ones are recognised by their ids.
 func (s *Source[P]) Commit(ctx context.Context, list []channels.Message, next P) error {
 	value, err := json.Marshal(next)
 	if err != nil {
@@ -113,17 +116,17 @@ func (s *Source[P]) Commit(ctx context.Context, list []channels.Message, next P)
 	return nil
 }
 
-// Due reports whether a position with nothing new in it is to be stored nevertheless, as a proof that the channel was connected until
-// then. It is also due when the clock was set back.
+// Due reports whether a position without news must be stored as a proof that the channel was connected until
+// then. It is also due if the clock was set back.
 func (s *Source[P]) Due(heard time.Time) bool {
 	since := heard.Sub(s.saved)
 	return since < 0 || since >= channels.ProofEvery
 }
 
-// Gap tells the owner that messages may be missing.
+// Gap notifies the owner that messages may be missing.
 func (s *Source[P]) Gap(ctx context.Context, from, to time.Time, why string) error {
 	if err := s.in.Gap(ctx, from, to, why); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
+		return fmt.Errorf("report a gap: %w", err)
 	}
 	return nil
 }

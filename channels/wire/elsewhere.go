@@ -13,12 +13,14 @@ import (
 	"hob/daemon/netguard"
 )
 
-// ErrLost is of a file that cannot be had, however often it is asked for.
+// ErrLost reports a file that cannot be downloaded, however often it is tried.
 var ErrLost = errors.New("the file cannot be had")
 
-// Elsewhere opens a file that a platform says somebody else has: no token goes along, and it is at most as large as channels.MaxFile. Whoever
-// wrote the message may have named the place, so that private networks are only asked when the platform's own address, home, is in one too.
-// Errors name no address, because it may hold a key.
+// Elsewhere downloads a file that is on another server according to the platform. The token is not sent
+// there. The file has at most channels.MaxFile bytes.
+//
+// The author of the message may have chosen the server. Private networks are therefore only allowed if the
+// platform's own address, home, is in one. Errors do not contain the address, because it may include a key.
 func Elsewhere(ctx context.Context, home, link string) (io.ReadCloser, error) {
 	at, err := url.Parse(home)
 	if err != nil {
@@ -40,13 +42,14 @@ func Elsewhere(ctx context.Context, home, link string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("%w: the server that has it says %d", ErrLost, answer.Status)
 		}
 	}
-	return nil, fmt.Errorf("%w: it is moved again and again", ErrLost)
+	return nil, fmt.Errorf("%w: it is redirected again and again", ErrLost)
 }
 
-// maxMoves is how many servers are asked for a file, one after the other.
+// maxMoves limits the servers that are asked for one file.
 const maxMoves = 5
 
-// guarded is an error of the guarded client without the address.
+// guarded returns an error of the guarded client without the address. Errors that a retry cannot change
+// become ErrLost.
 func guarded(err error) error {
 	if e := (*netguard.Error)(nil); errors.As(err, &e) {
 		err = e.Err

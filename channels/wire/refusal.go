@@ -10,16 +10,16 @@ import (
 	"hob/channels"
 )
 
-// Refusal is an answer that says no, of a platform or of a proxy before it.
+// Refusal is an error answer of a platform, or of a proxy in between.
 type Refusal struct {
-	Says   string        // how its text begins, as "Telegram says"
-	Status int           // of HTTP
-	Code   string        // the platform's own name for the error
-	Detail string        // what it says itself
-	Own    bool          // the platform answers, and no proxy before it
-	Local  bool          // when it limits the rate: of this address alone
-	After  time.Duration // when to come back; 0: it does not say
-	Moved  string        // where it says that the thing is now
+	Says   string        // beginning of the text, as "Telegram says"
+	Status int           // HTTP status
+	Code   string        // the platform's own code
+	Detail string        // the platform's own text
+	Own    bool          // the platform itself answers, not a proxy
+	Local  bool          // a rate limit applies only to this address
+	After  time.Duration // when to retry; 0: not given
+	Moved  string        // where the requested thing is now, if given
 }
 
 func (e *Refusal) Error() string {
@@ -30,57 +30,58 @@ func (e *Refusal) Error() string {
 	return text
 }
 
-// Refused is the refusal in an error, nil when there is none.
+// Refused returns the refusal in an error, or nil.
 func Refused(err error) *Refusal {
 	no, _ := errors.AsType[*Refusal](err)
 	return no
 }
 
-// HasStatus reports whether an error is a refusal with one of these statuses.
+// HasStatus reports whether an error is a refusal with one of the HTTP statuses.
 func HasStatus(err error, statuses ...int) bool {
 	no := Refused(err)
 	return no != nil && slices.Contains(statuses, no.Status)
 }
 
-// HasCode reports whether an error is a refusal with one of the platform's own codes.
+// HasCode reports whether an error is a refusal with one of the platform's codes.
 func HasCode(err error, codes ...string) bool {
 	no := Refused(err)
 	return no != nil && slices.Contains(codes, no.Code)
 }
 
-// Final reports whether an error is a refusal that another try of the same request would not change.
+// Final reports whether an error is a refusal that a repeated request would get again.
 func Final(err error) bool {
 	no := Refused(err)
 	return no != nil && no.Status < http.StatusInternalServerError
 }
 
-// Unread is an answer of success that cannot be read: what was asked for may have been done.
+// Unread is a successful answer that cannot be read: the request may have been carried out.
 type Unread struct {
-	Check string // what the answer is not, with the key of the config to check
+	Check string // completes "the answer is …", with the config key to check
 	Err   error
 }
 
 func (e *Unread) Error() string { return "the answer is " + e.Check + ": " + e.Err.Error() }
 
-// Unwrap returns why it cannot be read.
+// Unwrap returns the cause.
 func (e *Unread) Unwrap() error { return e.Err }
 
-// Answered reports whether an error came with an answer of the server, whatever that says.
+// Answered reports whether the server answered at all.
 func Answered(err error) bool {
 	_, odd := errors.AsType[*Unread](err)
 	return odd || Refused(err) != nil
 }
 
-// Statuses are what the statuses of a platform's refusals mean.
+// Statuses classifies the HTTP statuses of a platform's refusals.
 type Statuses struct {
-	Credentials []int  // what hob logs in with is not taken (any more)
+	Credentials []int  // the credentials are not accepted
 	Hint        string // what to do about that
-	Unsure      []int  // the message may have been delivered nevertheless
-	Never       []int  // it will never be delivered, even if the text says otherwise
-	NeverOwn    []int  // it will never be delivered, if the platform says so itself
+	Unsure      []int  // the message may have been delivered
+	Never       []int  // it will never be delivered, whoever answers
+	NeverOwn    []int  // it will never be delivered, if the platform itself answers
 }
 
-// Received is an error of receiving for the host: a refusal of the credentials lasts, and a rate limit says when to come back.
+// Received classifies an error of receiving for the host: refused credentials are a lasting refusal, a rate
+// limit says when to retry, everything else uses the host's backoff.
 func (s Statuses) Received(err error) error {
 	no := Refused(err)
 	switch {
@@ -94,8 +95,9 @@ func (s Statuses) Received(err error) error {
 	return err
 }
 
-// Sent is an error of a send for the pump. maybe tells whether the request may have reached the server: without an answer that can be read
-// it is then unknown whether the message was delivered.
+// Sent classifies an error of a send for the pump. maybe: the request may have reached the server. Without a
+// readable answer it is then unknown whether the message was delivered. With an answer, it was surely not
+// delivered, except for the statuses in Unsure.
 func (s Statuses) Sent(err error, maybe bool) error {
 	no := Refused(err)
 	switch {
@@ -110,6 +112,7 @@ func (s Statuses) Sent(err error, maybe bool) error {
 		if no.After > 0 {
 			return &channels.RetryAfter{After: no.After, Err: err}
 		}
+	// The credentials may be repaired, so the message is kept and retried.
 	case slices.Contains(s.Credentials, no.Status):
 		return fmt.Errorf("%w; %s", err, s.Hint)
 	case slices.Contains(s.Unsure, no.Status) && maybe:

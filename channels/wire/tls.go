@@ -9,20 +9,22 @@ import (
 	"strings"
 )
 
-// Fingerprint reads the SHA-256 of a certificate, in hexadecimal digits with or without colons; false when it is none.
+// Fingerprint parses the SHA-256 of a certificate, hexadecimal with or without colons. It returns false if it
+// is malformed.
 func Fingerprint(text string) (string, bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, ":", ""))
 	raw, err := hex.DecodeString(text)
 	return text, err == nil && len(raw) == sha256.Size
 }
 
-// TLS is how a server proves its identity: by a certificate that the system trusts, or by the certificate with a fixed fingerprint, which may have any signer.
+// TLS returns how a server must prove its identity: by a certificate that the system trusts, or by the
+// certificate with the given fingerprint, whoever signed it.
 func TLS(host, fingerprint string) *tls.Config {
 	cfg := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if fingerprint == "" {
 		return cfg
 	}
-	cfg.InsecureSkipVerify = true // the fingerprint is compared instead
+	cfg.InsecureSkipVerify = true // VerifyConnection compares the fingerprint instead
 	cfg.VerifyConnection = func(state tls.ConnectionState) error {
 		sum := sha256.Sum256(state.PeerCertificates[0].Raw)
 		if seen := hex.EncodeToString(sum[:]); seen != fingerprint {
@@ -33,7 +35,7 @@ func TLS(host, fingerprint string) *tls.Config {
 	return cfg
 }
 
-// Loopback reports whether a host is this machine, without asking a name server.
+// Loopback reports whether a host is this machine, without a DNS query.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

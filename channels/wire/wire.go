@@ -1,5 +1,9 @@
-// Package wire is the network code that channels share: an HTTP client that follows no redirects, whether a request has left, what refusals
-// mean, what errors may say of an address, files that are fetched, and how a TLS server proves who it is. It knows no platform.
+// Package wire is the network code that the adapters share: an HTTP client without redirects, whether a
+// request was written, the meaning of refusals, errors without addresses, file downloads, and the identity of
+// TLS servers.
+//
+// It knows no platform. An adapter makes a request with it, and turns the error into one for the host
+// (Statuses.Received) or for the pump (Statuses.Sent).
 package wire
 
 import (
@@ -22,8 +26,9 @@ import (
 	"hob/daemon/fail"
 )
 
-// Client is a copy of base that follows no redirects, because a token would go along and a POST would silently become a GET. limit
-// bounds each call, with the reading of its answer; 0: each call brings its own bound.
+// Client returns a copy of base that follows no redirects: a redirect would take a token along, and silently
+// turn a POST into a GET. limit bounds each call including the reading of its answer; 0: each call has its
+// own limit.
 func Client(base *http.Client, limit time.Duration) *http.Client {
 	c := *base
 	c.Timeout = limit
@@ -31,10 +36,10 @@ func Client(base *http.Client, limit time.Duration) *http.Client {
 	return &c
 }
 
-// Written watches whether a request has reached the wire. It is for one request.
+// Written records whether a request has left. It is used for one request.
 type Written struct{ headers, failed atomic.Bool }
 
-// Watch returns the context with which the request is made.
+// Watch returns the context for the request.
 func (w *Written) Watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteHeaders: func() { w.headers.Store(true) },
@@ -48,12 +53,13 @@ func (w *Written) Watch(ctx context.Context) context.Context {
 	})
 }
 
-// Maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has
-// left; a failed write left too little. In between it cannot be told: the callback for the whole request may come after the error.
+// Maybe reports whether the server may have the whole request. The transport buffers the headers, so that
+// nothing has left before they are written; after a failed write, too little has left. In between it cannot
+// be known: the callback for the whole request may come after the error.
 func (w *Written) Maybe() bool { return w.headers.Load() && !w.failed.Load() }
 
-// Bare is an error of a call without the address that net/http puts into it, because a token may stand there. Where the call's time was
-// over it is the context's cause, which says so in words.
+// Bare returns the error of a call without the address that net/http adds, because the address may contain a
+// token. After a timeout it returns the context's cause, which describes the timeout.
 func Bare(ctx context.Context, err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
@@ -64,10 +70,10 @@ func Bare(ctx context.Context, err error) error {
 	return err
 }
 
-// After reads a header's Retry-After (RFC 9110, section 10.2.3): seconds or a date. 0: none, or not to be understood.
+// After reads the Retry-After header (RFC 9110, section 10.2.3): seconds or a date. 0: missing or malformed.
 func After(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
-	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n < math.MaxInt32 { // fractions are against the rule, and in use
+	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n < math.MaxInt32 { // fractions are not allowed, but used
 		return time.Duration(n * float64(time.Second))
 	}
 	if t, err := http.ParseTime(value); err == nil && t.After(now) {
@@ -76,14 +82,14 @@ func After(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// How a file is fetched.
+// Limits of a download.
 const (
-	FileTime  = time.Minute // of one try, until the file is read to its end
+	FileTime  = time.Minute // for one try, until the file was read completely
 	fileTries = 3
 )
 
-// Fetch opens a file that came with a message, for which open makes the requests. The message comes only once, so that it is tried again,
-// unless lost says of an error that it will not go away.
+// Fetch downloads a file of a message; open makes the request. The message comes only once, so that a failure
+// is retried, unless lost reports that it is permanent.
 func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error), lost func(error) bool) (io.ReadCloser, error) {
 	for try := 1; ; try++ {
 		own, done := context.WithTimeoutCause(ctx, FileTime, fmt.Errorf("the file did not come within %s", FileTime))
@@ -100,7 +106,8 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 	}
 }
 
-// Open opens what is at an address, for Fetch. refusal makes an error of a status other than 200. Errors do not name the address.
+// Open requests an address, for Fetch. refusal makes the error for a status other than 200. Errors do not
+// contain the address.
 func Open(ctx context.Context, client *http.Client, address string, refusal func(status int) error) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -111,13 +118,13 @@ func Open(ctx context.Context, client *http.Client, address string, refusal func
 		return nil, Bare(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		_ = resp.Body.Close() // only the status counts
+		_ = resp.Body.Close() // only the status is needed
 		return nil, refusal(resp.StatusCode)
 	}
 	return resp.Body, nil
 }
 
-// file is a file's body, which ends the time that it was given.
+// file is a body that also ends the timeout of its download.
 type file struct {
 	io.ReadCloser
 	done context.CancelFunc
@@ -129,15 +136,15 @@ func (f *file) Close() error {
 	return f.ReadCloser.Close()
 }
 
-// Server is a key of the config that holds the address of a platform's server.
+// Server describes a config key that holds the address of a platform's server.
 type Server struct {
 	Key      string
-	Like     string // an example, and the default where the key is Optional
+	Like     string // an example, and the default if the key is Optional
 	Optional bool
-	Login    string // what is enough to log in, as "the bot's token is"
+	Login    string // completes an error: what is enough to log in, as "the bot's token is"
 }
 
-// Read checks an address and returns it without a slash at its end.
+// Read checks an address, and returns it without a slash at its end.
 func (s Server) Read(value string) (*url.URL, error) {
 	hint := ""
 	if s.Optional {
@@ -149,16 +156,17 @@ func (s Server) Read(value string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(value, "/"))
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%s: %q is no address; want something like %s%s", s.Key, value, s.Like, hint)
+		return nil, fmt.Errorf("%s: %q is not an address; want something like %s%s", s.Key, value, s.Like, hint)
 	case u.User != nil:
-		return nil, fmt.Errorf("%s: no user name or password in the address; %s all that is needed", s.Key, s.Login)
+		return nil, fmt.Errorf("%s: want no user name or password in the address; %s all that is needed", s.Key, s.Login)
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%s: %q has something after the path; want only the server, like %s", s.Key, value, s.Like)
 	}
 	return u, nil
 }
 
-// NewJSON makes a request whose body is a JSON document, or empty where document is nil. Errors do not name the address.
+// NewJSON makes a request with a JSON body, or without a body if document is nil. Errors do not contain the
+// address.
 func NewJSON(ctx context.Context, method, address string, document any) (*http.Request, error) {
 	var body io.Reader
 	if document != nil {
@@ -178,7 +186,7 @@ func NewJSON(ctx context.Context, method, address string, document any) (*http.R
 	return req, nil
 }
 
-// ReadJSON reads a body of so many bytes at most into result, which may be nil.
+// ReadJSON parses a body of at most most bytes into result, which may be nil.
 func ReadJSON(body io.Reader, most int64, result any) error {
 	raw, err := io.ReadAll(io.LimitReader(body, most))
 	if err != nil || result == nil {
