@@ -208,6 +208,18 @@ func killedAtWatch(r *harness, env ...string) []string {
 	return r.after(env...)
 }
 
+// works waits until a command runs: its background process has started when it has written its line. The sandbox's probe is a marked
+// process too.
+func (r *harness) works() {
+	r.t.Helper()
+	if !until(startTime, func() bool {
+		_, err := os.Stat(filepath.Join(r.home, "workspace", "once.txt"))
+		return err == nil && len(children(r.home)) >= 2
+	}) {
+		r.t.Fatal("the command does not run")
+	}
+}
+
 // killedInShell kills hob while a command runs that would go on for minutes.
 func killedInShell(r *harness, env ...string) []string {
 	r.up(env...)
@@ -219,12 +231,7 @@ func killedInShell(r *harness, env ...string) []string {
 		r.t.Fatal(err)
 	}
 	r.offer(ctx, c)
-	if !until(startTime, func() bool { // what it leaves behind has begun when it has written its line
-		_, err := os.Stat(filepath.Join(r.home, "workspace", "once.txt"))
-		return err == nil && len(children(r.home)) >= 2
-	}) {
-		r.t.Fatal("the command does not run")
-	}
+	r.works()
 	r.kill()
 	if len(r.orphans) == 0 {
 		r.t.Fatal("the command did not outlive hob")
