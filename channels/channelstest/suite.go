@@ -4,11 +4,14 @@ package channelstest
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"hob/channels"
 	"hob/daemon/event"
@@ -19,7 +22,12 @@ import (
 func (w World) inbox() *Inbox { return &Inbox{Name: w.Name, Rules: w.Rules} }
 
 // Run tests an adapter against a world that open makes anew for each test. What the network does is tested by Storm.
-func Run(t *testing.T, open func(t *testing.T) World) {
+func Run(t *testing.T, open func(t *testing.T) World) { run(t, true, open) }
+
+// RunInTurn is Run for worlds that share a server: one test at a time.
+func RunInTurn(t *testing.T, open func(t *testing.T) World) { run(t, false, open) }
+
+func run(t *testing.T, parallel bool, open func(t *testing.T) World) {
 	tests := map[string]func(*testing.T, World){
 		"receives":               receives,
 		"accepts before cursor":  acceptsBeforeCursor,
@@ -52,8 +60,22 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 		"sockets":                sockets,
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+		t.Run(name, func(t *testing.T) {
+			if parallel && name != "sockets" { // which counts those of the whole process
+				t.Parallel() // most of it is waiting
+			}
+			test(t, open(t))
+		})
 	}
+}
+
+// Main runs the tests of an adapter and looks for goroutines that they leave behind. Parallel tests wait most of the time, so more of them run at
+// once than there are processors; -parallel on the command line counts all the same.
+func Main(m *testing.M, leaks ...goleak.Option) {
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, leaks...)
 }
 
 // patience is how long a test waits for something that must happen.

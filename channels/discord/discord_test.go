@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/discord"
@@ -19,7 +17,7 @@ import (
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { channelstest.Main(m) }
 
 const (
 	token  = "MTk4.Cl2FMQ.secret-part_of-it"

@@ -28,8 +28,9 @@ import (
 // TestSuiteOfDovecot runs the suite over the real server dovecot (Debian's dovecot-imapd and dovecot-lmtpd): people's mail comes in by LMTP, hob
 // reads it by IMAP, and keeps its copies there. What hob sends goes to the fake's SMTP.
 func TestSuiteOfDovecot(t *testing.T) {
+	t.Parallel()                         // most of it is waiting
 	d := startDovecot(t, dovecotPath(t)) // one for all: what lies there when hob first comes is no news
-	channelstest.Run(t, func(t *testing.T) channelstest.World {
+	channelstest.RunInTurn(t, func(t *testing.T) channelstest.World {
 		f := server(t, channelstest.EmailOptions{})
 		cfg := config(f)
 		cfg.IMAP = d.imap
@@ -52,6 +53,7 @@ func TestSuiteOfDovecot(t *testing.T) {
 
 // TestCopiesAtDovecot finds the folder of what was sent by its mark, keeps one copy there, and marks nothing in INBOX.
 func TestCopiesAtDovecot(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	d := startDovecot(t, dovecotPath(t))
 	f := server(t, channelstest.EmailOptions{})
 	cfg := config(f)

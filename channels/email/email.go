@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -174,7 +175,9 @@ func (c *Config) secure() bool { return c.TLS == nil || *c.TLS }
 // addressForm is the plain form of an address (RFC 5321, section 4.1.2, without quotes), in lower case.
 const addressForm = "[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,250}[0-9a-z])?"
 
-func isAddress(s string) bool { return regexp.MustCompile("^" + addressForm + "$").MatchString(s) }
+var addressPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + addressForm + "$") })
+
+func isAddress(s string) bool { return addressPattern().MatchString(s) }
 
 func (c *Config) checkPeople() error {
 	const want = "want an address in lower case, like ana@example.org"

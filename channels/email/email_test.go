@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/email"
@@ -20,7 +18,7 @@ import (
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { channelstest.Main(m) }
 
 const (
 	sam = "sam@example.org" // the owner

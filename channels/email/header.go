@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/emersion/go-message/charset"
@@ -64,7 +65,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 		l.judge = name
 	}
 	l.auto = automatic(h, l.from)
-	l.forwarded = regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`).MatchString(subject)
+	l.forwarded = forwardPattern().MatchString(subject)
 	return l, nil
 }
 
@@ -118,14 +119,24 @@ func unseen(r rune) bool {
 // idForm is the form of a message id (RFC 5322, section 3.6.4) that hob accepts for its own headers.
 const idForm = `<[!-;=?-~]{1,250}>`
 
-func firstID(value string) string { return regexp.MustCompile(idForm).FindString(value) }
+// Compiled at the first mail: compiling them takes longer than reading a header with them.
+var (
+	idPattern      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(idForm) })
+	forwardPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`) })
+	answerPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`) })
+	robotPattern   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`)
+	})
+)
+
+func firstID(value string) string { return idPattern().FindString(value) }
 
 // maxEarlier is how many mails of a thread are remembered: the first and the newest ones.
 const maxEarlier = 20
 
 // earlier returns the ids in a References header, the beginning of the thread first.
 func earlier(value string) []string {
-	ids := regexp.MustCompile(idForm).FindAllString(value, -1)
+	ids := idPattern().FindAllString(value, -1)
 	if len(ids) > maxEarlier {
 		ids = append(ids[:1], ids[len(ids)-maxEarlier+1:]...)
 	}
@@ -162,7 +173,7 @@ func automatic(h textproto.Header, from string) bool {
 		return true
 	}
 	local, _, _ := strings.Cut(from, "@")
-	return regexp.MustCompile(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`).MatchString(local)
+	return robotPattern().MatchString(local)
 }
 
 // message converts a header. From counts as the author only if the receiving server verified it. Otherwise
@@ -218,7 +229,7 @@ func readRef(s string) ref {
 	if words[1] != r.id {
 		r.before = earlier(words[1])
 	}
-	if !regexp.MustCompile("^" + idForm + "$").MatchString(r.id) {
+	if firstID(r.id) != r.id {
 		r.id = ""
 	}
 	return r
@@ -226,7 +237,7 @@ func readRef(s string) ref {
 
 // answer returns the subject of an answer, "" if the mail had none.
 func (r ref) answer() string {
-	if r.subject == "" || regexp.MustCompile(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`).MatchString(r.subject) {
+	if r.subject == "" || answerPattern().MatchString(r.subject) {
 		return r.subject
 	}
 	return "Re: " + r.subject

@@ -23,9 +23,9 @@ import (
 // TestSuiteOfInspIRCd runs the suite over the real server InspIRCd (Debian's package inspircd): over TLS with a pinned certificate, and with the
 // extensions that ngircd lacks, message-tags, msgid, server-time and echo-message among them.
 func TestSuiteOfInspIRCd(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	path := program(t, "inspircd")
 	channelstest.Run(t, func(t *testing.T) channelstest.World {
-		t.Parallel() // most of it is waiting
 		plain, secure, print := inspircd(t, path)
 		return real(t, "InspIRCd", plain, irc.Config{Server: secure, Fingerprint: print, TrustNicks: true, Channels: []string{"#family"}})
 	})
@@ -33,6 +33,7 @@ func TestSuiteOfInspIRCd(t *testing.T) {
 
 // TestEchoOfInspIRCd: what hob has sent is known by the id that the server echoes.
 func TestEchoOfInspIRCd(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	plain, secure, print := inspircd(t, program(t, "inspircd"))
 	cfg := irc.Config{Server: secure, Fingerprint: print, TrustNicks: true, Channels: []string{"#family"}}
 	w := real(t, "InspIRCd", plain, cfg)

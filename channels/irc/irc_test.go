@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/irc"
@@ -15,7 +13,7 @@ import (
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { channelstest.Main(m) }
 
 func env() channels.Env {
 	return channels.Env{

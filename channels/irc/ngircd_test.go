@@ -22,9 +22,9 @@ import (
 
 // TestSuiteOfNgircd runs the suite over the real server ngircd (Debian's package of that name), which knows no accounts and no history.
 func TestSuiteOfNgircd(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	path := program(t, "ngircd")
 	channelstest.Run(t, func(t *testing.T) channelstest.World {
-		t.Parallel() // most of it is waiting
 		addr := ngircd(t, path)
 		return real(t, "ngircd", addr, irc.Config{Server: addr, Plain: true, TrustNicks: true, Channels: []string{"#family"}})
 	})
@@ -251,6 +251,7 @@ func (c *client) heard() []string {
 // TestServicesOfRealServers (C3): at ngircd and InspIRCd a service says hob's nick to a channel and to hob, as PRIVMSG and as NOTICE; people set a topic
 // and leave with words that hold it. Nobody has spoken to hob until sam does.
 func TestServicesOfRealServers(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	for _, name := range []string{"ngircd", "inspircd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -89,6 +89,7 @@ func member(t *testing.T, addr, nick string) *client {
 // TestAccountsOfServices goes the whole way of an account: hob logs in by SASL, knows who writes, answers the account, and nobody else who
 // has taken its nick.
 func TestAccountsOfServices(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	sam, plain, cfg := accounts(t)
 	wrong := cfg
 	wrong.Password = "env:LONG"

@@ -94,6 +94,7 @@ func TestOwnEcho(t *testing.T) {
 
 // TestHistory is what was said while hob was away: each once, in private and in the channel, over several pages.
 func TestHistory(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	f := modern(t)
 	ch, b, stop := listening(t, f, config(f))
 	f.Say("sam", "hob", "before")
@@ -142,6 +143,7 @@ func TestCutByTheServer(t *testing.T) {
 
 // TestFullInbox is an inbox that takes nothing for longer than a connection is kept: what had come is handed on by the next one.
 func TestFullInbox(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	f := server(t, channelstest.IRCOptions{Plain: true})
 	cfg := config(f)
 	cfg.TrustNicks = true
@@ -189,6 +191,7 @@ func TestAnswersNothing(t *testing.T) {
 
 // TestToAnAccount: what is meant for a person goes to the nick that is logged in to the account now, and to nobody else.
 func TestToAnAccount(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	f := modern(t)
 	ch, b, _ := listening(t, f, config(f))
 	if _, err := ch.Send(t.Context(), delivery("irc:$sam", "hello")); err != nil {
@@ -241,6 +244,7 @@ func TestPartlyRefused(t *testing.T) {
 
 // TestRefusedSends: that somebody is away, or has enough for now, says nothing about the channel.
 func TestRefusedSends(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	f := modern(t)
 	ch, _, _ := listening(t, f, config(f))
 	for numeric, want := range map[string]string{"401": "plain there", "439": "later there", "263": "later", "400": "plain", "404": "permanent"} {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/matrix"
@@ -16,7 +14,7 @@ import (
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { channelstest.Main(m) }
 
 const (
 	hob   = "@hob:hob.test"

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	signalchannel "hob/channels/signal"
@@ -29,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == keeper {
 		os.Exit(keep(os.Args[2]))
 	}
-	goleak.VerifyTestMain(m)
+	channelstest.Main(m)
 }
 
 const (

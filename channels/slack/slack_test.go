@@ -21,7 +21,7 @@ import (
 
 // TestMain looks for what is left running; the library's own test server ends no reader of what it shows.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/slack-go/slack/slacktest.handlePendingMessages"))
+	channelstest.Main(m, goleak.IgnoreTopFunction("github.com/slack-go/slack/slacktest.handlePendingMessages"))
 }
 
 const (

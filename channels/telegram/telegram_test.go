@@ -8,15 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/telegram"
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { channelstest.Main(m) }
 
 const (
 	token = "7001:AAsecret_part-of-it"

@@ -97,7 +97,7 @@ func TestDocsCommands(t *testing.T) {
 		}
 		t.Run(page, func(t *testing.T) {
 			home := readmeHome(t)
-			defer foreground(t, home, "go run ./cmd/hob up")()
+			defer foreground(t, home, "hob up")()
 			for _, line := range lines {
 				shown++
 				cmd := exec.CommandContext(t.Context(), "sh", "-c", line)

@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil { // the stories wait most of the time; the command line counts all the same
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"hob": main.Main})
 }
 

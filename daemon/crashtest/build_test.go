@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -48,6 +49,9 @@ func build(name string, flags ...string) (string, error) {
 }
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", fmt.Sprint(3*runtime.NumCPU())); err != nil { // most of the time hob waits; the command line counts all the same
+		panic(err)
+	}
 	flag.Parse()
 	code := m.Run()
 	if dir, err := bins(); err == nil {
