@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/config/source"
 	"hob/daemon/fail"
 )
 
@@ -45,7 +44,7 @@ func Open(path, kept string, env []string) (*Live, error) {
 	l.now.Store(&state{snap: Default()})
 	_, _, err := l.reload(time.Time{}, true)
 	if kept != "" { // a crash may have left it
-		if bad := os.Remove(kept + source.Unfinished); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
+		if bad := os.Remove(kept + Unfinished); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("clean up: %w", bad))
 		}
 	}
@@ -76,7 +75,7 @@ func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now.Load()
-	doc, readable, err := source.Read(l.path)
+	doc, readable, err := ReadFile(l.path)
 	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(wary) {
 		return slices.Clone(before.problems), false, errHollow
 	}
@@ -106,7 +105,7 @@ func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
 func (l *Live) refuse(before *state, first bool, err error) {
 	next := &state{snap: before.snap, problems: before.problems, err: err}
 	if first && l.kept != "" {
-		doc, _, bad := source.Read(l.kept)
+		doc, _, bad := ReadFile(l.kept)
 		if bad == nil {
 			next.snap, next.problems, bad = load(l.kept, doc, false, l.env)
 		}
@@ -151,7 +150,7 @@ func (l *Live) keep(doc []byte) error {
 	if l.kept == "" {
 		return nil
 	}
-	if old, _, err := source.Read(l.kept); err == nil && len(old) > 0 && bytes.Equal(old, doc) {
+	if old, _, err := ReadFile(l.kept); err == nil && len(old) > 0 && bytes.Equal(old, doc) {
 		return nil
 	}
 	if len(doc) == 0 {
@@ -164,9 +163,9 @@ func (l *Live) keep(doc []byte) error {
 }
 
 func replace(path string, doc []byte) error {
-	f, err := os.OpenFile(path+source.Unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path+Unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the copy: %w", err)
 	}
-	return source.Finish(f, path, doc, 0o600, func() error { return nil })
+	return FinishFile(f, path, doc, 0o600, func() error { return nil })
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"hob/config/schema"
-	"hob/config/source"
 	"hob/daemon/secret"
 )
 
@@ -21,7 +20,7 @@ func sections() []string {
 // empty one. Problems are mistakes that leave the rest usable; an error (Errors for a file that is not TOML)
 // means that there is no snapshot.
 func Load(path string, env []string) (*Snapshot, []Problem, error) {
-	doc, open, err := source.Read(path)
+	doc, open, err := ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}

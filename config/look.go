@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hob/config/schema"
-	"hob/config/source"
 	"hob/daemon/secret"
 )
 
@@ -44,7 +43,7 @@ func (s Setting) Text() string {
 	case string:
 		return v
 	default:
-		return source.TOML(v)
+		return TOML(v)
 	}
 }
 
@@ -64,7 +63,7 @@ func (s Setting) Origin() string {
 // Look returns the value of a key that is in force with the file at path and the variables of env; for a section those of all its keys,
 // and for "" those of all sections that are there. The error is that of the file, or Errors for a key that is not known.
 func (r Reference) Look(path string, env []string, key string) ([]Setting, error) {
-	doc, _, err := source.Read(path)
+	doc, _, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func (v view) several(path []string) (Setting, bool) {
 	if i < 0 {
 		return Setting{}, false
 	}
-	s := Setting{Key: source.KeyText(path), Unset: "none", From: FromDefault, Off: v.snap.Off(v.parts[i].Path)}
+	s := Setting{Key: KeyText(path), Unset: "none", From: FromDefault, Off: v.snap.Off(v.parts[i].Path)}
 	if n := v.root.at(path); n != nil {
 		s.From, s.File, s.Line, s.Column = FromFile, v.file, n.value.line, n.value.column
 		if n.env != "" {
@@ -189,7 +188,7 @@ func (v view) setting(section []string, k schema.Key) Setting {
 
 func (v view) value(section []string, k schema.Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
-	s := Setting{Key: source.KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
+	s := Setting{Key: KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
 	if s.Off || n == nil {
 		if core := v.held(section, k); s.Off && core != nil {
@@ -289,7 +288,7 @@ func discreet(k schema.Key, v any) any {
 // Names are the full names of all keys that can stand in the file at path, for completion: where a name is the owner's to choose, those that
 // are there, and the example of the reference. A file that cannot be read has none.
 func (r Reference) Names(path string) []string {
-	doc, _, err := source.Read(path)
+	doc, _, err := ReadFile(path)
 	if err != nil {
 		doc = nil
 	}
@@ -302,7 +301,7 @@ func (r Reference) Names(path string) []string {
 	for _, section := range v.present() {
 		if p, ok := v.at(root, section); ok {
 			for _, k := range schema.Flat(p.Keys) {
-				names = append(names, source.KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
+				names = append(names, KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
 			}
 		}
 	}

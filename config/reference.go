@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hob/config/schema"
-	"hob/config/source"
 )
 
 // Reference knows every key of the file: config's own, and those of the plug-ins that it was told of.
@@ -196,7 +195,7 @@ func (r Reference) Kinds() []string {
 
 // CheckFile is Check for a file, which may be missing; it also advises on secrets that others can read.
 func (r Reference) CheckFile(path string, env []string) ([]Problem, error) {
-	doc, open, err := source.Read(path)
+	doc, open, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

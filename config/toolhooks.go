@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hob/config/schema"
-	"hob/config/source"
 )
 
 // ToolHook is one of [[tool_hooks]]: a command of the owner's around calls of tools. When the section is off, Tools.Deny is everything:
@@ -57,7 +56,7 @@ func checkToolHook(c *checks, h *ToolHook) {
 	}
 	for i, pattern := range h.Tools {
 		if _, err := path.Match(pattern, ""); err != nil || strings.TrimSpace(pattern) == "" {
-			c.note("tools", c.at("tools").element(i), true, "tools: want a name of a tool, or a pattern like \"web_*\", found "+source.Quote(pattern))
+			c.note("tools", c.at("tools").element(i), true, "tools: want a name of a tool, or a pattern like \"web_*\", found "+Quote(pattern))
 		}
 	}
 	if c.given("command") && strings.TrimSpace(h.Command) == "" {

@@ -24,7 +24,6 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/policy"
-	"hob/daemon/prompt"
 	"hob/daemon/secret"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -186,7 +185,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...), Friends: visitors(d).friends(),
-		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Heartbeat: func() string { return prompt.Heartbeat(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
+		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Heartbeat: func() string { return agent.HeartbeatText(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s
@@ -194,9 +193,9 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 
 // system is the stable part of the prompt.
 func (d conf) system(guest bool) string {
-	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, guest, func(path string) (prompt.File, error) {
-		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, prompt.MaxRead)
-		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
+	text, err := agent.SystemText(d.opt.workspace(), d.config().Owner.Name, guest, func(path string) (agent.WorkspaceFile, error) {
+		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, agent.MaxWorkspaceFile)
+		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)

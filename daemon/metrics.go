@@ -8,7 +8,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/api"
-	"hob/daemon/prom"
+	"hob/daemon/metrics"
 )
 
 // LogFile is where hob's log is.
@@ -25,17 +25,17 @@ func (d overview) Metrics(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prom.Page{}
-	p.Gauge("hob_build_info", "What runs; always 1.", prom.Sample{Labels: []string{"version", d.opt.Version, "go", runtime.Version(), "system", runtime.GOOS + "/" + runtime.GOARCH}, Value: 1})
+	p := &metrics.Page{}
+	p.Gauge("hob_build_info", "What runs; always 1.", metrics.Sample{Labels: []string{"version", d.opt.Version, "go", runtime.Version(), "system", runtime.GOOS + "/" + runtime.GOARCH}, Value: 1})
 	g.Write(p)
 	countSpending(p, s.Budget)
 	p.Gauge("hob_channel_up", "Whether a channel's last attempt went well.", upSamples(s.Channels)...)
-	p.Number("hob_safe_mode", "Whether safe mode is on.", prom.Truth(s.SafeMode.On))
+	p.Number("hob_safe_mode", "Whether safe mode is on.", metrics.Truth(s.SafeMode.On))
 	p.Number("hob_config_problems", "Remarks on the config.", float64(len(s.Config)))
-	p.Gauge("hob_database_bytes", "Size of the database's files.", prom.By("file", map[string]int64{"main": s.Database.Bytes, "wal": s.Database.WAL})...)
+	p.Gauge("hob_database_bytes", "Size of the database's files.", metrics.By("file", map[string]int64{"main": s.Database.Bytes, "wal": s.Database.WAL})...)
 	p.Number("hob_uptime_seconds", "How long hob has run.", float64(s.UptimeMS)/1000)
 	wall, mono := d.clock.Wall(), d.clock.Mono()
-	p.Gauge("hob_progress_timestamp_seconds", "When a part last made progress, since 1970.", prom.By("component", map[string]float64{
+	p.Gauge("hob_progress_timestamp_seconds", "When a part last made progress, since 1970.", metrics.By("component", map[string]float64{
 		"thread": instant(wall, mono, d.thread.Beat()), "scheduler": instant(wall, mono, d.runner.Progress()),
 	})...)
 	p.Process(s.Started)
@@ -44,13 +44,13 @@ func (d overview) Metrics(ctx context.Context) ([]byte, error) {
 
 // instant turns a reading of the monotonic clock into seconds since 1970: time() minus it is how long nothing has moved.
 func instant(wall time.Time, mono, reading time.Duration) float64 {
-	return prom.Seconds(wall.Add(reading - mono))
+	return metrics.Seconds(wall.Add(reading - mono))
 }
 
 // countSpending is about the owner's present day; a cap that is not set has no sample.
-func countSpending(p *prom.Page, b api.Budget) {
-	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", prom.By("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
-	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", prom.By("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)
+func countSpending(p *metrics.Page, b api.Budget) {
+	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", metrics.By("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
+	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", metrics.By("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)
 	limits := map[string]float64{}
 	if b.PerDayMicros >= 0 {
 		limits["money"] = money(b.PerDayMicros)
@@ -58,14 +58,14 @@ func countSpending(p *prom.Page, b api.Budget) {
 	if b.PerDayTokens >= 0 {
 		limits["tokens"] = float64(b.PerDayTokens)
 	}
-	p.Gauge("hob_budget_limit", "Caps of a day.", prom.By("unit", limits)...)
+	p.Gauge("hob_budget_limit", "Caps of a day.", metrics.By("unit", limits)...)
 }
 
-func upSamples(list []channels.ChannelHealth) []prom.Sample {
-	var up []prom.Sample
+func upSamples(list []channels.ChannelHealth) []metrics.Sample {
+	var up []metrics.Sample
 	for _, c := range list {
-		up = append(up, prom.Sample{Labels: []string{"channel", c.Name, "direction", "receive"}, Value: prom.Truth(c.Receiving.State == channels.OK)},
-			prom.Sample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: prom.Truth(c.Sending.State == channels.OK || c.Sending.State == channels.Untried)})
+		up = append(up, metrics.Sample{Labels: []string{"channel", c.Name, "direction", "receive"}, Value: metrics.Truth(c.Receiving.State == channels.OK)},
+			metrics.Sample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: metrics.Truth(c.Sending.State == channels.OK || c.Sending.State == channels.Untried)})
 	}
 	return up
 }

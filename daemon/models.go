@@ -14,7 +14,6 @@ import (
 	"hob/daemon/llm/all"
 	"hob/daemon/llm/builtin"
 	"hob/daemon/llm/catalog"
-	"hob/daemon/prompt"
 	"hob/scheduler/phrase"
 )
 
@@ -100,7 +99,7 @@ func (d conf) switched(s agent.Switch) event.Out {
 		text = fmt.Sprintf("The conversation is too long for %s: %s answers from now on (/new begins a new one).", from, to)
 	default:
 		key = fmt.Sprintf("model:%s:%s:%s", from, fault, day)
-		text = fmt.Sprintf("%s stepped in for %s, which is asked again later: %s.", to, from, prompt.Shorten(s.Cause.Error(), 500))
+		text = fmt.Sprintf("%s stepped in for %s, which is asked again later: %s.", to, from, event.Shorten(s.Cause.Error(), 500))
 	}
 	return event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: d.store.Epoch()}, To: event.ToOwner, Body: text, Urgency: event.Urgent}
 }

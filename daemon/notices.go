@@ -11,7 +11,6 @@ import (
 	"hob/channels"
 	"hob/channels/admin"
 	"hob/daemon/event"
-	"hob/daemon/prompt"
 	"hob/daemon/store"
 	"hob/scheduler"
 )
@@ -67,7 +66,7 @@ func (d notices) tellCosts(ctx context.Context) error {
 	var list []string
 	add := func(t scheduler.Trigger, over bool) {
 		if !over && t.Name != scheduler.Heartbeat && !strings.HasPrefix(t.Prompt, "say:") {
-			list = append(list, t.Name+": "+prompt.Shorten(t.Prompt, 80))
+			list = append(list, t.Name+": "+event.Shorten(t.Prompt, 80))
 		}
 	}
 	for _, j := range jobs {

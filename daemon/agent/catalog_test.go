@@ -8,8 +8,8 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/toolset"
 	"hob/tools"
-	"hob/tools/catalog"
 )
 
 func deferred(r *harness) {
@@ -18,7 +18,7 @@ func deferred(r *harness) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.list = append(r.list, catalog.New(set.Specs()))
+	r.list = append(r.list, toolset.NewCatalog(set.Specs()))
 }
 
 // Whatever is called through the tool "tool" is judged, asked for, run and written down as the inner call.

@@ -11,9 +11,8 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/store"
-	"hob/daemon/tasks"
 	"hob/scheduler"
-	"hob/tools/backlog"
+	"hob/tools/tasks"
 )
 
 // backlogOf is the rows of the rig's store, which is opened after the tools are made.
@@ -35,7 +34,7 @@ func (b backlogOf) Serves(ctx context.Context, turn int64) (bool, error) {
 
 func withWork(r *harness) {
 	b := backlogOf{r}
-	r.with(backlog.NewTodo(), backlog.NewPlan(), backlog.NewTaskAdd(b), backlog.NewTaskList(b), backlog.NewTaskUpdate(b), backlog.NewCompleteTask(b), backlog.NewFailTask(b))
+	r.with(tasks.NewTodo(), tasks.NewPlan(), tasks.NewTaskAdd(b), tasks.NewTaskList(b), tasks.NewTaskUpdate(b), tasks.NewCompleteTask(b), tasks.NewFailTask(b))
 }
 
 // states are those of the tasks, in the order in which they were added.

@@ -7,8 +7,8 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/policy"
-	"hob/daemon/tasks"
 	"hob/scheduler"
+	"hob/tools/tasks"
 )
 
 // InboxRow is one row of the inbox as people and programs see it.

@@ -5,8 +5,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/sandbox"
-	"hob/daemon/tasks"
 	"hob/tools"
+	"hob/tools/tasks"
 )
 
 // Status is what hob status shows. Fields are only ever added to it.

@@ -137,3 +137,13 @@ func TextOf(parts []Part) string {
 	}
 	return text
 }
+
+// Shorten cuts a text to about most characters: 70 % of them from its head, 20 % from its tail, and a note between.
+func Shorten(text string, most int) string {
+	all := []rune(text)
+	if len(all) <= most {
+		return text
+	}
+	head, tail := most*7/10, most*2/10
+	return string(all[:head]) + fmt.Sprintf("\n[… %d characters left out …]\n", len(all)-head-tail) + string(all[len(all)-tail:])
+}

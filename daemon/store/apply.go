@@ -7,10 +7,10 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/policy"
-	"hob/daemon/tasks"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/tools"
+	"hob/tools/tasks"
 )
 
 // record commits changes that come from outside a turn.

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sqlite"
-	"hob/daemon/tasks"
+	"hob/tools/tasks"
 )
 
 // taskColumns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.

@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/tasks"
+	"hob/tools/tasks"
 )
 
 // Tasks in one list when the caller names no limit, and at the most.

@@ -12,8 +12,8 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/store"
-	"hob/daemon/tasks"
 	"hob/tools"
+	"hob/tools/tasks"
 )
 
 // add puts a task into the backlog as the tool does: under a reserved number.

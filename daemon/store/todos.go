@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/tasks"
+	"hob/tools/tasks"
 )
 
 // firstTask is a query for the seq of the inbox row of the most important task that can run now, if the row of seq and source before it is

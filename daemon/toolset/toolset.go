@@ -22,7 +22,6 @@ import (
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/all"
-	"hob/tools/catalog"
 	"hob/tools/runtime"
 	"hob/tools/web"
 )
@@ -136,9 +135,9 @@ func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 	}
 	if allowed(c.Tools, tools.Catalog) {
 		rest, core := k.parted(list)
-		list = append(list, catalog.New(rest, core...))
+		list = append(list, NewCatalog(rest, core...))
 	} else {
-		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden(c, tools.Catalog)})
+		k.Missing = append(k.Missing, Missing{NewCatalog(nil).Spec(), forbidden(c, tools.Catalog)})
 	}
 	k.Set, err = tools.NewSet(list...)
 	return err

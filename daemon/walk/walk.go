@@ -1,6 +1,6 @@
 // Package walk visits a folder and everything below with several workers, up to one per processor. It follows no symbolic link and opens
 // only folders and regular files. It reaches each file through its open parent folder, so that nobody can redirect it meanwhile. A
-// Visitor gets the results; the package decides nothing.
+// Visitor gets the results and decides what to visit. Rules tell it what git and ripgrep would skip.
 package walk
 
 import (

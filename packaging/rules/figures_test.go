@@ -62,7 +62,8 @@ func (f *figure) add(n int, what string) {
 
 func measureTree(all []source) figures {
 	f := figures{fan: map[string]int{}}
-	importers := map[string]map[string]bool{} // but lists of plug-ins
+	importers := map[string]map[string]bool{}
+	listed := map[string]bool{} // by a list of plug-ins, which is as good as any number of importers
 	imports := map[string]map[string]bool{}
 	for _, s := range shipped(all) {
 		f.code += codeLines(s.text)
@@ -73,9 +74,8 @@ func measureTree(all []source) figures {
 		for _, imported := range s.paths() {
 			if to := hob(imported); to != "" && to != s.dir {
 				imports[s.dir][to] = true
-				if path.Base(s.dir) != "all" {
-					put(importers, to, s.dir)
-				}
+				put(importers, to, s.dir)
+				listed[to] = listed[to] || path.Base(s.dir) == "all"
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func measureTree(all []source) figures {
 		if pkg != "daemon" && pkg != "cmd/hob" && path.Base(pkg) != "all" {
 			f.widest.add(len(imports[pkg]), pkg)
 		}
-		if len(importers[pkg]) == 1 {
+		if len(importers[pkg]) == 1 && !listed[pkg] {
 			f.single++
 		}
 	}

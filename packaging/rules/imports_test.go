@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/fail daemon/filename daemon/fsguard daemon/glob daemon/ignore daemon/logfile daemon/netguard daemon/prom daemon/secret daemon/sys daemon/walk")
+var leaves = words("daemon/fail daemon/filename daemon/fsguard daemon/glob daemon/logfile daemon/netguard daemon/metrics daemon/secret daemon/sys daemon/walk")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -23,7 +23,7 @@ type row struct {
 var table = []row{
 	{pkg: "daemon/event"},
 	{pkg: "config", may: words("config/*")},
-	{pkg: "config/*"},             // the file's text; the keys and what they take
+	{pkg: "config/*"},             // the keys and what they take
 	{pkg: "daemon/sandbox/entry"}, // what runs inside: it imports nothing but syscall
 	{pkg: "daemon/sandbox", may: words("daemon/sandbox/entry")},
 	{pkg: "tools", event: true},
@@ -36,11 +36,10 @@ var table = []row{
 	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
-	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                                // channels and pairings as the API sees them, and what the owner is told of them
-	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},               // jobs, watches and webhooks as tools, API and config see them
-	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/runtime")},                                // how a gate is evaluated
-	{pkg: "daemon/prompt"},
+	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts"), event: true}, // the config becomes a set of tools
+	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                   // channels and pairings as the API sees them, and what the owner is told of them
+	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},  // jobs, watches and webhooks as tools, API and config see them
+	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                    // how a gate is evaluated
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},
 	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
 	{pkg: "daemon/policy", may: words("tools"), event: true},
@@ -52,24 +51,22 @@ var table = []row{
 	{pkg: "channels/poll", may: words("channels")}, // receiving: what all adapters share
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
 	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
-	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
-	{pkg: "tools/backlog", may: words("tools daemon/tasks"), event: true},
+	{pkg: "tools/runtime", may: words("tools daemon/sandbox"), event: true},
 	{pkg: "tools/automation", may: words("scheduler scheduler/filewatch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
-	{pkg: "tools/*/*", event: true},                         // the machine inside a tool: an engine, a format
-	{pkg: "daemon/tasks", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
+	{pkg: "tools/*/*", event: true}, // the machine inside a tool: an engine, a format
 	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
 	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/tasks daemon/sqlite"), event: true},
+	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", event: true},
 	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox daemon/tasks scheduler tools"), event: true}, // rows and verbs: the types of everybody who has some
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},

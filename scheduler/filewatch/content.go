@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ignore"
+	"hob/daemon/walk"
 )
 
 // Bounds of contents.
@@ -137,15 +137,15 @@ func (r reader) ignored(t *tracked, path string) bool {
 	if !t.watch.Gitignore {
 		return false
 	}
-	tree := ignore.Reader{Read: r.rules, Home: r.guard.Home()}
-	all := ignore.Repository | ignore.GitRules | ignore.DotRules | ignore.GrepRules
+	tree := walk.RulesReader{Read: r.rules, Home: r.guard.Home()}
+	all := walk.Repository | walk.GitRules | walk.DotRules | walk.GrepRules
 	for isFolder := false; t.scope.holds(filepath.Dir(path)); isFolder = true {
 		dir, name := filepath.Dir(path), filepath.Base(path)
 		node, err := tree.Above(dir, dir)
 		if err == nil {
 			node, err = tree.Enter(node, dir, all)
 		}
-		if err != nil || name == ".git" || node.Verdict(filepath.ToSlash(dir), name, isFolder) == ignore.Ignore {
+		if err != nil || name == ".git" || node.Verdict(filepath.ToSlash(dir), name, isFolder) == walk.Ignored {
 			return true
 		}
 		path = dir

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ignore"
 	"hob/daemon/walk"
 )
 
@@ -28,8 +27,8 @@ type survey struct {
 	start string
 	deep  bool // all below, not only what is new
 	now   time.Duration
-	rules ignore.Reader
-	above *ignore.Node // the rules in the start, without its own
+	rules walk.RulesReader
+	above *walk.Rules // the rules in the start, without its own
 
 	mu     sync.Mutex // the walk has several workers; over tree, candidates and the rest of t
 	device uint64     // of the start
@@ -65,7 +64,7 @@ func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 	defer func() { _ = root.Close() }() // nothing was written
 	s.device, _ = walk.Identity(place.Info)
 	if s.t.watch.Gitignore {
-		s.rules = ignore.Reader{Read: s.w.writer.rules, Home: s.w.access.Guard.Home()}
+		s.rules = walk.RulesReader{Read: s.w.writer.rules, Home: s.w.access.Guard.Home()}
 		if s.above, err = s.rules.Above(s.start, s.start); err != nil {
 			s.t.unread = unruly(err)
 		}
@@ -131,17 +130,17 @@ func (s *survey) locked(f func()) {
 func unruly(err error) string { return "what is to be ignored is not known: " + quoted(err.Error()) }
 
 // enter are the ignore rules in a folder, nil where they do not count.
-func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *ignore.Node {
+func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *walk.Rules {
 	if !s.t.watch.Gitignore {
 		return nil
 	}
 	above := s.above
 	if d.Above != nil {
-		above, _ = d.Above.Keep.(*ignore.Node)
+		above, _ = d.Above.Keep.(*walk.Rules)
 	}
-	has := ignore.Found(0)
+	has := walk.RuleFiles(0)
 	for _, e := range entries {
-		has |= ignore.FoundOf(e.Name)
+		has |= walk.RuleFile(e.Name)
 	}
 	node, err := s.rules.Enter(above, path, has)
 	if err != nil {
@@ -152,9 +151,9 @@ func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *ignore.N
 }
 
 // leftOut says that a name in a folder is none of the watch's.
-func (s *survey) leftOut(node *ignore.Node, dir string, e walk.Entry) bool {
+func (s *survey) leftOut(node *walk.Rules, dir string, e walk.Entry) bool {
 	isFolder := e.Kind == walk.Folder
-	if s.t.watch.Gitignore && (e.Name == ".git" || node.Verdict(filepath.ToSlash(dir), e.Name, isFolder) == ignore.Ignore) {
+	if s.t.watch.Gitignore && (e.Name == ".git" || node.Verdict(filepath.ToSlash(dir), e.Name, isFolder) == walk.Ignored) {
 		return true
 	}
 	path := join(dir, e.Name)

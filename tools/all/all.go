@@ -10,7 +10,6 @@ import (
 	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/automation"
-	"hob/tools/backlog"
 	"hob/tools/edit"
 	"hob/tools/fs"
 	"hob/tools/memory"
@@ -18,6 +17,7 @@ import (
 	"hob/tools/runtime"
 	"hob/tools/search"
 	"hob/tools/sessions"
+	"hob/tools/tasks"
 	"hob/tools/web"
 )
 
@@ -44,7 +44,7 @@ type Services struct {
 	Registry  *runtime.Registry // background commands
 	Triggers
 	Addresses messaging.Addresses
-	Backlog   backlog.Backlog
+	Backlog   tasks.Rows
 	Agents    sessions.Agents
 	Talks     sessions.Talks
 	Gauge     sessions.Gauge
@@ -96,10 +96,10 @@ func All(s Services, c Setup) []tools.Tool {
 		memory.NewGet(c.Guard),
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
-		backlog.NewTodo(),
+		tasks.NewTodo(),
 		web.NewFetch(web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
-		backlog.NewPlan(),
+		tasks.NewPlan(),
 		edit.NewNotebook(files),
 		runtime.NewTmux(runtime.TmuxDeps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),
 		sessions.NewAgentsList(s.Gauge),
@@ -109,11 +109,11 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSubagents(s.Agents, s.Talks),
 		sessions.NewSessionsStatus(s.Talks, s.Gauge),
 		sessions.NewWaitTask(s.Events),
-		backlog.NewTaskAdd(s.Backlog),
-		backlog.NewTaskList(s.Backlog),
-		backlog.NewTaskUpdate(s.Backlog),
-		backlog.NewCompleteTask(s.Backlog),
-		backlog.NewFailTask(s.Backlog),
+		tasks.NewTaskAdd(s.Backlog),
+		tasks.NewTaskList(s.Backlog),
+		tasks.NewTaskUpdate(s.Backlog),
+		tasks.NewCompleteTask(s.Backlog),
+		tasks.NewFailTask(s.Backlog),
 		web.NewSearch(c.Search),
 		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
 	}

@@ -24,17 +24,17 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
-	"hob/daemon/tasks"
+	"hob/daemon/toolset"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
-	"hob/tools/catalog"
 	"hob/tools/fs"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
 	"hob/tools/sessions"
+	"hob/tools/tasks"
 	"hob/tools/web"
 )
 
@@ -220,7 +220,7 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 			deferred = append(deferred, s)
 		}
 	}
-	return append(list, catalog.New(deferred))
+	return append(list, toolset.NewCatalog(deferred))
 }
 
 func newWorld(t testing.TB) *world {

@@ -15,8 +15,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/sys"
 	"hob/tools"
-	"hob/tools/edit/atomic"
-	"hob/tools/edit/long"
 )
 
 // Limits, in bytes.
@@ -132,7 +130,7 @@ type changeSet struct {
 type file struct {
 	target
 	was, now []byte
-	long     *long.Text // replaces was and now: holds only the changes in memory
+	long     *longText // replaces was and now: holds only the changes in memory
 	existed  bool
 	exists   bool
 	like     iofs.FileInfo // a new file copies its mode
@@ -202,7 +200,7 @@ func (s *changeSet) load(f *file) error {
 	case s.long && size > longFile:
 		src, opening := s.Guard.Open(f.place)
 		if err = opening; err == nil {
-			f.long = long.New(src, size)
+			f.long = newLongText(src, size)
 		}
 	case size > maxFile:
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 256 MB)", tools.ShownPath(f.given))
@@ -269,7 +267,7 @@ func (f *file) dirty() bool {
 
 // commit writes all changed files or none. It refuses text with the placeholder of a secret.
 func (s *changeSet) commit(ctx context.Context, in any) error {
-	var changes []atomic.Change
+	var changes []fileChange
 	var changed []*file
 	for _, f := range s.order {
 		if !f.dirty() {
@@ -285,7 +283,7 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 					"%s: the new text holds the placeholder %s", tools.ShownPath(f.given), name)
 			}
 		}
-		changes = append(changes, atomic.Change{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Fill: f.fill()})
+		changes = append(changes, fileChange{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Fill: f.fill()})
 		changed = append(changed, f)
 	}
 	if len(changes) == 0 {
@@ -296,7 +294,7 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 	if err != nil {
 		return err
 	}
-	infos, err := atomic.Commit(ctx, s.Guard, job, changes)
+	infos, err := commitFiles(ctx, s.Guard, job, changes)
 	if err != nil {
 		return tools.RefusePath(s.Guard, s.call, changed[0].given, err)
 	}
@@ -323,13 +321,13 @@ func (s *changeSet) remember(changed []*file, infos []iofs.FileInfo) error {
 }
 
 // job identifies a call in the journal by its id and arguments.
-func (d Deps) job(call tools.Call, in any) (atomic.Job, error) {
+func (d Deps) job(call tools.Call, in any) (job, error) {
 	args, err := tools.Canonical(in)
 	id := call.ID
 	if id == "" {
 		id = sys.RandomIDs().Code(16)
 	}
-	return atomic.Job{Folder: d.Journal, ID: id, Args: args}, err
+	return job{Folder: d.Journal, ID: id, Args: args}, err
 }
 
 // wasApplied reports whether an interrupted call was carried out: its journal holds a receipt.
@@ -338,7 +336,7 @@ func (d Deps) wasApplied(call tools.Call, in any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return atomic.Committed(job)
+	return committed(job)
 }
 
 // summary returns a function that names the files that a call changes.

@@ -3,8 +3,8 @@
 //
 // All three work the same way. The intent resolves the paths and records what each file contains.
 // The run loads the files into a changeSet, which refuses files that changed since the intent or
-// since the session last read them. It changes them in memory and commits them through package
-// atomic: either all files of a call change or none, even if hob is killed in between. Line
+// since the session last read them. It changes them in memory and commits them through
+// commitFiles: either all files of a call change or none, even if hob is killed in between. Line
 // endings, byte order marks and permission bits stay as they are.
 //
 // The tools reach files only through the path guard, and never decide about permission.
@@ -19,8 +19,6 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/tools"
-	"hob/tools/edit/atomic"
-	"hob/tools/edit/long"
 	"hob/tools/edit/patch"
 )
 
@@ -42,11 +40,6 @@ type Seen interface {
 	// Forget drops what the session knows about a removed file.
 	Forget(session int64, path string)
 }
-
-// Recover completes or reverts the changes that a killed process left in a journal folder. Call it
-// at start, before any turn resumes. It does as much as it can; its error names the rest, including
-// files that somebody changed meanwhile.
-func Recover(ctx context.Context, journal string) error { return atomic.Recover(ctx, journal) }
 
 // Replacement is one entry in the list of edit.
 type Replacement struct {
@@ -191,9 +184,9 @@ func (s *changeSet) mismatch(err error, f *file, r Replacement, i, n int) error 
 			"%s: old_text occurs %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
 	case errors.Is(err, errSame):
 		return tools.Refuse(tools.Validation, "", "%s: old_text and new_text are the same", at)
-	case errors.Is(err, long.ErrMany) && !r.ReplaceAll:
+	case errors.Is(err, errMany) && !r.ReplaceAll:
 		return tools.Refuse(tools.Validation, "give more of the lines around it", "%s: old_text occurs more than %d times", at, maxPlaces)
-	case errors.Is(err, long.ErrMany):
+	case errors.Is(err, errMany):
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text occurs more than %d times", at, maxPlaces)
 	case !errors.Is(err, errAbsent):
 		return tools.RefusePath(s.Guard, s.call, r.Path, err)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"hob/daemon/secret"
-	"hob/tools/edit/long"
 )
 
 // Limits of edits in long files.
@@ -22,7 +21,7 @@ const (
 )
 
 // replace makes one replacement in a file and returns how many places changed. Errors: *ambiguous,
-// errAbsent, errSame, long.ErrMany.
+// errAbsent, errSame, errMany.
 func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	if f.long == nil {
 		out, n, err := replace(f.now, r)
@@ -46,7 +45,7 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	}
 	found = dropOverlaps(found)
 	same := []byte(put)
-	return len(found), f.long.Replace(found, func(s long.Span) ([]byte, error) {
+	return len(found), f.long.Replace(found, func(s span) ([]byte, error) {
 		if !adapts(old, put) {
 			return same, nil
 		}
@@ -55,13 +54,13 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 }
 
 // locate is the function locate for a long file.
-func (f *file) locate(ctx context.Context, old, put string) ([]long.Span, string, error) {
+func (f *file) locate(ctx context.Context, old, put string) ([]span, string, error) {
 	found, err := f.long.Find(ctx, []byte(old), maxPlaces)
 	if err != nil || len(found) > 0 {
 		return found, put, err
 	}
 	_, err = f.long.Find(ctx, []byte("\r\n"), 0)
-	crlf := errors.Is(err, long.ErrMany)
+	crlf := errors.Is(err, errMany)
 	if err != nil && !crlf {
 		return nil, put, err
 	}
@@ -79,29 +78,29 @@ func (f *file) locate(ctx context.Context, old, put string) ([]long.Span, string
 		return nil, put, nil
 	}
 	size := f.long.Size()
-	end, err := f.long.Part(long.Span{From: max(0, size-int64(len(last))), To: size})
+	end, err := f.long.Part(span{From: max(0, size-int64(len(last))), To: size})
 	if err != nil || string(end) != last {
 		return nil, put, err
 	}
-	return []long.Span{{From: size - int64(len(last)), To: size}}, strings.TrimSuffix(put, "\n"), nil
+	return []span{{From: size - int64(len(last)), To: size}}, strings.TrimSuffix(put, "\n"), nil
 }
 
 // ending is the function ending for a long file. It reads only as far as the next line break.
-func (f *file) ending(s long.Span, old, put string) ([]byte, error) {
+func (f *file) ending(s span, old, put string) ([]byte, error) {
 	for far := int64(4 << 10); ; far *= 16 {
 		from := max(0, s.From-far)
-		data, err := f.long.Part(long.Span{From: from, To: s.To + far})
+		data, err := f.long.Part(span{From: from, To: s.To + far})
 		if err != nil {
 			return nil, err
 		}
 		if far >= farEnding || bytes.IndexByte(data[s.From-from:], '\n') >= 0 || from == 0 && s.To+far >= f.long.Size() {
-			return []byte(ending(data, long.Span{From: s.From - from, To: s.To - from}, old, put)), nil
+			return []byte(ending(data, span{From: s.From - from, To: s.To - from}, old, put)), nil
 		}
 	}
 }
 
 // several builds the error for a text that occurs more than once.
-func (f *file) several(ctx context.Context, found []long.Span) error {
+func (f *file) several(ctx context.Context, found []span) error {
 	var offs []int64
 	for _, s := range found[:min(len(found), shownLines)] {
 		offs = append(offs, s.From)
@@ -141,7 +140,7 @@ func (f *file) placeholder(ctx context.Context) (string, error) {
 	const reach = 256 // a placeholder may extend beyond the inserted text
 	var marks []string
 	for _, s := range f.long.Inserted() {
-		part, err := f.long.Part(long.Span{From: max(0, s.From-reach), To: s.To + reach})
+		part, err := f.long.Part(span{From: max(0, s.From-reach), To: s.To + reach})
 		if err != nil {
 			return "", err
 		}
@@ -157,7 +156,7 @@ func (f *file) placeholder(ctx context.Context) (string, error) {
 			return "", err
 		}
 		now, err := f.long.Find(ctx, []byte(m), len(was))
-		if errors.Is(err, long.ErrMany) {
+		if errors.Is(err, errMany) {
 			return m, nil
 		}
 		if err != nil || len(now) > len(was) {
@@ -184,11 +183,11 @@ func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, e
 		return tooFarApart(f.place.Path, f.place.Path), b[1] - b[0], a[1] - a[0], nil
 	}
 	from := max(0, was.From-reach)
-	a, err := source.Part(long.Span{From: from, To: was.To + reach})
+	a, err := source.Part(span{From: from, To: was.To + reach})
 	if err != nil {
 		return "", 0, 0, err
 	}
-	b, err := f.long.Part(long.Span{From: from, To: now.To + reach})
+	b, err := f.long.Part(span{From: from, To: now.To + reach})
 	if err != nil {
 		return "", 0, 0, err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"hob/tools"
 	"hob/tools/edit"
-	"hob/tools/edit/atomic"
 )
 
 // killed is a fixture with a patch that was interrupted at a point.
@@ -38,7 +37,7 @@ func (d fixture) probed(t *testing.T) (bool, error) {
 // unknown says that nobody knows whether the patch was done: neither is it taken for done, nor can it be made again blindly.
 func (d fixture) unknown(t *testing.T) {
 	t.Helper()
-	if done, err := d.probed(t); done || !errors.Is(err, atomic.ErrHalf) {
+	if done, err := d.probed(t); done || !errors.Is(err, edit.ErrHalf) {
 		t.Errorf("probe says %v, %v", done, err)
 	}
 }

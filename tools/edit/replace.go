@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-
-	"hob/tools/edit/long"
 )
 
 // shownLines limits how many line numbers an error lists.
@@ -70,15 +68,15 @@ const mark = "\ufeff"
 // locate finds every occurrence of a text, including overlapping ones. It first tries the exact
 // text, then other line endings, then the end of a file without a last line break. It also returns
 // the new text, which in the last case loses its line break.
-func locate(data []byte, old, put string) ([]long.Span, string) {
+func locate(data []byte, old, put string) ([]span, string) {
 	if found := exact(data, []byte(old)); len(found) > 0 {
 		return found, put
 	}
 	if strings.Contains(old, "\r\n") || bytes.Contains(data, []byte("\r\n")) {
-		flat, cuts := long.Flatten(data)
+		flat, cuts := flattenCuts(data)
 		if found := exact(flat, flatten([]byte(old))); len(found) > 0 {
 			for i, m := range found {
-				found[i] = long.Span{From: int64(long.Unflat(cuts, int(m.From))), To: int64(long.Unflat(cuts, int(m.To)))}
+				found[i] = span{From: int64(unflat(cuts, int(m.From))), To: int64(unflat(cuts, int(m.To)))}
 			}
 			if !bytes.Contains(data, []byte("\r\n")) {
 				put = string(flatten([]byte(put)))
@@ -87,26 +85,26 @@ func locate(data []byte, old, put string) ([]long.Span, string) {
 		}
 	}
 	if last, ok := strings.CutSuffix(old, "\n"); ok && last != "" && bytes.HasSuffix(data, []byte(last)) {
-		return []long.Span{{From: int64(len(data) - len(last)), To: int64(len(data))}}, strings.TrimSuffix(put, "\n")
+		return []span{{From: int64(len(data) - len(last)), To: int64(len(data))}}, strings.TrimSuffix(put, "\n")
 	}
 	return nil, put
 }
 
 // exact returns every occurrence of old, including overlapping ones.
-func exact(data, old []byte) []long.Span {
-	var found []long.Span
+func exact(data, old []byte) []span {
+	var found []span
 	for at := 0; ; {
 		i := bytes.Index(data[at:], old)
 		if i < 0 {
 			return found
 		}
-		found = append(found, long.Span{From: int64(at + i), To: int64(at + i + len(old))})
+		found = append(found, span{From: int64(at + i), To: int64(at + i + len(old))})
 		at += i + 1
 	}
 }
 
 // dropOverlaps drops the matches that overlap an earlier one.
-func dropOverlaps(found []long.Span) []long.Span {
+func dropOverlaps(found []span) []span {
 	out := found[:1]
 	for _, m := range found[1:] {
 		if m.From >= out[len(out)-1].To {
@@ -117,7 +115,7 @@ func dropOverlaps(found []long.Span) []long.Span {
 }
 
 // several builds the error for a text that occurs more than once.
-func several(data []byte, found []long.Span) error {
+func several(data []byte, found []span) error {
 	a := &ambiguous{n: len(found)}
 	at, line := int64(0), 1
 	for _, m := range found[:min(len(found), shownLines)] {
@@ -130,7 +128,7 @@ func several(data []byte, found []long.Span) error {
 
 // ending gives a text the line endings of its place, unless the caller uses carriage returns
 // itself.
-func ending(data []byte, m long.Span, old, put string) string {
+func ending(data []byte, m span, old, put string) string {
 	if !adapts(old, put) || !crlf(data, m) {
 		return put
 	}
@@ -144,7 +142,7 @@ func adapts(old, put string) bool {
 
 // crlf reports whether lines end in CR LF at a place. It looks at the next line break, else at the
 // one before.
-func crlf(data []byte, m long.Span) bool {
+func crlf(data []byte, m span) bool {
 	i := bytes.IndexByte(data[m.From:], '\n') + int(m.From)
 	if i < int(m.From) {
 		i = bytes.LastIndexByte(data[:m.From], '\n')

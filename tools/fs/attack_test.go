@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/agent"
 	"hob/daemon/fsguard"
-	"hob/daemon/prompt"
 	"hob/tools"
 	"hob/tools/fs"
 	"hob/tools/search"
@@ -63,9 +63,9 @@ func TestNamesAreForeignToo(t *testing.T) {
 	if err := os.Symlink("attachments/1/a.md", filepath.Join(ws, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := prompt.System(ws, "", false, func(path string) (prompt.File, error) {
-		text, at, err := fsguard.Text(g, path, prompt.MaxRead)
-		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
+	text, err := agent.SystemText(ws, "", false, func(path string) (agent.WorkspaceFile, error) {
+		text, at, err := fsguard.Text(g, path, agent.MaxWorkspaceFile)
+		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil || strings.Contains(text, "IGNORE ALL") {
 		t.Errorf("the system text carries an attachment %v", err)

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
-	"hob/tools/runtime/inspect"
 )
 
 // Limits of the search for files that the approval of a command covers.
@@ -55,7 +54,7 @@ func bind(e executor, at *site, in Command) binding {
 	if at.host != "" {
 		return binding{unbound: []string{"the contents of files and programs on " + at.host}}
 	}
-	names := inspect.Files(in.Command, e.Guard.Home(), at.cwd, newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Cwd: at.cwd}, in.Env), in.Env)
+	names := fileNames(in.Command, e.Guard.Home(), at.cwd, newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Cwd: at.cwd}, in.Env), in.Env)
 	b := &binder{guard: e.Guard, seen: map[string]bool{}, left: maxReadSize}
 	for _, path := range names.Files {
 		b.add(path)
@@ -169,7 +168,7 @@ func (b *binder) pattern(path string) {
 // the home.
 func (b *binder) defaults(program, dir string) {
 	for range maxAbove {
-		for _, name := range inspect.Defaults(program) {
+		for _, name := range defaultFiles(program) {
 			b.pattern(filepath.Join(dir, name))
 		}
 		if info, err := os.Lstat(filepath.Join(dir, ".git")); program == "git" && err == nil && !info.IsDir() {
@@ -183,7 +182,7 @@ func (b *binder) defaults(program, dir string) {
 }
 
 // result lists the first maxNamed files one by one, and hashes the others into one manifest.
-func (b *binder) result(names inspect.Names) binding {
+func (b *binder) result(names namedFiles) binding {
 	out := binding{files: b.files[:min(len(b.files), maxNamed)]}
 	if more := b.files[len(out.files):]; len(more) > 0 {
 		h := sha256.New()

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/agent"
 	"hob/daemon/fsguard"
-	"hob/daemon/prompt"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -95,9 +95,9 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 		}
 		return nil
 	})
-	text, fault := prompt.System(c.dir, "", false, func(path string) (prompt.File, error) {
-		raw, at, err := fsguard.Text(c.guard, path, prompt.MaxRead)
-		return prompt.File{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
+	text, fault := agent.SystemText(c.dir, "", false, func(path string) (agent.WorkspaceFile, error) {
+		raw, at, err := fsguard.Text(c.guard, path, agent.MaxWorkspaceFile)
+		return agent.WorkspaceFile{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
 	})
 	if err = errors.Join(err, fault); err != nil {
 		t.Log(err)

@@ -2,3 +2,18 @@ package runtime
 
 // KeyPlaces are the places below the home that hold keys.
 func KeyPlaces() []string { return keyPlaces() }
+
+// What the tests of the inspection use.
+type (
+	InspectVerdict = verdict
+	NamedFiles     = namedFiles
+)
+
+// InspectCommand is inspectCommand.
+var InspectCommand = inspectCommand
+
+// FileNames is fileNames.
+var FileNames = fileNames
+
+// DefaultFiles is defaultFiles.
+var DefaultFiles = defaultFiles

@@ -14,7 +14,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 	"hob/tools"
-	"hob/tools/runtime/inspect"
 )
 
 // Reasons why files that a command wrote count as foreign text.
@@ -293,7 +292,7 @@ func below(dir, path string) bool {
 func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
 	words := sync.OnceValue(func() []string {
 		list := []string{at.cwd}
-		for _, word := range inspect.Files(in.Command, g.Home(), at.cwd, nil, in.Env).Files {
+		for _, word := range fileNames(in.Command, g.Home(), at.cwd, nil, in.Env).Files {
 			if p, err := g.Resolve("", word); err == nil {
 				list = append(list, p.Path)
 			}
@@ -384,9 +383,9 @@ func (s *site) cwdID() string {
 
 // inspect reads the command as the shell here would. The home on a host is unknown, so a
 // placeholder takes its place.
-func (s *site) inspect(e executor, in Command) inspect.Verdict {
+func (s *site) inspect(e executor, in Command) verdict {
 	if s.host == "" {
-		return inspect.Command(in.Command, e.Guard.Home(), s.cwd)
+		return inspectCommand(in.Command, e.Guard.Home(), s.cwd)
 	}
 	const home = "/home/of-the-owner"
 	cwd := in.Workdir
@@ -398,7 +397,7 @@ func (s *site) inspect(e executor, in Command) inspect.Verdict {
 	case !strings.HasPrefix(cwd, "/"):
 		cwd = home + "/" + cwd
 	}
-	return inspect.Command(in.Command, home, cwd)
+	return inspectCommand(in.Command, home, cwd)
 }
 
 // line builds the order for a command: a command line and its environment, or a sandbox around

@@ -19,7 +19,6 @@ import (
 	"hob/daemon/sandbox"
 	"hob/daemon/secret"
 	"hob/tools"
-	"hob/tools/runtime/inspect"
 )
 
 // tmuxTime limits one call of the tmux program, which normally answers in milliseconds.
@@ -143,7 +142,7 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 	default:
 		i.Effect, i.Scopes = tools.Once, []tools.Scope{tools.Exec, tools.Net}
 		if in.Command != "" {
-			v := inspect.Command(in.Command, m.Guard.Home(), m.Guard.Workspace())
+			v := inspectCommand(in.Command, m.Guard.Home(), m.Guard.Workspace())
 			i.Summary, i.Warnings, i.Denied = i.Summary+": "+brief(in.Command), v.Warnings, v.Denied
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ignore"
 	"hob/daemon/walk"
 )
 
@@ -28,9 +27,9 @@ type Deps struct {
 // credentials, and hob's own state.
 type filter struct {
 	guard    *fsguard.Guard
-	rules    ignore.Reader
+	rules    walk.RulesReader
 	start    fsguard.Place
-	top      *ignore.Node // the ignore rules above the start
+	top      *walk.Rules // the ignore rules above the start
 	own      own
 	careful  bool         // the start is outside all roots: check each folder
 	unread   atomic.Int64 // files and folders that could not be read
@@ -40,7 +39,7 @@ type filter struct {
 // newFilter prepares the filter for a search from start.
 func newFilter(d Deps, start fsguard.Place) (*filter, error) {
 	s := &filter{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
-	s.rules = ignore.Reader{Read: s.read, Home: d.Guard.Home()}
+	s.rules = walk.RulesReader{Read: s.read, Home: d.Guard.Home()}
 	var err error
 	if s.own, err = newOwn(d.State); err != nil {
 		return nil, err
@@ -140,11 +139,11 @@ func (s *filter) open(path string) (f source, size int64, err error) {
 }
 
 // node returns the ignore rules that apply in a folder, given those of its parent.
-func (s *filter) node(d *walk.Dir, entries []walk.Entry, above *ignore.Node) *ignore.Node {
-	var found ignore.Found
+func (s *filter) node(d *walk.Dir, entries []walk.Entry, above *walk.Rules) *walk.Rules {
+	var found walk.RuleFiles
 	for _, e := range entries {
 		if e.Name[0] == '.' {
-			found |= ignore.FoundOf(e.Name)
+			found |= walk.RuleFile(e.Name)
 		}
 	}
 	if found == 0 {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"hob/daemon/glob"
-	"hob/daemon/ignore"
 	"hob/daemon/walk"
 	"hob/tools"
 )
@@ -142,7 +141,7 @@ type globRun struct {
 // reached is the state that a folder passes on to its subfolders: ignore rules, and how far the
 // pattern has matched.
 type reached struct {
-	node  *ignore.Node
+	node  *walk.Rules
 	state glob.State
 }
 
@@ -212,12 +211,12 @@ func (r *globRun) folderRule(d *walk.Dir, in reached, name string) glob.FolderSt
 		return glob.Shown
 	}
 	dir := r.filter.below(d.Path)
-	if in.node.Verdict(dir, name, true) == ignore.Ignore {
+	if in.node.Verdict(dir, name, true) == walk.Ignored {
 		return glob.Ignored
 	}
 	const anything = "\x01" // a name that only a rule for all names matches
 	inside := dir + "/" + name
-	if in.node.Verdict(inside, anything, true) == ignore.Ignore && in.node.Verdict(inside, anything, false) == ignore.Ignore {
+	if in.node.Verdict(inside, anything, true) == walk.Ignored && in.node.Verdict(inside, anything, false) == walk.Ignored {
 		return glob.ContentsIgnored
 	}
 	return glob.Shown
@@ -226,7 +225,7 @@ func (r *globRun) folderRule(d *walk.Dir, in reached, name string) glob.FolderSt
 // takes reports whether an entry matches. An ignored one matches only if the pattern names it.
 func (r *globRun) takes(here reached, dir, name string, folder bool) bool {
 	ok, named := r.pattern.Match(here.state, name)
-	return ok && (named || here.node.Verdict(dir, name, folder) != ignore.Ignore)
+	return ok && (named || here.node.Verdict(dir, name, folder) != walk.Ignored)
 }
 
 // folder records a folder that matches.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hob/daemon/glob"
-	"hob/daemon/ignore"
 	"hob/daemon/walk"
 	"hob/tools"
 	"hob/tools/search/pattern"
@@ -197,7 +196,7 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	}
 	above := r.filter.top
 	if d.Above != nil {
-		above, _ = d.Above.Keep.(*ignore.Node)
+		above, _ = d.Above.Keep.(*walk.Rules)
 	}
 	node := r.filter.node(d, entries, above)
 	d.Keep = node
@@ -206,7 +205,7 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	for _, e := range entries {
 		switch {
 		case e.Kind == walk.Other || e.Name[0] == '.':
-		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == ignore.Ignore:
+		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == walk.Ignored:
 		case e.Kind == walk.File && (r.kind != nil || r.include != nil) && !r.takes(d.Child(e.Name), r.names.of(d.Child(e.Name))):
 		case suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name)):
 		default:

@@ -21,7 +21,6 @@ import (
 	keys "hob/cmd/hob/config"
 	"hob/config"
 	"hob/config/schema"
-	"hob/config/source"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/secret"
@@ -192,7 +191,7 @@ func (d *draft) write(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(home, "config.toml")
-	before, err := source.Content(path)
+	before, err := config.FileContent(path)
 	if err != nil {
 		return err
 	}
@@ -211,8 +210,8 @@ func (d *draft) write(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := source.Write(path, before, next); err != nil {
-		if errors.Is(err, source.ErrChanged) {
+	if err := config.WriteFile(path, before, next); err != nil {
+		if errors.Is(err, config.ErrChanged) {
 			return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
 		}
 		return err
@@ -236,7 +235,7 @@ func (d *draft) free(doc []byte) error {
 
 // key is the full name of a key of the section.
 func (d *draft) key(name string) string {
-	return source.KeyText(append([]string{"channels", d.name}, strings.Split(name, ".")...))
+	return config.KeyText(append([]string{"channels", d.name}, strings.Split(name, ".")...))
 }
 
 // changes are what the file is to be told, the kind first.

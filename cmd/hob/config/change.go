@@ -12,7 +12,6 @@ import (
 
 	"hob/config"
 	"hob/config/schema"
-	"hob/config/source"
 )
 
 // Change is one key that is to be set, or taken out.
@@ -108,11 +107,11 @@ func canGo(file string, doc []byte, path []string) error {
 	for _, name := range path {
 		inner, ok := at.(map[string]any)
 		if at = inner[name]; !ok || at == nil {
-			return config.Errors{{File: file, Key: source.KeyText(path), Text: source.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
+			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
 		}
 	}
 	if _, section := at.(map[string]any); section && !inFile(doc, path) {
-		return config.Errors{{File: file, Key: source.KeyText(path), Text: source.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
+		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
 	}
 	return nil
 }
@@ -136,7 +135,7 @@ func literal(k schema.Key, text string) (string, error) {
 	}
 	switch k.Type {
 	case schema.Text:
-		return source.Quote(raw), nil
+		return config.Quote(raw), nil
 	case schema.Switch:
 		if text != "true" && text != "false" {
 			return want("true or false")
@@ -154,7 +153,7 @@ func literal(k schema.Key, text string) (string, error) {
 		if _, err := time.ParseDuration(text); err != nil {
 			return want(`a time with its unit, like "30m" or "1h30m"`)
 		}
-		return source.Quote(text), nil
+		return config.Quote(text), nil
 	case schema.List:
 		if !strings.HasPrefix(text, "[") {
 			return listText(text), nil
@@ -192,7 +191,7 @@ func listText(text string) string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
-			parts = append(parts, source.Quote(part))
+			parts = append(parts, config.Quote(part))
 		}
 	}
 	return "[" + strings.Join(parts, ", ") + "]"

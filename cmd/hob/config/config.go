@@ -12,7 +12,6 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/config/source"
 	"hob/daemon/api/client"
 )
 
@@ -86,11 +85,11 @@ func (k keys) docsCommand() *cobra.Command {
 			if out == "" {
 				return k.Text(Page(k.Reference))
 			}
-			before, err := source.Content(out)
+			before, err := config.FileContent(out)
 			if err != nil {
 				return err
 			}
-			return source.Write(out, before, []byte(Page(k.Reference)))
+			return config.WriteFile(out, before, []byte(Page(k.Reference)))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write it into this file")

@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"hob/config/source"
+	"hob/config"
 )
 
 // ErrByHand is a change that cannot be made without touching what else stands there.
@@ -116,17 +116,17 @@ func insert(doc []byte, all []statement, path []string, value string) []byte {
 			if len(bytes.TrimLeft(indent, " \t")) > 0 {
 				indent = nil
 			}
-			return after(doc, s.end, string(indent)+source.KeyText(path[len(s.section):])+" = "+value, eol)
+			return after(doc, s.end, string(indent)+config.KeyText(path[len(s.section):])+" = "+value, eol)
 		}
 	}
 	for _, s := range all {
 		if s.header && !s.array && slices.Equal(s.path, section) {
-			return after(doc, s.end, source.KeyText(path[len(path)-1:])+" = "+value, eol)
+			return after(doc, s.end, config.KeyText(path[len(path)-1:])+" = "+value, eol)
 		}
 	}
-	text := "[" + source.KeyText(section) + "]" + eol + source.KeyText(path[len(path)-1:]) + " = " + value + eol
+	text := "[" + config.KeyText(section) + "]" + eol + config.KeyText(path[len(path)-1:]) + " = " + value + eol
 	if len(section) == 0 {
-		return splice(doc, span{}, source.KeyText(path)+" = "+value+eol)
+		return splice(doc, span{}, config.KeyText(path)+" = "+value+eol)
 	}
 	if len(doc) > 0 && doc[len(doc)-1] != '\n' {
 		text = eol + eol + text
@@ -157,7 +157,7 @@ func inline(doc []byte, outer statement, path []string, value string) []byte {
 	if value == "" {
 		return doc
 	}
-	pair := source.KeyText(path[len(outer.path):]) + " = " + value
+	pair := config.KeyText(path[len(outer.path):]) + " = " + value
 	if n := len(outer.inner); n > 0 {
 		return splice(doc, span{outer.inner[n-1].end, outer.inner[n-1].end}, ", "+pair)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/config/source"
 	"hob/daemon/console"
 )
 
@@ -42,7 +41,7 @@ func (k keys) editCommand() *cobra.Command {
 
 // edit works on a copy, so that the file is the old one or a whole new one, whatever happens to the editor.
 func (k keys) edit(cmd *cobra.Command, path string) (err error) {
-	before, err := source.Content(path)
+	before, err := config.FileContent(path)
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (k keys) draft(ctx context.Context, draft, path string) ([]byte, error) {
 		if err := k.open(ctx, draft); err != nil {
 			return nil, err
 		}
-		doc, err := source.Content(draft)
+		doc, err := config.FileContent(draft)
 		if err != nil {
 			return nil, err
 		}

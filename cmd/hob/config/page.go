@@ -8,7 +8,6 @@ import (
 
 	"hob/config"
 	"hob/config/schema"
-	"hob/config/source"
 )
 
 //go:embed page.md
@@ -97,7 +96,7 @@ func otherwise(k schema.Key) string {
 	case string:
 		return "`" + strconv.Quote(v) + "`"
 	}
-	return "`" + source.TOML(k.Default) + "`"
+	return "`" + config.TOML(k.Default) + "`"
 }
 
 // cell is a text within a table of Markdown.

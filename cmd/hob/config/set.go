@@ -7,7 +7,6 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/config/source"
 )
 
 func (k keys) setCommand() *cobra.Command {
@@ -57,7 +56,7 @@ func (k keys) set(cmd *cobra.Command, list []Change) error {
 	if err != nil {
 		return err
 	}
-	before, err := source.Content(path)
+	before, err := config.FileContent(path)
 	if err != nil {
 		return err
 	}
@@ -105,8 +104,8 @@ func (k keys) inForce(path string, list []Change) ([]config.Setting, error) {
 
 // save writes the file, with a hint for the one thing that may be in its way.
 func save(path string, before, doc []byte) error {
-	err := source.Write(path, before, doc)
-	if errors.Is(err, source.ErrChanged) {
+	err := config.WriteFile(path, before, doc)
+	if errors.Is(err, config.ErrChanged) {
 		return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
 	}
 	return err

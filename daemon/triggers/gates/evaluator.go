@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
-	"hob/daemon/prompt"
 	"hob/daemon/sandbox"
 	"hob/daemon/sys"
 	"hob/scheduler"
@@ -84,7 +84,7 @@ func (e *Evaluator) Content(_ context.Context, j scheduler.Job) (t gate.Text, er
 	if err != nil {
 		return t, err
 	}
-	return gate.Text{Text: prompt.Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), longestText), Foreign: at.Foreign}, nil
+	return gate.Text{Text: event.Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), longestText), Foreign: at.Foreign}, nil
 }
 
 // Page asks for the gate's address. It says that it knows a version, and then compares the contents.

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"hob/daemon/fail"
+)
+
+// ErrChanged is a file that somebody else has written in the meantime, or is writing.
+var ErrChanged = errors.New("the file was changed in the meantime")
+
+// abandoned is how old a half-written file must be before it counts as what a crash has left.
+const abandoned = 30 * time.Second
+
+// maxFile bounds the file, in bytes.
+const maxFile = 1 << 20
+
+// Unfinished ends the name of a copy that is being written.
+const Unfinished = ".new"
+
+// FileContent returns the file's bytes, none when it is missing. Its errors are those of ReadFile.
+func FileContent(path string) ([]byte, error) {
+	doc, _, err := ReadFile(path)
+	return doc, err
+}
+
+// ReadFile returns the file's content and whether others can read it.
+func ReadFile(path string) (doc []byte, readable bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read config: %w", err)
+	case info.IsDir():
+		return nil, false, fmt.Errorf("read config: %s is a folder; want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, false, fmt.Errorf("read config: %s is no regular file", path)
+	case info.Size() > maxFile:
+		return nil, false, fmt.Errorf("read config: %s has %d bytes; at most %d are read", path, info.Size(), maxFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	doc, err = io.ReadAll(io.LimitReader(f, maxFile))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	// Windows keeps no such bits.
+	return doc, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, nil
+}
+
+// WriteFile puts doc in the place of before, which FileContent has returned: a crash at any moment leaves one of the two, whole. The file keeps its
+// mode, and is made with 0600 (its folder with 0700) when it is missing; a symlink stays one, and what it leads to is written. ErrChanged: the
+// file does not hold before any more, or another WriteFile is under way; nothing was changed.
+func WriteFile(path string, before, doc []byte) error {
+	if len(doc) > maxFile {
+		return fmt.Errorf("write config: %d bytes; at most %d are read", len(doc), maxFile)
+	}
+	if behind, err := filepath.EvalSymlinks(path); err == nil {
+		path = behind
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write config: %w", err)
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	} else if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("write config: %w", err)
+	}
+	temp := path + Unfinished
+	if info, err := os.Lstat(temp); err == nil && time.Since(info.ModTime()) > abandoned {
+		if err := os.Remove(temp); err != nil {
+			return fmt.Errorf("clean up: %w", err)
+		}
+	}
+	// The file that is being written is the lock as well: only one can make it.
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s is being written, or was left by a crash less than %v ago", ErrChanged, filepath.Base(temp), abandoned)
+	}
+	if err != nil {
+		return fmt.Errorf("write config: %w", err)
+	}
+	unchanged := func() error {
+		now, _, err := ReadFile(path)
+		if err == nil && !bytes.Equal(now, before) {
+			err = ErrChanged
+		}
+		return err
+	}
+	return FinishFile(f, path, doc, mode, unchanged)
+}
+
+// FinishFile writes a new file, and renames it over the one at path if ready allows it. What cannot be finished is removed.
+func FinishFile(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
+	_, err := f.Write(doc)
+	if err == nil {
+		err = errors.Join(f.Chmod(mode), f.Sync()) // the umask may have narrowed the mode
+	}
+	fail.Point("config.temp")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = ready()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+		fail.Point("config.rename")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", filepath.Base(path), err), os.Remove(f.Name()))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename durable. Windows has no such call, and does it by itself.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open the folder: %w", err)
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+		err = nil
+	}
+	if err = errors.Join(err, d.Close()); err != nil {
+		return fmt.Errorf("sync the folder: %w", err)
+	}
+	return nil
+}
