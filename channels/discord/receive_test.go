@@ -249,7 +249,7 @@ func TestRefusals(t *testing.T) {
 		{"token refused by the gateway", fails("identify", channelstest.DiscordFault{Status: 4004}), "set token to what it shows", 5 * time.Minute},
 		{"intents", (*channelstest.Discord).Blind, "switch on Message Content Intent", 5 * time.Minute},
 		{"too large", fails("identify", channelstest.DiscordFault{Status: 4011}), "too many servers", 5 * time.Minute},
-		{"no sessions left", fails("gateway", channelstest.DiscordFault{Raw: `{"url":"wss://gateway.discord.gg","session_start_limit":{"remaining":0,"reset_after":90000}}`}), "Discord allows no further one today", 90 * time.Second},
+		{"no sessions left", fails("gateway", channelstest.DiscordFault{Raw: `{"url":"wss://gateway.discord.gg","session_start_limit":{"remaining":0,"reset_after":90000}}`}), "Discord allows no more today", 90 * time.Second},
 		{"another gateway", fails("gateway", channelstest.DiscordFault{Raw: `{"url":"wss://gateway.discord.gg.evil.example"}`}), "is not one of Discord's", 0},
 		{"a gateway in the open", fails("gateway", channelstest.DiscordFault{Raw: `{"url":"ws://gateway.discord.gg"}`}), "is not one of Discord's", 0},
 		{"too many requests", fails("me", channelstest.DiscordFault{Status: 429, RetryAfter: 33.5}), "429", 33500 * time.Millisecond},

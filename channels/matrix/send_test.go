@@ -270,7 +270,7 @@ func TestTry(t *testing.T) {
 		{"all is well", func(f *channelstest.Matrix) { f.Room(home, "", eve) }, 4, ""},
 		{"not in the group", func(*channelstest.Matrix) {}, 3, "invite " + hob + " there"},
 		{"an encrypted group", func(f *channelstest.Matrix) { f.Room(home, "", eve); lock(f, home) }, 3, "is encrypted"},
-		{"no token", (*channelstest.Matrix).Revoke, 0, "take a new access token"},
+		{"no token", (*channelstest.Matrix).Revoke, 0, "a new access token"},
 	} {
 		f := server(t)
 		tc.set(f)

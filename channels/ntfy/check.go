@@ -10,8 +10,8 @@ import (
 	"hob/channels/wire"
 )
 
-// Test asks how the server does, whether it takes the token, and whether the topics may be read. It publishes nothing, so that hob may publish is
-// seen by the first message only.
+// Test checks the server's health, the token, and whether the topics can be read. It publishes nothing, so
+// only the first message shows whether hob may publish.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	lines, err := c.health(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		lines = append(lines, line)
 	}
 	if c.token != "" {
-		lines = append(lines, "The server takes the token.")
+		lines = append(lines, "The server accepts the token.")
 	}
 	if !c.owner {
 		return lines, nil
@@ -36,7 +36,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	return append(lines, "Nobody can write to the topics without a token."), nil
 }
 
-// health is what the server says of itself; servers of before 2022 say nothing.
+// health reads the server's health; servers from before 2022 do not report it.
 func (c *Channel) health(ctx context.Context) ([]string, error) {
 	a, err := c.ask(ctx, "/v1/health")
 	if err != nil {
@@ -51,14 +51,15 @@ func (c *Channel) health(ctx context.Context) ([]string, error) {
 	case a.code != http.StatusOK:
 		return nil, c.said(a)
 	case json.Unmarshal(a.body, &how) != nil || how.Healthy == nil:
-		return nil, fmt.Errorf("%s answers, but not as an ntfy server does; check server", c.server)
+		return nil, fmt.Errorf("%s answers, but not as an ntfy server does; check the key server", c.server)
 	case !*how.Healthy:
-		return nil, fmt.Errorf("%s says that it is not well", c.server)
+		return nil, fmt.Errorf("%s reports that it is not healthy", c.server)
 	}
-	return []string{c.server + " answers, and is well."}, nil
+	return []string{c.server + " answers, and is healthy."}, nil
 }
 
-// readable asks for the messages of a topic, and for none of them ("Polling", "Fetch cached messages"). Who only sends need not be let in to read.
+// readable polls a topic for no messages ("Polling", "Fetch cached messages"). A section that only sends
+// needs no right to read.
 func (c *Channel) readable(ctx context.Context, topic string) (string, error) {
 	a, err := c.ask(ctx, "/"+topic+"/json?poll=1&since=none")
 	switch {
@@ -67,34 +68,34 @@ func (c *Channel) readable(ctx context.Context, topic string) (string, error) {
 	case a.code == http.StatusOK && c.receive:
 		return fmt.Sprintf("The topic %s can be read.", topic), nil
 	case a.code == http.StatusOK, a.code == http.StatusForbidden && !c.receive:
-		return fmt.Sprintf("The topic %s is only sent to (receive is false): whether that is allowed is seen when something is sent.", topic), nil
+		return fmt.Sprintf("The topic %s is only sent to (receive is false): the first message will show whether that is allowed.", topic), nil
 	}
 	return "", fmt.Errorf("the topic %s cannot be read: %w", topic, c.said(a))
 }
 
-// said is what an answer that is no success means, and what to do about it.
+// said explains an error status, and says what to do about it.
 func (c *Channel) said(a answer) error {
 	err := fmt.Errorf("the server says %s", a.status)
 	switch {
 	case a.code == http.StatusUnauthorized && c.token != "":
-		return fmt.Errorf("%w; it does not take the token: make a new one there, and set token to it", err)
+		return fmt.Errorf("%w; it does not accept the token: create a new one there, and set token to it", err)
 	case a.code == http.StatusUnauthorized, a.code == http.StatusForbidden:
-		return fmt.Errorf("%w; check token, and the rights that it has on the topic", err)
+		return fmt.Errorf("%w; check token and its rights on the topic", err)
 	case a.code >= 300 && a.code < 400:
 		return fmt.Errorf("%w to %s; use that address as server", err, a.location)
 	}
 	return err
 }
 
-// answer is what the server says to a question.
+// answer is an answer of the server.
 type answer struct {
 	code     int
-	status   string // in words, with its own
-	location string // where it is to be found instead
-	body     []byte // as far as it counts
+	status   string // with the server's own text
+	location string // of a redirect
+	body     []byte // its beginning
 }
 
-// ask gets what the server has at a path.
+// ask requests a path from the server.
 func (c *Channel) ask(ctx context.Context, path string) (a answer, err error) {
 	req, err := c.request(ctx, http.MethodGet, path, "")
 	if err != nil {
@@ -104,7 +105,7 @@ func (c *Channel) ask(ctx context.Context, path string) (a answer, err error) {
 	if err != nil {
 		return a, fmt.Errorf("ask %s: %w", c.server, wire.Bare(ctx, err))
 	}
-	defer func() { _ = resp.Body.Close() }() // read as far as it counts
+	defer func() { _ = resp.Body.Close() }() // only the beginning is needed
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
 		return a, fmt.Errorf("ask %s: read the answer: %w", c.server, wire.Bare(ctx, err))

@@ -23,13 +23,13 @@ func TestTest(t *testing.T) {
 	}{
 		"an open topic":        {cfg: ntfy.Config{Topic: "talk"}, works: []string{"answers, and is well", "topic talk can be read"}},
 		"two topics":           {cfg: ntfy.Config{Topics: []string{"talk", "news"}}, works: []string{"well", "talk can be read", "news can be read"}},
-		"with a token":         {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_secret", works: []string{"well", "talk can be read", "takes the token"}},
-		"the owner's":          {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, protect: "tk_secret", works: []string{"well", "can be read", "takes the token", "Nobody can write"}},
-		"owned by everybody":   {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, works: []string{"well", "can be read", "takes the token"}, fault: "anybody can write"},
+		"with a token":         {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_secret", works: []string{"well", "talk can be read", "accepts the token"}},
+		"the owner's":          {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, protect: "tk_secret", works: []string{"well", "can be read", "accepts the token", "Nobody can write"}},
+		"owned by everybody":   {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, works: []string{"well", "can be read", "accepts the token"}, fault: "anybody can write"},
 		"a revoked token":      {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_new", fault: "401 Unauthorized (unauthorized); it does not take the token"},
 		"without its token":    {cfg: ntfy.Config{Topic: "talk"}, protect: "tk_secret", works: []string{"well"}, fault: "403 Forbidden (forbidden); check token"},
-		"only sent to":         {cfg: ntfy.Config{Topic: "talk", Receive: &no}, works: []string{"well", "seen when something is sent"}},
-		"sent to, never read":  {cfg: ntfy.Config{Topic: "talk", Receive: &no}, protect: "tk_secret", works: []string{"well", "seen when something is sent"}},
+		"only sent to":         {cfg: ntfy.Config{Topic: "talk", Receive: &no}, works: []string{"well", "the first message will show"}},
+		"sent to, never read":  {cfg: ntfy.Config{Topic: "talk", Receive: &no}, protect: "tk_secret", works: []string{"well", "the first message will show"}},
 		"sent to with nothing": {cfg: ntfy.Config{Topic: "talk", Receive: &no, Token: "env:TOKEN"}, protect: "tk_new", fault: "does not take the token"},
 	} {
 		n := server(t)
@@ -54,9 +54,9 @@ func TestTestOfWhatIsNoServer(t *testing.T) {
 		body  string
 		fault string
 	}{
-		"a web page":   {200, "<html>", "not as an ntfy server does; check server"},
-		"other JSON":   {200, "{}", "not as an ntfy server does; check server"},
-		"not well":     {200, `{"healthy":false}`, "not well"},
+		"a web page":   {200, "<html>", "not as an ntfy server does; check the key server"},
+		"other JSON":   {200, "{}", "not as an ntfy server does; check the key server"},
+		"not healthy":     {200, `{"healthy":false}`, "not healthy"},
 		"moved":        {301, "", "301 Moved Permanently to https://elsewhere.test/v1/health; use that address as server"},
 		"broken":       {502, "", "502 Bad Gateway"},
 		"an older one": {404, `{"error":"page not found"}`, ""},

@@ -12,14 +12,15 @@ import (
 	"hob/channels"
 )
 
-// maxFile is the largest file that hob publishes, in bytes: what ntfy.sh takes of anybody. A server's own limit may be larger, or files not be
-// taken at all, which it says.
+// maxFile is hob's limit, in bytes: what ntfy.sh allows without an account. A server may allow more, or no
+// files at all, and then refuses.
 const maxFile = 2 << 20
 
-// MaxFile is the largest file that hob publishes.
+// MaxFile returns the size of the largest file that hob publishes.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// enclosed is a request that publishes a file ("Attach local file"): its bytes are the body, and what it is called stands in a header.
+// enclosed makes a request that publishes a file ("Attach local file"): the body is the content, and a header
+// contains the name.
 func (c *Channel) enclosed(ctx context.Context, topic string, d channels.Delivery, content io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.server+"/"+topic, content)
 	if err != nil {

@@ -1,6 +1,11 @@
-// Package ntfy is the channel to an ntfy server: it publishes to topics and subscribes to them over HTTP
-// (https://docs.ntfy.sh/publish and https://docs.ntfy.sh/subscribe/api). It never follows redirects, never sends its
-// token to another host, and never takes hob's own messages for input: each carries the tag "hob".
+// Package ntfy connects hob to an ntfy server: it publishes to topics and subscribes to them over HTTP
+// (https://docs.ntfy.sh/publish and https://docs.ntfy.sh/subscribe/api).
+//
+// Receiving: a stream, or polling while streams fail; each message is committed with the server's time as the
+// cursor. Sending: the nonce becomes the sequence id, by which Find recognises a message.
+//
+// The package never follows redirects, never sends its token to another host, and never takes hob's own
+// messages for input: each has the tag "hob".
 package ntfy
 
 import (
@@ -22,21 +27,21 @@ import (
 	"hob/daemon/sys"
 )
 
-// MaxPart is the longest message that ntfy keeps as a message, in bytes; a longer one would become an attachment.
+// MaxPart is the longest message of ntfy, in bytes; the server would turn a longer one into an attachment.
 const MaxPart = 4096
 
-// ownTag marks what hob publishes.
+// ownTag marks the messages that hob publishes.
 const ownTag = "hob"
 
 // Config is a section [channels.NAME] with kind = "ntfy".
 type Config struct {
 	Server  string   `toml:"server" json:"server"`   // default https://ntfy.sh
-	Topic   string   `toml:"topic" json:"topic"`     // one topic to listen to,
+	Topic   string   `toml:"topic" json:"topic"`     // one topic
 	Topics  []string `toml:"topics" json:"topics"`   // or several
-	Token   string   `toml:"token" json:"token"`     // access token, as a reference
-	Owner   bool     `toml:"owner" json:"owner"`     // what arrives on the topics was written by the owner; needs a token, and topics that others cannot write to
+	Token   string   `toml:"token" json:"token"`     // access token, as a secret reference
+	Owner   bool     `toml:"owner" json:"owner"`     // messages in the topics are from the owner; needs a token, and topics that others cannot write to
 	Receive *bool    `toml:"receive" json:"receive"` // false: only send; default true
-	Title   string   `toml:"title" json:"title"`     // title of what hob sends; default "hob"
+	Title   string   `toml:"title" json:"title"`     // title of hob's messages; default "hob"
 }
 
 // Channel is one ntfy section.
@@ -48,18 +53,18 @@ type Channel struct {
 	owner   bool
 	receive bool
 	title   string
-	http    *http.Client // bounded times
-	stream  *http.Client // no bound on the whole: a watchdog looks after it
+	http    *http.Client // with a time limit
+	stream  *http.Client // without one: a watchdog limits its silence
 	clock   sys.Clock
 	log     *slog.Logger
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.", Notes: notes()}, Config{Server: "https://ntfy.sh", Title: "hob"}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	server, err := checkServer(cfg.Server)
 	if err != nil {
@@ -83,7 +88,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// OwnerPlaces are the topics, when the section says that they are the owner's.
+// OwnerPlaces returns the topics if the section says that they belong to the owner.
 func (c *Channel) OwnerPlaces() []string {
 	if !c.owner {
 		return nil
@@ -98,9 +103,9 @@ func checkServer(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("server: %q is no address; want something like https://ntfy.sh", s)
+		return "", fmt.Errorf("server: %q is not an address; want something like https://ntfy.sh", s)
 	case u.User != nil:
-		return "", fmt.Errorf("server: no user name or password in the address; use token")
+		return "", fmt.Errorf("server: want no user name or password in the address; use token")
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("server: %q has something after the path; want only the server, like https://ntfy.sh", s)
 	}
@@ -109,29 +114,29 @@ func checkServer(s string) (string, error) {
 
 func checkTopics(cfg Config) ([]string, error) {
 	if cfg.Topic != "" && len(cfg.Topics) > 0 {
-		return nil, fmt.Errorf("topic, topics: give one of the two")
+		return nil, fmt.Errorf("topic, topics: want only one of the two")
 	}
 	key, topics := "topics", cfg.Topics
 	if cfg.Topic != "" {
 		key, topics = "topic", []string{cfg.Topic}
 	}
 	if len(topics) == 0 {
-		return nil, fmt.Errorf("topic: missing; name the topic to listen to, e.g. topic = \"hob-and-me\"")
+		return nil, fmt.Errorf("topic: missing; want the topic to listen to, like topic = \"hob-and-me\"")
 	}
 	seen := map[string]bool{}
 	for _, t := range topics {
 		if !validTopic(t) {
-			return nil, fmt.Errorf("%s: %q is no topic; want 1 to 64 of letters, digits, hyphen and underscore", key, t)
+			return nil, fmt.Errorf("%s: %q is not a topic; want 1 to 64 letters, digits, hyphen and underscore", key, t)
 		}
 		if seen[t] {
-			return nil, fmt.Errorf("%s: %q is there twice", key, t)
+			return nil, fmt.Errorf("%s: %q is listed twice", key, t)
 		}
 		seen[t] = true
 	}
 	return topics, nil
 }
 
-// validTopic knows the server's rule for topics (server/server.go of ntfy, topicRegex).
+// validTopic implements the server's rule for topics (server/server.go of ntfy, topicRegex).
 func validTopic(t string) bool {
 	return regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`).MatchString(t)
 }
@@ -139,27 +144,28 @@ func validTopic(t string) bool {
 func readToken(cfg Config, env channels.Env) (string, error) {
 	if cfg.Token == "" {
 		if cfg.Owner {
-			return "", fmt.Errorf("owner: a topic is the owner's only with an access token; set token, or leave owner out")
+			return "", fmt.Errorf("owner: a topic is the owner's only with an access token; set token, or remove owner")
 		}
 		return "", nil
 	}
-	return env.Token("token", cfg.Token, "", `[!-~]+`, "no access token; it looks like tk_…")
+	return env.Token("token", cfg.Token, "", `[!-~]+`, "not an access token; a token looks like tk_…")
 }
 
-// identity ties the cursor to the account: another server, other topics or another token have a cursor of their own.
+// identity ties the cursor to the account: another server, other topics or another token have their own
+// cursor.
 func (c *Channel) identity() string {
 	sum := sha256.Sum256([]byte(c.token))
 	return c.server + "/" + strings.Join(c.topics, ",") + "#" + hex.EncodeToString(sum[:6])
 }
 
-// Form is plain text of at most MaxPart bytes.
+// Form returns plain text of at most MaxPart bytes.
 func (c *Channel) Form() markup.Form {
 	f := markup.Plain()
 	f.Limit = MaxPart
 	return f
 }
 
-// request makes a request to the server, with the token when there is one.
+// request makes a request to the server, with the token if there is one.
 func (c *Channel) request(ctx context.Context, method, path string, body string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.server+path, strings.NewReader(body))
 	if err != nil {
@@ -175,7 +181,8 @@ func (c *Channel) authorize(req *http.Request) {
 	}
 }
 
-// input makes an inbox row of a message.
+// input converts a message. A topic does not identify senders, so all messages are public, or all are the
+// owner's.
 func (c *Channel) input(m message) event.In {
 	in := event.In{
 		Source: c.name, ExtID: m.ID, Session: c.name + ":" + m.Topic, Kind: event.Message,
@@ -192,5 +199,6 @@ func (c *Channel) input(m message) event.In {
 	return in
 }
 
-// idle is how long a stream may be silent: the server sends a keepalive every 45 s unless told otherwise (keepalive-interval in its server.yml).
+// idle limits the silence of a stream: the server sends a keep-alive every 45 s by default
+// (keepalive-interval in server.yml).
 const idle = time.Minute

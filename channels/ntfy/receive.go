@@ -19,35 +19,37 @@ import (
 	"hob/daemon/fail"
 )
 
-// How reading is resumed.
+// Limits of reading.
 const (
-	overlap     = time.Minute // read again before the cursor: the server may have stored messages out of order
-	firstWindow = 10 * time.Minute
-	firstSince  = "10m"            // at the very first start: what was sent while hob was being set up counts
-	cacheTime   = 12 * time.Hour   // how long a server keeps messages unless told otherwise (cache-duration in its server.yml)
-	firstRest   = time.Second      // between two attempts to hold a stream,
-	longRest    = 30 * time.Second // doubling up to this
+	overlap     = time.Minute      // read again before the cursor, because the server may store messages out of order
+	firstWindow = 10 * time.Minute // before the first start
+	firstSince  = "10m"            // the same as a parameter: messages that were sent during set-up count
+	cacheTime   = 12 * time.Hour   // how long a server keeps messages by default (cache-duration in server.yml)
+	firstRest   = time.Second      // wait between two streams
+	longRest    = 30 * time.Second // maximum of that wait, which doubles
 )
 
-// reader is the state of one Run: how far it has read.
+// reader is the state of one Run.
 type reader struct {
 	*Channel
 	in     channels.Inbox
-	cursor int64 // the server's time of the newest message that has been passed, Unix seconds; 0: none yet
+	cursor int64 // the server's time of the newest message read, in Unix seconds; 0: none yet
 }
 
-// storeError is an error of the inbox: nothing on the wire is wrong, and nothing may be passed.
+// storeError is an error of the inbox. The connection is fine, but nothing may be skipped.
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }
 
 func (e *storeError) Unwrap() error { return e.err }
 
-// Run subscribes to the topics. When a stream breaks it polls at once for what came meanwhile, and goes on
-// polling as long as streams do not work; an error means that polling does not work either, or that the section's topics may not be read.
+// Run subscribes to the topics. When a stream breaks, it polls at once for messages that arrived meanwhile,
+// and continues to poll while streams fail. An error means that polling fails too, or that the topics may not
+// be read.
 //
-// The cursor is a time of the server's clock, not a message id: messages that were scheduled for later stand before
-// newer ones in the server's cache and would be missed behind an id. What is read twice is known by its id.
+// The cursor is a time of the server's clock and not a message id, because a message that was scheduled for
+// later is stored before newer ones, and would be missed after an id. A message that is read twice is
+// recognised by its id.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	if !c.receive {
 		<-ctx.Done()
@@ -85,7 +87,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 	return nil
 }
 
-// fatal tells whether polling would not help.
+// fatal reports whether polling would fail as well.
 func (r *reader) fatal(ctx context.Context, err error) bool {
 	var s *storeError
 	return ctx.Err() != nil || errors.As(err, &s) || errors.Is(err, channels.ErrPermanent)
@@ -101,16 +103,16 @@ func (r *reader) load(ctx context.Context) error {
 		return nil
 	}
 	if r.cursor, err = strconv.ParseInt(value, 10, 64); err != nil || r.cursor <= 0 {
-		r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+		r.log.Warn("cursor cannot be read, starting without one", "channel", r.name, "cursor", value)
 		r.cursor = 0
 	}
 	if r.cursor > 0 && r.clock.Wall().Sub(time.Unix(r.cursor, 0)) > cacheTime {
-		r.log.Info("away for longer than most servers keep messages, some may be missing", "channel", r.name, "from", time.Unix(r.cursor, 0).UTC(), "to", r.clock.Wall())
+		r.log.Info("hob was away for longer than most servers keep messages, some may be missing", "channel", r.name, "from", time.Unix(r.cursor, 0).UTC(), "to", r.clock.Wall())
 	}
 	return nil
 }
 
-// since is the value of the parameter of that name.
+// since returns the parameter "since" for the cursor.
 func (r *reader) since() string {
 	if r.cursor == 0 {
 		return firstSince
@@ -118,7 +120,7 @@ func (r *reader) since() string {
 	return strconv.FormatInt(max(r.cursor-int64(overlap/time.Second), 1), 10)
 }
 
-// follow reads a stream until it ends. heard tells whether anything came.
+// follow reads a stream until it ends. heard reports whether anything arrived.
 func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,7 +130,7 @@ func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = resp.Body.Close() }() // a stream that is left has nothing more to say
+	defer func() { _ = resp.Body.Close() }() // the rest of an abandoned stream is not needed
 	err = r.lines(resp.Body, func(m message) error {
 		watchdog.Reset(idle)
 		heard = true
@@ -143,13 +145,13 @@ func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	return heard, err
 }
 
-// poll reads what the server has cached since then, and hands each message on.
+// poll reads the messages that the server has cached since a time.
 func (c *Channel) poll(ctx context.Context, topics, since string, each func(message) error) error {
 	resp, err := c.subscribe(ctx, c.http, topics, url.Values{"poll": {"1"}, "since": {since}})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or not wanted any more
+	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not wanted
 	return c.lines(resp.Body, each)
 }
 
@@ -166,15 +168,15 @@ func (c *Channel) subscribe(ctx context.Context, client *http.Client, topics str
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
-	defer func() { _ = resp.Body.Close() }() // an error's text, read as far as wanted
+	defer func() { _ = resp.Body.Close() }() // the text of an error
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		body = nil // the status says enough
+		body = nil // the status is enough
 	}
 	return nil, fmt.Errorf("subscribe to %s: %w", topics, refusal(resp, body, c.clock.Wall()))
 }
 
-// lines hands on all messages of a body until it ends; lines that cannot be read are passed over.
+// lines calls each for the messages of a body. Malformed lines are logged and skipped.
 func (c *Channel) lines(body io.Reader, each func(message) error) error {
 	r := bufio.NewReaderSize(body, 64<<10)
 	for {
@@ -195,11 +197,11 @@ func (c *Channel) lines(body io.Reader, each func(message) error) error {
 				continue
 			}
 		}
-		c.log.Warn("ntfy line passed over", "channel", c.name, "err", err)
+		c.log.Warn("ntfy line skipped", "channel", c.name, "err", err)
 	}
 }
 
-// take commits one message with the cursor behind it. The first "open" fixes where reading began.
+// take commits one message with the cursor after it. The first "open" event sets the beginning.
 func (r *reader) take(ctx context.Context, m message) error {
 	first := m.Event == eventOpen && r.cursor == 0
 	input := m.Event == eventMessage && !m.own() && slices.Contains(r.topics, m.Topic) && m.text() != ""
@@ -207,7 +209,7 @@ func (r *reader) take(ctx context.Context, m message) error {
 	case m.Event == eventMessage:
 		r.pass(m.Time)
 	case first:
-		r.pass(m.Time - int64(firstWindow/time.Second)) // what was sent before is still to come
+		r.pass(m.Time - int64(firstWindow/time.Second)) // earlier messages may still be delivered
 	}
 	if !input && !first {
 		return nil
@@ -225,14 +227,16 @@ func (r *reader) take(ctx context.Context, m message) error {
 	return nil
 }
 
-// pass moves the cursor forward, never far into the future: a server with a wrong clock must not make hob deaf to a right one.
+// pass moves the cursor forward, but not far into the future: after a server with a wrong clock, later
+// messages would be missed.
 func (r *reader) pass(t int64) {
 	t = min(t, r.clock.Wall().Add(time.Hour).Unix())
 	r.cursor = max(r.cursor, t, 0)
 }
 
-// checkClosed makes sure that nobody without the token can write to the owner's topics. It asks to publish with a
-// priority that does not exist: who may not write is refused (401, 403) before the server finds out (400), so nothing is ever published.
+// checkClosed checks that nobody can write to the owner's topics without the token. It publishes with an
+// invalid priority: the server refuses missing rights (401, 403) before it validates the priority (400), so
+// that nothing is ever published.
 func (c *Channel) checkClosed(ctx context.Context) error {
 	for _, topic := range c.topics {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server+"/"+topic, strings.NewReader("hob"))
@@ -245,11 +249,11 @@ func (c *Channel) checkClosed(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("check who can write to %s: %w", topic, err)
 		}
-		_ = resp.Body.Close() // only the status counts
+		_ = resp.Body.Close() // only the status is needed
 		switch resp.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
 		case http.StatusBadRequest, http.StatusOK:
-			return fmt.Errorf("owner: anybody can write to the topic %s, so what arrives there may not be the owner's; reserve it on the server, or leave owner out", topic)
+			return fmt.Errorf("owner: anybody can write to the topic %s, so its messages may not be from the owner; reserve it on the server, or remove owner", topic)
 		default:
 			return fmt.Errorf("check who can write to %s: the server says %d %s", topic, resp.StatusCode, http.StatusText(resp.StatusCode))
 		}

@@ -17,12 +17,12 @@ import (
 	"hob/daemon/fail"
 )
 
-// Send publishes one part to the topic that its address names. The nonce goes along as the sequence id: clients show
-// two messages with the same one as one, and Find knows it again.
+// Send publishes one part to the topic in the address. The nonce is the sequence id: clients show two
+// messages with the same one as one message, and Find recognises it.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	topic := d.To.Local()
 	if !validTopic(topic) {
-		return "", fmt.Errorf("publish: %q is no topic: %w", topic, channels.ErrPermanent)
+		return "", fmt.Errorf("publish: %q is not a topic: %w", topic, channels.ErrPermanent)
 	}
 	var w wire.Written
 	ctx = w.Watch(ctx)
@@ -35,7 +35,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		if oerr != nil {
 			return "", oerr
 		}
-		defer func() { _ = content.Close() }() // only read
+		defer func() { _ = content.Close() }() // it was only read
 		req, err = c.enclosed(ctx, topic, d, content)
 	}
 	if err != nil {
@@ -55,11 +55,11 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("publish to %s: %w", topic, err)
 	}
 	fail.Point("sending.answered")
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with what is not read
+	defer func() { _ = resp.Body.Close() }() // the rest is not needed
 	return c.published(resp, topic)
 }
 
-// published reads the server's answer to a publish request.
+// published reads the answer to a publish request.
 func (c *Channel) published(resp *http.Response, topic string) (string, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if resp.StatusCode != http.StatusOK {
@@ -70,17 +70,17 @@ func (c *Channel) published(resp *http.Response, topic string) (string, error) {
 	}
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil || m.ID == "" || m.Event != eventMessage {
-		return "", fmt.Errorf("publish to %s: the server answers, but not as an ntfy server does; check server = %q", topic, c.server)
+		return "", fmt.Errorf("publish to %s: the server does not answer like an ntfy server; check server = %q", topic, c.server)
 	}
 	return m.ID, nil
 }
 
-// refusal makes an error of an answer that is not 200.
+// refusal classifies an error status for the pump and the host.
 func refusal(resp *http.Response, body []byte, now time.Time) error {
 	err := fmt.Errorf("the server says %s", status(resp, body))
 	after := wire.After(resp.Header, now)
 	switch code := resp.StatusCode; {
-	case code == http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+	case code == http.StatusGatewayTimeout: // from a proxy that got no answer
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0:
 		return &channels.RetryAfter{After: after, Err: err}
@@ -89,12 +89,12 @@ func refusal(resp *http.Response, body []byte, now time.Time) error {
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w: %w to %s; use that address as server", channels.ErrPermanent, err, resp.Header.Get("Location"))
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("%w: %w; check token, and the rights that it has on the topic", channels.ErrPermanent, err)
+		return fmt.Errorf("%w: %w; check token and its rights on the topic", channels.ErrPermanent, err)
 	}
 	return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 }
 
-// status is the answer's status line with the server's own words, when it has some.
+// status returns the status line with the server's own text, if there is one.
 func status(resp *http.Response, body []byte) string {
 	var e struct {
 		Error string `json:"error"`
@@ -106,18 +106,19 @@ func status(resp *http.Response, body []byte) string {
 	return strings.TrimSpace(s)
 }
 
-// What a look-up allows for.
+// Limits of a look-up.
 const (
 	skew     = 5 * time.Minute // how far the server's clock may be off
-	settling = 3 * time.Second // how long the server may take to put a message into its cache (cache-batch-timeout in its server.yml)
+	settling = 3 * time.Second // how long the server may take to store a message in its cache (cache-batch-timeout in server.yml)
 )
 
-// Find looks for an earlier try in the server's message cache. Only when the cache reaches back to before the first
-// try, and keeps sequence ids, does "not there" mean that it has not arrived; both are proved by an older message of hob's own.
+// Find looks for an earlier try in the server's message cache. "Not found" is final only if the cache reaches
+// back to before the first try and stores sequence ids. An older message of hob with a sequence id proves
+// both.
 func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID string, found bool, err error) {
 	topic := d.To.Local()
 	if !validTopic(topic) {
-		return "", false, fmt.Errorf("look up: %q is no topic: %w", topic, channels.ErrPermanent)
+		return "", false, fmt.Errorf("look up: %q is not a topic: %w", topic, channels.ErrPermanent)
 	}
 	proved := false
 	err = c.poll(ctx, topic, "all", func(m message) error {
@@ -130,12 +131,12 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 		return nil
 	})
 	switch {
-	case errors.Is(err, channels.ErrPermanent): // e.g. a topic that may be written but not read
+	case errors.Is(err, channels.ErrPermanent): // for example a topic that may be written but not read
 		return "", false, fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	case err != nil:
 		return "", false, err
 	case !found && !proved:
-		return "", false, fmt.Errorf("look up in %s: the server's cache does not tell: %w", topic, channels.ErrUnknown)
+		return "", false, fmt.Errorf("look up in %s: the server's cache does not reach back far enough: %w", topic, channels.ErrUnknown)
 	}
 	if !found && c.clock.Wall().Sub(d.Tried) < settling {
 		return "", false, fmt.Errorf("look up in %s: too early to tell", topic)

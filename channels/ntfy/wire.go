@@ -15,33 +15,33 @@ import (
 // message is one line of the JSON stream (https://docs.ntfy.sh/subscribe/api, "JSON message format").
 type message struct {
 	ID         string   `json:"id"`
-	Time       int64    `json:"time"` // Unix seconds, by the server's clock
+	Time       int64    `json:"time"` // Unix seconds of the server's clock
 	Event      string   `json:"event"`
 	Topic      string   `json:"topic"`
 	Title      string   `json:"title"`
 	Message    string   `json:"message"`
 	Tags       []string `json:"tags"`
-	Encoding   string   `json:"encoding"`    // "base64" for bytes that are no text
-	Sequence   string   `json:"sequence_id"` // servers from 2.16: what the publisher gave as X-Sequence-ID
+	Encoding   string   `json:"encoding"`    // "base64" for bytes that are not text
+	Sequence   string   `json:"sequence_id"` // from server 2.16: the publisher's X-Sequence-ID
 	Attachment *struct {
 		Name string `json:"name"`
 		URL  string `json:"url"`
 	} `json:"attachment"`
 }
 
-// The events of the stream that matter; others (message_delete, poll_request, …) are passed over.
+// The events that hob handles; others (message_delete, poll_request, …) are ignored.
 const (
 	eventOpen    = "open"
 	eventMessage = "message"
 )
 
-// maxLine is the longest line that is read; ntfy's own are under 20 KB.
+// maxLine is the longest line that is read, in bytes; ntfy's own are below 20 KB.
 const maxLine = 1 << 20
 
-// errLong is a line over maxLine; reading goes on behind it.
+// errLong reports a line over maxLine; reading continues after it.
 var errLong = errors.New("the line is over 1 MB")
 
-// readLine returns the next whole line. A last line without its line break is not whole: io.ErrUnexpectedEOF.
+// readLine returns the next complete line. A last line without line break is incomplete: io.ErrUnexpectedEOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false
@@ -67,7 +67,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// decode reads one line of the stream.
+// decode parses one line of the stream.
 func decode(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -82,7 +82,7 @@ func decode(line []byte) (message, error) {
 	if m.Encoding == "base64" {
 		b, err := base64.StdEncoding.DecodeString(m.Message)
 		if err != nil || !utf8.Valid(b) {
-			m.Message = "" // bytes of an app's own (UnifiedPush), nothing to read
+			m.Message = "" // an app's own data (UnifiedPush), not text
 		} else {
 			m.Message = string(b)
 		}
@@ -90,10 +90,10 @@ func decode(line []byte) (message, error) {
 	return m, nil
 }
 
-// own tells whether hob published a message itself.
+// own reports whether hob published the message.
 func (m message) own() bool { return slices.Contains(m.Tags, ownTag) }
 
-// text is what there is to read in a message.
+// text returns the readable content of a message.
 func (m message) text() string {
 	var lines []string
 	for _, s := range []string{m.Title, m.Message} {

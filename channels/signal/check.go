@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Link is where a private chat with hob begins.
+// Link returns how to begin a private chat with hob.
 func (c *Channel) Link(context.Context) (text, url string, err error) {
 	if personForm.MatchString(c.account) {
 		return "Open Signal, find hob by its user name, and write the code there.", "", nil
@@ -16,13 +16,14 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 	return fmt.Sprintf("Open %s and write the code there; if that account is your own, write it to yourself (Note to Self).", url), url, nil
 }
 
-// Account is the account of the section: signal-cli has no other name for it before it runs.
+// Account returns the account of the section: before signal-cli runs, there is no other id.
 func (c *Channel) Account(context.Context) (string, error) { return c.account, nil }
 
-// Probe asks whether the daemon answers.
+// Probe checks that the daemon answers.
 func (c *Channel) Probe(ctx context.Context) error { return c.rpc.check(ctx) }
 
-// Test asks whether the daemon is there, knows the account and hands on its messages, and looks for the groups. It receives nothing.
+// Test checks that the daemon answers, knows the account and delivers its messages, and that hob is a member
+// of the groups. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if err := c.rpc.check(ctx); err != nil {
 		return nil, fmt.Errorf("signal-cli does not answer at %s: %w", c.rpc.base, err)
@@ -39,7 +40,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if err := r.hears(ctx); err != nil {
 		return lines, r.trouble(err)
 	}
-	lines = append(lines, "It hands on what comes for that account.")
+	lines = append(lines, "It delivers the messages of that account.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}
@@ -51,7 +52,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	for _, id := range c.Groups {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.ID == id })
 		if i < 0 || !groups[i].Member {
-			missing = append(missing, fmt.Errorf("groups: hob is no member of %s: add it there, with Signal", id))
+			missing = append(missing, fmt.Errorf("groups: hob is not a member of %s: add it there, in Signal", id))
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("It is a member of %q.", groups[i].Name))

@@ -15,15 +15,15 @@ import (
 	"hob/channels"
 )
 
-// me is hob's account: what messages call it by.
+// me identifies hob's account in messages, by its phone number and its account id.
 type me struct{ Number, UUID string }
 
 func (m me) is(number, uuid string) bool {
 	return number != "" && number == m.Number || uuid != "" && strings.EqualFold(uuid, m.UUID)
 }
 
-// id names a message, as Signal itself does: by its author and its timestamp. Of hob's own it is the timestamp alone, which is what a send
-// returns.
+// id makes the id of a message. Signal identifies a message by its author and its timestamp. For hob's own
+// messages the id is the timestamp alone, which is what Send returns.
 func (m me) id(number, uuid string, timestamp int64) string {
 	at := strconv.FormatInt(timestamp, 10)
 	if m.is(number, uuid) {
@@ -32,7 +32,7 @@ func (m me) id(number, uuid string, timestamp int64) string {
 	return strings.ToLower(uuid) + "/" + at
 }
 
-// message is what an envelope says; false when it says nothing that hob could read.
+// message converts an envelope. It returns false if hob reads nothing in it.
 func (r *reader) message(e *envelope) (channels.Message, bool) {
 	from := channels.Person{ID: strings.ToLower(e.UUID), Name: e.Name, Self: r.me.is(e.Number, e.UUID)}
 	if from.Name == "" {
@@ -49,8 +49,8 @@ func (r *reader) message(e *envelope) (channels.Message, bool) {
 	return channels.Message{}, false
 }
 
-// note is what the account's owner wrote to himself with another device of the account: he talks to hob there when the account is his own.
-// What he wrote to others is none of hob's business.
+// note converts a message that the account's owner sent to the account itself from another device (Note to
+// Self). That is how owners talk to hob if hob uses their own account. Messages to others are ignored.
 func (r *reader) note(e *envelope, s *sent, from channels.Person) (channels.Message, bool) {
 	if !r.me.is(s.Number, s.UUID) || s.Group != nil || from.ID == "" {
 		return channels.Message{}, false
@@ -63,7 +63,7 @@ func (r *reader) note(e *envelope, s *sent, from channels.Person) (channels.Mess
 	} else {
 		m, ok = r.written(e, &s.data, from)
 	}
-	m.ID = "note/" + m.ID // an answer to a note must not have the same id as the note
+	m.ID = "note/" + m.ID // an answer in this chat must not have the same id
 	if m.Edits != "" {
 		m.Edits = "note/" + m.Edits
 	}
@@ -73,14 +73,14 @@ func (r *reader) note(e *envelope, s *sent, from channels.Person) (channels.Mess
 	return m, ok
 }
 
-// edited is a message in the place of an earlier one.
+// edited converts a message that replaces an earlier one.
 func (r *reader) edited(e *envelope, ed *edit, from channels.Person) (channels.Message, bool) {
 	m, ok := r.written(e, ed.Data, from)
 	m.Edits = r.me.id(e.Number, e.UUID, ed.Target)
 	return m, ok && ed.Target != 0
 }
 
-// written is a message that somebody wrote, or took back. Reactions and answers to stories are none.
+// written converts a message or a deletion. Reactions and answers to stories are ignored.
 func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.Message, bool) {
 	if d.Timestamp == 0 || given(d.Reaction) || given(d.Story) {
 		return channels.Message{}, false
@@ -111,15 +111,15 @@ func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.M
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// words are a text with the names of people in the places where Signal leaves a stand-in, without the call of hob at its beginning; and
-// whether it calls hob anywhere.
+// words replaces the placeholders of mentions by names, and removes a mention of hob from the beginning of
+// the text. called: the text mentions hob. Offsets count UTF-16 code units.
 func (r *reader) words(text string, mentions []mention) (rest string, called bool) {
 	if len(mentions) == 0 {
 		return text, false
 	}
 	units := utf16.Encode([]rune(text))
 	list := slices.Clone(mentions)
-	slices.SortFunc(list, func(a, b mention) int { return b.Start - a.Start }) // from the end, so that what is left keeps its place
+	slices.SortFunc(list, func(a, b mention) int { return b.Start - a.Start }) // from the end, so that earlier offsets stay valid
 	behind := len(units)
 	first := false
 	for _, m := range list {
@@ -143,12 +143,12 @@ func (r *reader) words(text string, mentions []mention) (rest string, called boo
 		return rest, called
 	}
 	if rest = strings.TrimLeft(rest, " ,:\n"); rest == "" {
-		return "@hob", called // only called, with nothing to say
+		return "@hob", called // a mention without other text
 	}
 	return rest, called
 }
 
-// files are what a message brings. Signal gives a file no name when its own program recorded it: a sound without one is spoken words.
+// files lists the files of a message. A sound without a name was recorded in Signal, so it is a voice note.
 func (r *reader) files(list []attachment, at target) []channels.Attachment {
 	var files []channels.Attachment
 	for _, a := range list {
@@ -168,17 +168,17 @@ func (r *reader) files(list []attachment, at target) []channels.Attachment {
 	return files
 }
 
-// read is what the data of an event says; false when there is nothing in it for hob.
+// read converts the data of an event. It returns false if hob reads nothing in it.
 func (r *reader) read(raw []byte) (channels.Message, bool, error) {
 	var got received
 	if err := json.Unmarshal(raw, &got); err != nil {
-		r.log.Warn("signal event passed over", "channel", r.name, "err", err)
+		r.log.Warn("signal event skipped", "channel", r.name, "err", err)
 		return channels.Message{}, false, nil
 	}
 	switch {
 	case got.Account == "" || r.me.is(got.Account, got.Account) || r.me.Number == "" && !personForm.MatchString(got.Account):
 	case r.lists:
-		return channels.Message{}, false, nil // of another account, that came to the daemon just now
+		return channels.Message{}, false, nil // an event of an account that was added to the daemon
 	default:
 		return channels.Message{}, false, fmt.Errorf("signal-cli serves the account %s here, not %s: set account, or start it with -a %s", got.Account, r.account, r.account)
 	}

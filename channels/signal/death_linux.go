@@ -2,8 +2,9 @@ package signal
 
 import "syscall"
 
-// attributes are those of a program that leads a group, and that the kernel ends when hob has been ended with no time to do so itself
-// (prctl(2), PR_SET_PDEATHSIG: it goes by the thread that started the program).
+// attributes puts a program into its own process group, and lets the kernel kill it when hob dies without
+// stopping it (prctl(2), PR_SET_PDEATHSIG; the signal follows the death of the thread that started the
+// program).
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

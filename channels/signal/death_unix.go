@@ -4,5 +4,6 @@ package signal
 
 import "syscall"
 
-// attributes are those of a program that leads a group. When hob has been killed it runs on; the next hob finds it and uses it.
+// attributes puts a program into its own process group. If hob is killed, the program continues; the next hob
+// finds and uses it.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

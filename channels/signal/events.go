@@ -8,29 +8,30 @@ import (
 	"io"
 )
 
-// maxLine is the longest line of an event; files do not travel in events.
+// maxLine is the longest line of an event, in bytes. Files are not part of events.
 const maxLine = 8 << 20
 
-// errLongLine ends a stream that is none of signal-cli's.
+// errLongLine ends a stream that does not come from signal-cli.
 var errLongLine = fmt.Errorf("a line has more than %d MB", maxLine>>20)
 
-// sse is one server-sent event (HTML standard, "Server-sent events"), without its name: the daemon sends only one kind.
-type sse struct {
+// sse is one server-sent event (HTML standard, "Server-sent events") without its name: the daemon sends only
+// one kind.
+type sse struct { // "": the daemon sends no ids
 	ID   string // "": the daemon gives it none
 	Data []byte
 }
 
-// events reads a stream of them.
+// events parses a stream of server-sent events.
 type events struct {
 	r     *bufio.Reader
-	alive func() // told of each line, keep-alives too
+	alive func() // called for each line, including keep-alives
 }
 
 func newEvents(r io.Reader, alive func()) *events {
 	return &events{r: bufio.NewReaderSize(r, 64<<10), alive: alive}
 }
 
-// next is the event up to the next empty line; it may have no data. An event that the stream's end cuts off is none.
+// next returns the event up to the next empty line; it may have no data. An incomplete last event is dropped.
 func (s *events) next() (sse, error) {
 	var e sse
 	lines := 0
@@ -59,7 +60,7 @@ func (s *events) next() (sse, error) {
 	}
 }
 
-// line is the next line without its end.
+// line returns the next line without its end.
 func (s *events) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -78,7 +79,7 @@ func (s *events) line() ([]byte, error) {
 	}
 }
 
-// ready tells whether the next event is here already, as a whole.
+// ready reports whether a complete event is already in the buffer.
 func (s *events) ready() bool {
 	waiting, err := s.r.Peek(s.r.Buffered())
 	return err == nil && bytes.Contains(waiting, []byte("\n\n"))

@@ -11,19 +11,21 @@ import (
 	"hob/channels"
 )
 
-// maxFile is the largest file that hob sends, in bytes. Signal takes 100 MB; but the whole goes to signal-cli in one piece of JSON.
+// maxFile is hob's limit, in bytes. Signal's is 100 MB, but the file goes to signal-cli inside one JSON
+// document.
 const maxFile = 20 << 20
 
-// MaxFile is the largest file that hob sends.
+// MaxFile returns the size of the largest file that hob sends.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// dataURI is a file as signal-cli takes it ("--attachment" in signal-cli(1): RFC 2397, with the name as a parameter that is escaped as in a query).
+// dataURI encodes a file for signal-cli ("--attachment" in signal-cli(1)): RFC 2397, with the name as a
+// parameter that is escaped like a query.
 func dataURI(ctx context.Context, f *channels.File) (string, error) {
 	content, err := f.Whole(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = content.Close() }() // only read
+	defer func() { _ = content.Close() }() // it was only read
 	data, err := io.ReadAll(content)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", f.Name, err)

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a program a process group of its own, which is asked to end when its context does.
+// ownGroup gives a program its own process group. When its context ends, the group gets SIGTERM.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 }
 
-// endGroup ends what is left of the group. Nothing being there any more is the rule.
+// endGroup kills what is left of the group. Usually nothing is left.
 func endGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 }

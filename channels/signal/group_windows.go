@@ -2,8 +2,8 @@ package signal
 
 import "os/exec"
 
-// ownGroup leaves a program as it is: there is nobody to ask, it is ended.
+// ownGroup does nothing: Windows has no such signal, and the program is killed.
 func ownGroup(*exec.Cmd) {}
 
-// endGroup has nothing to do: there is no group.
+// endGroup does nothing: there is no group.
 func endGroup(*exec.Cmd) {}

@@ -13,10 +13,12 @@ import (
 	"hob/channels/wire"
 )
 
-// listen opens the stream of events that come behind the one with the id last; "": behind now. The caller closes it.
+// listen opens the stream of events after the event with the id last; "": only new events. The caller closes
+// it.
 //
-// Of a daemon with several accounts it asks for hob's alone: the others' messages are taken from Signal for who reads them. Older versions of
-// signal-cli decode the name of the account twice, newer ones once, and both answer 400 to a name that they do not know
+// If the daemon has several accounts, hob asks for its own only: reading another account's messages would
+// take them away from its other readers. Older versions of signal-cli decode the account in the query twice,
+// newer ones once; both answer 400 to an account that they do not know
 // (https://github.com/AsamK/signal-cli/issues/1682).
 func (r *reader) listen(ctx context.Context, last string) (*http.Response, error) {
 	queries := []string{""}
@@ -30,11 +32,11 @@ func (r *reader) listen(ctx context.Context, last string) (*http.Response, error
 			return nil, err
 		}
 		if resp.StatusCode == http.StatusBadRequest {
-			_ = resp.Body.Close() // only the status counts
+			_ = resp.Body.Close() // only the status is needed
 			continue
 		}
 		if err := r.noStream(resp); err != nil {
-			_ = resp.Body.Close() // of no use
+			_ = resp.Body.Close() // the body is not needed
 			return nil, fmt.Errorf("listen to signal-cli: %w", err)
 		}
 		return resp, nil
@@ -42,15 +44,16 @@ func (r *reader) listen(ctx context.Context, last string) (*http.Response, error
 	return nil, channels.Refused(r.unknown())
 }
 
-// lookTime is how long hears waits for the head of an answer: what is refused is refused at once, but an older signal-cli sends the head of a
-// stream only with its first sign of life, after 15 seconds.
+// lookTime is how long hears waits for the header of an answer. A refusal comes at once, but an older
+// signal-cli sends the header of a stream only with the first keep-alive, after 15 seconds.
 const lookTime = time.Second
 
-// errSilent is that nothing was refused by then.
+// errSilent means that nothing was refused within lookTime.
 var errSilent = errors.New("no answer yet")
 
-// hears finds out whether signal-cli would hand on messages, and hears none: it goes as soon as it knows. Who comes back gets from a newer
-// signal-cli what came in the meantime; an older one has handed it to those who listened.
+// hears checks that signal-cli would deliver messages, without reading any: it disconnects as soon as it
+// knows. A newer signal-cli delivers messages that arrive meanwhile to the next reader; an older one delivers
+// them to the connected readers only.
 func (r *reader) hears(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, errSilent)
 	defer cancel()
@@ -59,12 +62,12 @@ func (r *reader) hears(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		_ = resp.Body.Close() // nothing of it is read
+		_ = resp.Body.Close() // nothing was read from it
 	}
 	return err
 }
 
-// ask makes one request for events.
+// ask requests the stream of events.
 func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.rpc.base+"/api/v1/events"+query, nil)
 	if err != nil {
@@ -81,13 +84,13 @@ func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, e
 	return resp, nil
 }
 
-// noStream tells why an answer is no stream of events.
+// noStream says why an answer is not a stream of events; nil if it is one.
 func (r *reader) noStream(resp *http.Response) error {
 	switch {
 	case resp.StatusCode != http.StatusOK:
 		return status(resp, r.clock.Wall())
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		return fmt.Errorf("what answers sends no events: check url")
+		return fmt.Errorf("the server at url sends no events: check url")
 	}
 	return nil
 }

@@ -15,22 +15,22 @@ import (
 	"hob/channels/wire"
 )
 
-// How events are taken.
+// Limits of reading events.
 const (
 	most     = 100             // messages of one commit
-	keeps    = 1000            // events that the daemon keeps for who comes back (signal-cli-jsonrpc(5))
-	lastWord = 2 * time.Second // for the cursor of an end in good order
+	keeps    = 1000            // events that the daemon keeps for a reader that reconnects (signal-cli-jsonrpc(5))
+	lastWord = 2 * time.Second // for the last commit after a normal end
 )
 
-// position is how far the events have been read. Older daemons give them no ids and hand nothing on twice.
-type position struct {
-	Event string `json:"event"` // the id of the last one, "" when there is none
-	Heard int64  `json:"heard"` // when it came, in Unix seconds by hob's clock; 0: nothing was ever read
-	Open  bool   `json:"open"`  // reading has not ended in good order since
+// position is how far the events were read. Older daemons send no ids, and deliver each event once.
+type position struct { // id of the last event, "" if there is none
+	Event string `json:"event"` // when it arrived, in Unix seconds of hob's clock; 0: nothing was ever read
+	Heard int64  `json:"heard"` // reading did not end normally since
+	Open  bool   `json:"open"`  // hob's own account id
 	Me    string `json:"me"`    // hob's own account id
 }
 
-// batch are messages and the position behind them.
+// batch holds messages and the position after them.
 type batch struct {
 	list []channels.Message
 	pos  position
@@ -41,16 +41,17 @@ type reader struct {
 	*Channel
 	*poll.Source[position]
 	me     me
-	mine   bool   // hob runs the daemon itself, so that it takes nothing from Signal while nobody reads
-	lists  bool   // the daemon may have other accounts: it lists them
-	shared bool   // it has, and counts the events of those too
-	named  string // with shared: by what name it knows hob's
-	judged bool   // whether something is missing has been found out for this stream
-	broken bool   // the last stream before this one did not end in good order
+	mine   bool   // hob runs the daemon itself, so that the daemon takes nothing from Signal while nobody reads
+	lists  bool   // the daemon supports several accounts: it can list them
+	shared bool   // it has several, and numbers the events of all of them together
+	named  string // if shared: hob's account in the daemon's list
+	judged bool   // it is already decided whether this stream follows a gap
+	broken bool   // the previous stream did not end normally
 }
 
-// Run receives until ctx ends. An error ends it: the daemon cannot be reached or ends the stream, or the inbox takes nothing. What had come by
-// then and was not committed is kept, and comes first in the next Run; after a crash the daemon hands it on again, if it is of a version that does.
+// Run receives until ctx ends. It returns an error if the daemon cannot be reached or ends the stream, or if
+// the inbox cannot commit. Messages that were read but not committed are kept for the next Run. After a
+// crash, a newer daemon delivers them again.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error {
 		return c.served(ctx, func(ctx context.Context, mine bool) error { return c.receive(ctx, in, mine) })
@@ -78,7 +79,8 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 	return r.trouble(err)
 }
 
-// open opens the source of the account on its daemon, which counts events by itself.
+// open opens the source of the account. The identity includes the daemon's address, because each daemon
+// numbers events by itself.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	who := poll.Account{Channel: r.name, Identity: r.account + " " + r.rpc.base, Log: r.log}
 	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
@@ -94,12 +96,13 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	return nil
 }
 
-// know finds out hob's own account id, by which groups mention it, once for ever; and whether the daemon serves others too.
+// know finds hob's own account id, by which groups mention it, and whether the daemon serves other accounts.
+// The id is stored in the position.
 func (r *reader) know(ctx context.Context) error {
 	var all []account
 	err := r.rpc.call(ctx, "listAccounts", nil, &all)
 	no := (*refused)(nil)
-	if err != nil && (!errors.As(err, &no) || no.Code != noMethod) { // a daemon for a single account has no list
+	if err != nil && (!errors.As(err, &no) || no.Code != noMethod) { // a daemon for a single account does not support the call
 		return err
 	}
 	r.lists, r.shared, r.named = err == nil, len(all) > 1, r.account
@@ -116,7 +119,7 @@ func (r *reader) know(ctx context.Context) error {
 			return err
 		}
 		if r.me.UUID == "" {
-			r.log.Warn("signal-cli does not tell hob's own account id", "channel", r.name)
+			r.log.Warn("signal-cli does not report hob's own account id", "channel", r.name)
 		}
 	}
 	return nil
@@ -126,12 +129,12 @@ func (r *reader) unknown() error {
 	return fmt.Errorf("signal-cli has no account %s: register or link it with signal-cli, or set account", r.account)
 }
 
-// self is the account id of a number, "" when the daemon will not tell.
+// self returns the account id of hob's number, "" if Signal refuses to answer.
 func (c *client) self(ctx context.Context) (string, error) {
 	var found []account
 	err := c.call(ctx, "getUserStatus", c.own(map[string]any{"recipient": []string{c.account}}), &found)
 	if no := (*refused)(nil); errors.As(err, &no) && no.Status == 0 {
-		return "", nil // Signal answers few such questions; numbers are known by themselves
+		return "", nil // Signal limits such questions; the number alone is enough
 	}
 	if err != nil || len(found) == 0 {
 		return "", err
@@ -139,7 +142,7 @@ func (c *client) self(ctx context.Context) (string, error) {
 	return strings.ToLower(found[0].UUID), nil
 }
 
-// stream holds one stream of events until it ends.
+// stream reads one stream of events until it ends.
 func (r *reader) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,17 +150,18 @@ func (r *reader) stream(ctx context.Context) error {
 	defer alarm.Stop()
 	last := r.Pos.Event
 	if r.Pos.Heard != 0 && last == "" {
-		last = "0" // one that no daemon knows: all that it keeps
+		last = "0" // an id that no daemon has: deliver all stored events
 	}
 	resp, err := r.listen(ctx, last)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // a stream has no end to be read to
+	defer func() { _ = resp.Body.Close() }() // a stream has no end to read to
 	opened := r.Pos
 	opened.Open = true
+	// From now on an abnormal end may lose events, so that is stored before the first one is read.
 	if opened.Heard == 0 {
-		opened.Heard, r.judged = r.clock.Wall().Unix(), true // nothing was promised before
+		opened.Heard, r.judged = r.clock.Wall().Unix(), true // no earlier message can be missing
 	}
 	if err := r.commit(ctx, nil, opened); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (r *reader) stream(ctx context.Context) error {
 	}
 }
 
-// some are the next event and those that are here already.
+// some returns the next event, and further events that are already in the buffer.
 func some(s *events) ([]sse, error) {
 	var list []sse
 	for len(list) < most && (len(list) == 0 || s.ready()) {
@@ -187,7 +191,7 @@ func some(s *events) ([]sse, error) {
 	return list, nil
 }
 
-// take commits the messages of some events together with the position behind them.
+// take commits the messages of some events together with the position after them.
 func (r *reader) take(ctx context.Context, list []sse) error {
 	next := r.Pos
 	var messages []channels.Message
@@ -208,13 +212,14 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 		next.Event, next.Heard = e.ID, r.clock.Wall().Unix()
 	}
 	if len(messages) == 0 && !r.Due(time.Unix(next.Heard, 0)) {
-		r.Pos = next // what is not for hob may come again
+		r.Pos = next // these events may be read again
 		return nil
 	}
 	return r.commit(ctx, messages, next)
 }
 
-// commit hands messages on, and keeps them for the next Run until they are stored.
+// commit hands messages to the inbox. Until they are stored it keeps them for the next Run, because the
+// daemon may not deliver them again.
 func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
 	r.kept = &batch{list: messages, pos: next}
 	if err := r.Commit(ctx, messages, next); err != nil {
@@ -224,7 +229,7 @@ func (r *reader) commit(ctx context.Context, messages []channels.Message, next p
 	return nil
 }
 
-// goodbye notes that reading ended in good order: nothing was on its way.
+// goodbye stores that reading ended normally, so that nothing was lost.
 func (r *reader) goodbye(ctx context.Context) error {
 	if r.kept != nil {
 		return nil
@@ -232,11 +237,11 @@ func (r *reader) goodbye(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lastWord)
 	defer cancel()
 	next := r.Pos
-	next.Open = r.broken && !r.judged // what an earlier break has cost is not known yet
+	next.Open = r.broken && !r.judged // whether an earlier break lost events is still unknown
 	return r.commit(ctx, nil, next)
 }
 
-// judge finds out from the first event of a stream whether some before it are missing, and says so.
+// judge decides, at the first event of a stream, whether earlier events are missing, and reports the gap.
 func (r *reader) judge(ctx context.Context, e sse) error {
 	if r.judged {
 		return nil
@@ -251,8 +256,9 @@ func (r *reader) judge(ctx context.Context, e sse) error {
 	return nil
 }
 
-// missing says why something may be missing before an event, "" when nothing is. A daemon that hob runs itself leaves messages with Signal while
-// nobody reads: of that one only what was on its way when reading broke off can be lost.
+// missing says why events may be missing before the one with id, "" if none are. A daemon that hob runs
+// itself leaves messages at Signal while nobody reads; there, only events that were being read when the
+// connection broke can be lost.
 func (r *reader) missing(id string) string {
 	start, n, numbered := number(id)
 	lastStart, last, known := number(r.Pos.Event)
@@ -265,16 +271,16 @@ func (r *reader) missing(id string) string {
 	case r.Pos.Heard == 0:
 		return ""
 	case !numbered && !safe:
-		return "this version of signal-cli does not hand on again what came while nobody listened; a newer one does"
+		return "this version of signal-cli does not deliver again what arrived while hob did not listen; a newer one does"
 	case numbered && known && start == lastStart && n > last+room:
-		return fmt.Sprintf("more than the %d events that signal-cli keeps came while nobody listened", keeps)
+		return fmt.Sprintf("more than the %d events that signal-cli keeps arrived while hob did not listen", keeps)
 	case numbered && (known && start != lastStart || !known && start > r.Pos.Heard*1000) && !safe:
-		return "signal-cli was started anew, and no longer has what it had not handed on"
+		return "signal-cli was restarted, and no longer has the messages that it had not delivered"
 	}
 	return ""
 }
 
-// number reads the id of an event: when the daemon was started, in Unix milliseconds, and a number that goes up by one.
+// number parses the id of an event: the daemon's start in Unix milliseconds, and a counter.
 func number(id string) (start, n int64, ok bool) {
 	a, b, _ := strings.Cut(id, "-")
 	start, err := strconv.ParseInt(a, 10, 64)
@@ -285,7 +291,7 @@ func number(id string) (start, n int64, ok bool) {
 	return start, n, err == nil
 }
 
-// trouble says what to do about an answer that says no.
+// trouble adds advice to a refusal.
 func (r *reader) trouble(err error) error {
 	var no *refused
 	if errors.As(err, &no) && no.Status == 0 && (no.Code == badParams || no.Code == badRequest) {

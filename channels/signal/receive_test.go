@@ -72,11 +72,11 @@ func TestGaps(t *testing.T) {
 	}{
 		{"nothing happened", false, func(*channelstest.Signal) {}, ""},
 		{"some messages", false, func(f *channelstest.Signal) { f.Say(sam, "x") }, ""},
-		{"started anew", false, func(f *channelstest.Signal) { f.Restart() }, "signal-cli was started anew"},
+		{"was restarted", false, func(f *channelstest.Signal) { f.Restart() }, "signal-cli was restarted"},
 		{"more than it keeps", false, func(f *channelstest.Signal) { f.Skip(3) }, "1000 events"},
 		{"more than it keeps for all of its accounts", false, func(f *channelstest.Signal) { several(f); f.Skip(1001) }, "1000 events"},
 		{"other accounts had some", false, func(f *channelstest.Signal) { several(f); f.Skip(900) }, ""},
-		{"an older version", true, func(*channelstest.Signal) {}, "does not hand on again"},
+		{"an older version", true, func(*channelstest.Signal) {}, "does not deliver again"},
 	} {
 		f, b := server(t), &channelstest.Box{}
 		if tc.plain {
@@ -192,7 +192,7 @@ func TestWhatIsWrong(t *testing.T) {
 		later bool
 	}{
 		{"no such account", func(f *channelstest.Signal) { f.Accounts(obj{"number": "+49000"}) }, "has no account " + phone, true},
-		{"none of signal-cli's", func(f *channelstest.Signal) { f.Fail("listAccounts", channelstest.SignalFault{Status: 404}) }, "404", false},
+		{"not that of signal-cli", func(f *channelstest.Signal) { f.Fail("listAccounts", channelstest.SignalFault{Status: 404}) }, "404", false},
 		{"a page", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Raw: "<html>"}) }, "check url", false},
 		{"no stream", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Status: 400}) }, "has no account", true},
 		{"no stream among several", func(f *channelstest.Signal) {

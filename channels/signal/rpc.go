@@ -22,13 +22,13 @@ type client struct {
 	clock         sys.Clock
 }
 
-// Times and sizes of calls.
+// Limits of a call.
 const (
-	callTime  = time.Minute // sending to a large group takes its time
-	maxAnswer = 64 << 20    // bytes; a file of 20 MB has 27 in base64
+	callTime  = time.Minute // sending to a large group takes long
+	maxAnswer = 64 << 20    // bytes; a file of 20 MB has 27 MB in base64
 )
 
-// What the daemon's errors mean; those below -32000 are JSON-RPC's own.
+// Error codes of the daemon; those below -32000 are defined by JSON-RPC.
 const (
 	userError   = -1
 	untrusted   = -4
@@ -38,10 +38,10 @@ const (
 	badRequest  = -32600
 )
 
-// refused is an answer that says no: of the daemon, or with a Status of HTTP.
+// refused is an error answer: the daemon's own, or one with an HTTP Status.
 type refused struct {
 	Status  int           `json:"-"`
-	After   time.Duration `json:"-"` // with Status: Retry-After
+	After   time.Duration `json:"-"` // with Status: the Retry-After header
 	Code    int           `json:"code"`
 	Message string        `json:"message"`
 	Data    struct {
@@ -56,19 +56,19 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("signal-cli says %d (%.200s)", e.Code, e.Message)
 }
 
-// unread is an answer of success that cannot be read.
+// unread wraps the error of a successful answer that cannot be read.
 func unread(err error) error {
-	return &wire.Unread{Check: "none of signal-cli's (check url)", Err: err}
+	return &wire.Unread{Check: "not that of signal-cli (check url)", Err: err}
 }
 
-// call calls a method and reads its result; result may be nil. The daemon may serve several accounts: params name the one. Errors: *refused,
-// *wire.Unread; any other is of the connection.
+// call calls a method and reads its result; result may be nil. The daemon may serve several accounts, so
+// params name the account. Errors: *refused, *wire.Unread; any other error means that the connection failed.
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
 	request := map[string]any{"jsonrpc": "2.0", "id": "1", "method": method}
 	if params != nil {
-		request["params"] = params // where there are any: null is none (section 4.2)
+		request["params"] = params // null is not allowed (section 4.2)
 	}
 	req, err := wire.NewJSON(ctx, http.MethodPost, c.base+"/api/v1/rpc", request)
 	if err != nil {
@@ -78,14 +78,14 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	if err := answer(resp, c.clock.Wall(), result); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
 
-// own are the params of a method that needs only the account, with more of them.
+// own returns the params of a method with hob's account, and more params.
 func (c *client) own(more map[string]any) map[string]any {
 	params := map[string]any{"account": c.account}
 	for k, v := range more {
@@ -94,7 +94,7 @@ func (c *client) own(more map[string]any) map[string]any {
 	return params
 }
 
-// answer reads what the daemon says.
+// answer reads the daemon's answer.
 func answer(resp *http.Response, now time.Time, result any) error {
 	if resp.StatusCode != http.StatusOK {
 		return status(resp, now)
@@ -120,12 +120,12 @@ func answer(resp *http.Response, now time.Time, result any) error {
 	return nil
 }
 
-// status is an answer of HTTP itself, of the daemon or of a proxy before it.
+// status returns an error from an HTTP status, of the daemon or of a proxy in between.
 func status(resp *http.Response, now time.Time) *refused {
 	return &refused{Status: resp.StatusCode, After: wire.After(resp.Header, now)}
 }
 
-// check asks whether the daemon is there (GET /api/v1/check).
+// check reports whether the daemon answers (GET /api/v1/check).
 func (c *client) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer within %s", checkTime))
 	defer cancel()
@@ -137,17 +137,17 @@ func (c *client) check(ctx context.Context) error {
 	if err != nil {
 		return wire.Bare(ctx, err)
 	}
-	_ = resp.Body.Close() // only the status counts
+	_ = resp.Body.Close() // only the status is needed
 	if resp.StatusCode != http.StatusOK {
 		return status(resp, c.clock.Wall())
 	}
 	return nil
 }
 
-// checkTime is how long a daemon that is there may take to say so.
+// checkTime is how long a running daemon may take to answer a check.
 const checkTime = 5 * time.Second
 
-// file fetches an attachment, which the daemon has stored (getAttachment). Newer versions want to know where it came.
+// file fetches an attachment that the daemon has stored (getAttachment). Newer versions require the chat.
 func (c *client) file(ctx context.Context, id string, at target) (io.ReadCloser, error) {
 	var f struct {
 		Data string `json:"data"`

@@ -15,10 +15,10 @@ import (
 	"hob/daemon/fail"
 )
 
-// later is when to come back to Signal when it does not say.
+// later is how long hob waits after a rate limit without a time.
 const later = 5 * time.Minute
 
-// target is a place to write to: one of the two.
+// target is the place to write to: a person or a group.
 type target struct{ Person, Group string }
 
 func (t target) params(c *Channel) params {
@@ -29,21 +29,22 @@ func (t target) params(c *Channel) params {
 	return p
 }
 
-// params are those of send, and of sendTyping.
+// params are the parameters of send and sendTyping.
 type params struct {
 	Account   string   `json:"account"`
 	Recipient []string `json:"recipient,omitempty"`
 	Group     string   `json:"groupId,omitempty"`
 	Message   string   `json:"message,omitempty"`
-	Styles    []string `json:"textStyle,omitempty"` // "START:LENGTH:STYLE", in UTF-16 units
+	Styles    []string `json:"textStyle,omitempty"` // "START:LENGTH:STYLE", in UTF-16 code units
 	QuoteAt   int64    `json:"quoteTimestamp,omitempty"`
 	QuoteOf   string   `json:"quoteAuthor,omitempty"`
 	Files     []string `json:"attachments,omitempty"`
 }
 
-// Send sends one part, with Signal's styles and without previews of its links. In a group it quotes what it answers. Signal has no key and
-// cannot be read back: a send whose answer did not come is unknown, and so is one that signal-cli lost on its way to Signal's server. In a group
-// a message has arrived when one member has it.
+// Send sends one part with Signal's text styles and without link previews. In a group it quotes the answered
+// message. Signal has no idempotency key and cannot list sent messages, so that a send without an answer is
+// unknown; so is one that signal-cli lost on the way to Signal's server. A group message has arrived if one
+// member has it.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	to, err := c.target(d.To)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return strconv.FormatInt(at, 10), nil
 }
 
-// Typing shows that hob is typing, for 15 seconds or until a message comes.
+// Typing shows the typing sign for 15 seconds, or until a message arrives.
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	at, err := c.target(to)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 	return c.rpc.call(ctx, "sendTyping", at.params(c), nil)
 }
 
-// target reads an address: the account id of a person, or the id of a group.
+// target parses an address: the account id of a person, or the id of a group.
 func (c *Channel) target(to event.Address) (target, error) {
 	local := to.Local()
 	switch {
@@ -93,7 +94,7 @@ func (c *Channel) target(to event.Address) (target, error) {
 	return target{}, fmt.Errorf("address %q: want the account id of a person, as in %s:11111111-1111-4111-8111-111111111111, or the id of a group: %w", to, c.name, channels.ErrPermanent)
 }
 
-// quoted are the timestamp and the author of a message by its id; none of hob's own.
+// quoted returns the timestamp and the author of a message id; zero for hob's own messages.
 func quoted(ref string) (at int64, author string) {
 	author, stamp, ok := strings.Cut(ref, "/")
 	at, err := strconv.ParseInt(stamp, 10, 64)
@@ -103,7 +104,7 @@ func quoted(ref string) (at int64, author string) {
 	return at, author
 }
 
-// post sends a message and returns its timestamp, which is its name.
+// post sends a message and returns its timestamp, which is its id.
 func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 	var w wire.Written
 	var sent outcome
@@ -121,7 +122,7 @@ func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 	return sent.Timestamp, nil
 }
 
-// class says of what kind a failed send is. maybe tells whether the request may have reached the daemon.
+// class classifies a failed send. maybe: the request may have reached the daemon.
 func (c *Channel) class(err error, maybe bool) error {
 	var no *refused
 	switch {
@@ -141,15 +142,15 @@ func (c *Channel) class(err error, maybe bool) error {
 	case userError:
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 	case noMethod, badParams, badRequest:
-		return err // it was not tried
+		return err // nothing was sent
 	}
-	return fmt.Errorf("%w: %w", channels.ErrUnknown, err) // the way to Signal's server broke
+	return fmt.Errorf("%w: %w", channels.ErrUnknown, err) // the connection to Signal's server broke
 }
 
-// byStatus is the kind of an answer of HTTP itself.
+// byStatus classifies an HTTP status.
 func byStatus(no *refused, err error) error {
 	switch no.Status {
-	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+	case http.StatusGatewayTimeout: // from a proxy that got no answer
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	case http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
@@ -159,15 +160,16 @@ func byStatus(no *refused, err error) error {
 	return err
 }
 
-// slower is what Signal says to whoever sends too much.
+// slower is the reason of a rate limit.
 const slower = "this account may send less for a while"
 
-// strange says what to do when somebody's key is another one.
+// strange says what to do when a person's key has changed.
 func (c *Channel) strange() string {
 	return fmt.Sprintf("the safety number has changed: compare it with the person, then let signal-cli -a %s trust the new one", c.account)
 }
 
-// verdict is what the results for each device's owner come to: nil when one has the message, or none is told of.
+// verdict combines the results for the recipients: nil if one of them has the message, or if there are no
+// results. Otherwise the most uncertain result counts, because some recipient may have the message.
 func (c *Channel) verdict(results []result) error {
 	var worst error
 	rank := 0
@@ -181,21 +183,21 @@ func (c *Channel) verdict(results []result) error {
 		case "SUCCESS":
 			return nil
 		case "UNREGISTERED_FAILURE":
-			note(1, fmt.Errorf("%w: nobody on Signal has this account (any more)", channels.ErrPermanent))
+			note(1, fmt.Errorf("%w: this account does not exist on Signal", channels.ErrPermanent))
 		case "IDENTITY_FAILURE":
 			note(2, fmt.Errorf("%w: %s", channels.ErrPermanent, c.strange()))
 		case "INVALID_PRE_KEY_FAILURE":
 			note(3, fmt.Errorf("%w: the other side's keys cannot be used now", channels.ErrAddress))
 		case "RATE_LIMIT_FAILURE":
 			note(4, c.limited(r))
-		default: // NETWORK_FAILURE, and what newer versions may know
-			note(5, fmt.Errorf("%w: signal-cli lost Signal's server on the way (%.50s)", channels.ErrUnknown, r.Type))
+		default: // NETWORK_FAILURE, and results of newer versions
+			note(5, fmt.Errorf("%w: signal-cli lost the connection to Signal's server (%.50s)", channels.ErrUnknown, r.Type))
 		}
 	}
 	return worst
 }
 
-// limited is a send that Signal wants later, or with a proof that a person is there.
+// limited returns the error for a send that Signal delays, or allows only after a captcha.
 func (c *Channel) limited(r result) error {
 	after := time.Duration(min(r.RetryAfter, int64(30*24*time.Hour/time.Second))) * time.Second
 	if after <= 0 {

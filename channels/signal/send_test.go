@@ -51,7 +51,7 @@ func TestKindsOfFailure(t *testing.T) {
 		says string
 	}{
 		{fault{Code: -1}, "permanent", ""},
-		{fault{Code: -1, Result: "UNREGISTERED_FAILURE"}, "permanent", "nobody on Signal"},
+		{fault{Code: -1, Result: "UNREGISTERED_FAILURE"}, "permanent", "this account does not exist"},
 		{fault{Code: -4}, "permanent", "safety number"},
 		{fault{Code: -4, Result: "IDENTITY_FAILURE"}, "permanent", "safety number"},
 		{fault{Code: -5}, "5m0s", "send less"},
@@ -174,7 +174,7 @@ func TestLinkAndTest(t *testing.T) {
 	}
 	tester := channels.Tester(ch)
 	lines, err := tester.Test(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "no member of "+home) || !strings.Contains(strings.Join(lines, "\n"), own) {
+	if err == nil || !strings.Contains(err.Error(), "not a member of "+home) || !strings.Contains(strings.Join(lines, "\n"), own) {
 		t.Errorf("without the group: %q, %v", lines, err)
 	}
 	f.Group(home, "Home", true)

@@ -1,6 +1,11 @@
-// Package signal is the channel to Signal, through signal-cli's daemon (https://github.com/AsamK/signal-cli, the manual pages signal-cli(1)
-// and signal-cli-jsonrpc(5)): messages come as server-sent events, and go out by JSON-RPC. It speaks no encryption itself and keeps
-// no keys; whoever reaches the daemon's port has the account, which is why that port belongs on the loopback.
+// Package signal connects hob to Signal through signal-cli's daemon (https://github.com/AsamK/signal-cli,
+// manual pages signal-cli(1) and signal-cli-jsonrpc(5)).
+//
+// Receiving: messages arrive as server-sent events, and are committed with the id of the event; a reconnect
+// asks for the events after it. Sending: JSON-RPC calls over HTTP. hob can also start and stop the daemon.
+//
+// The package does no encryption and stores no keys. Whoever reaches the daemon's port can use the account,
+// so the port belongs on the loopback interface.
 package signal
 
 import (
@@ -18,16 +23,16 @@ import (
 	"hob/daemon/sys"
 )
 
-// defaultURL is where `signal-cli daemon --http` listens unless told otherwise.
+// defaultURL is the default of `signal-cli daemon --http`.
 const defaultURL = "http://127.0.0.1:8080"
 
-// quiet is after what time without a sign nobody is there to give one: the daemon sends a keep-alive every 15 seconds.
+// quiet is when a silent stream counts as dead: the daemon sends a keep-alive every 15 seconds.
 const quiet = 50 * time.Second
 
 // Config is a section [channels.NAME] with kind = "signal".
-type Config struct {
-	Account string `toml:"account" json:"account"` // hob's own: its phone number, or its account id where it has none
-	URL     string `toml:"url" json:"url"`         // the daemon's; default http://127.0.0.1:8080
+type Config struct { // hob's own: its phone number, or its account id if it has none
+	Account string `toml:"account" json:"account"` // address of the daemon; default http://127.0.0.1:8080
+	URL     string `toml:"url" json:"url"`         // the program signal-cli, if hob shall run it; "": it already runs
 	Command string `toml:"command" json:"command"` // the program signal-cli, to be run by hob; "": it runs already
 	channels.Audience
 }
@@ -42,20 +47,20 @@ type Channel struct {
 	clock   sys.Clock
 	log     *slog.Logger
 	quiet   time.Duration
-	kept    *batch // what came and was not committed when the last Run ended; only Run touches it, and there is one at a time
+	kept    *batch // messages that were not committed when the last Run ended; used by Run alone, of which there is one at a time
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	account := strings.ToLower(cfg.Account)
 	switch {
 	case account == "":
-		return nil, fmt.Errorf("account: missing; the phone number that signal-cli has registered or linked for hob, like \"+491701234567\"")
+		return nil, fmt.Errorf("account: missing; want the phone number that signal-cli has registered or linked for hob, like \"+491701234567\"")
 	case !numberForm.MatchString(account) && !personForm.MatchString(account):
 		return nil, fmt.Errorf("account: %q is not a valid account; want a phone number with the country's code, like \"+491701234567\", or an account id", cfg.Account)
 	}
@@ -74,16 +79,16 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// Form is Signal's: plain text with ranges.
+// Form returns Signal's format: plain text with style ranges.
 func (c *Channel) Form() markup.Form { return markup.Signal() }
 
-// What ids look like. An account id (ACI) belongs to one account for ever; a phone number is given to somebody else some day.
+// Forms of ids. An account id (ACI) belongs to one account for ever, while a phone number may be reassigned.
 var (
 	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
 	personForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// groupForm tells whether an id is a group's: 32 bytes in base64, or 16 of the groups of old.
+// groupForm reports whether an id is a group's: 32 bytes in base64, or 16 in old groups.
 func groupForm(id string) bool {
 	raw, err := base64.StdEncoding.Strict().DecodeString(id)
 	return err == nil && (len(raw) == 32 || len(raw) == 16) && !strings.ContainsAny(id, "\r\n")
@@ -96,11 +101,11 @@ func checkURL(s string, starts bool) (string, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("url: %q is no address; want something like %s, or leave it out", s, defaultURL)
+		return "", fmt.Errorf("url: %q is not an address; want something like %s, or leave it out", s, defaultURL)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", fmt.Errorf("url: want only the daemon's address, like %s", defaultURL)
 	case starts && (u.Scheme != "http" || u.Port() == "" || !wire.Loopback(u.Hostname()) || strings.Trim(u.Path, "/") != ""):
-		return "", fmt.Errorf("url: %q: hob starts signal-cli on this machine only, and lets nobody else in; want something like %s, or leave command out", s, defaultURL)
+		return "", fmt.Errorf("url: %q: if hob starts signal-cli, it must listen on this machine only; want something like %s, or remove command", s, defaultURL)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }

@@ -16,20 +16,20 @@ import (
 	"hob/daemon/sys"
 )
 
-// Times of a daemon that hob runs itself.
+// Timeouts of a daemon that hob runs.
 const (
-	startTime = 30 * time.Second // until it answers; it is a program for the Java machine
+	startTime = 30 * time.Second // for its first answer; the Java runtime starts slowly
 	lookEvery = 100 * time.Millisecond
-	endTime   = 5 * time.Second // between asking it to end and ending it
+	endTime   = 5 * time.Second // between the request to end and the kill
 )
 
-// served calls f while there is a daemon: the one that runs already, or one that hob starts and ends (mine).
+// served calls f while a daemon runs: one that already runs, or one that hob starts and stops (mine).
 func (c *Channel) served(ctx context.Context, f func(ctx context.Context, mine bool) error) error {
 	if c.command == "" {
 		return f(ctx, false)
 	}
 	if c.rpc.check(ctx) == nil {
-		c.log.Info("signal-cli runs already, none is started", "channel", c.name, "url", c.rpc.base)
+		c.log.Info("signal-cli already runs, hob starts none", "channel", c.name, "url", c.rpc.base)
 		return f(ctx, false)
 	}
 	if ctx.Err() != nil {
@@ -54,9 +54,9 @@ func (c *Channel) served(ctx context.Context, f func(ctx context.Context, mine b
 	return context.Cause(inner)
 }
 
-// start starts signal-cli so that it takes messages from Signal only while somebody reads them (on-connection): until then Signal keeps them.
-// ended is told when it ends by itself. end ends it and all that it started, and waits. It does not outlive hob, however hob ends, where the
-// system can see to that.
+// start starts signal-cli in the mode on-connection, so that it takes messages from Signal only while hob
+// reads them; until then Signal stores them. ended is called if it ends by itself. end stops it with its
+// children, and waits. It does not outlive hob, if the system can ensure that.
 func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end func(), err error) {
 	u, err := url.Parse(c.rpc.base)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	ownGroup(cmd)
 	g, begun := sys.NewGroup(c.log, nil), make(chan error, 1)
 	g.Once("signal-cli", func() error {
-		runtime.LockOSThread() // it is ended when the thread that started it ends: that one stays
+		runtime.LockOSThread() // the kernel kills it when this thread ends, so the thread must stay
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		begun <- err
@@ -88,7 +88,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	if err := <-begun; err != nil {
 		stop()
 		g.Wait()
-		return nil, fmt.Errorf("start signal-cli: %w; set command to where it is, or leave it out and run signal-cli yourself", err)
+		return nil, fmt.Errorf("start signal-cli: %w; set command to its path, or remove command and run signal-cli yourself", err)
 	}
 	return func() {
 		stop()
@@ -96,7 +96,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	}, nil
 }
 
-// answers waits until the daemon does.
+// answers waits until the daemon answers.
 func (c *Channel) answers(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -111,13 +111,13 @@ func (c *Channel) answers(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return fmt.Errorf("signal-cli was started and does not answer: %w", err)
+			return fmt.Errorf("signal-cli was started but does not answer: %w", err)
 		case <-tick.C:
 		}
 	}
 }
 
-// environment is hob's without what is meant for hob alone.
+// environment returns hob's environment without hob's own variables, which may contain secrets.
 func environment(all []string) []string {
 	var kept []string
 	for _, pair := range all {
@@ -128,7 +128,7 @@ func environment(all []string) []string {
 	return kept
 }
 
-// tail keeps the end of what a program writes.
+// tail keeps the end of a program's output.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte
@@ -143,7 +143,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line that says something, as the end of a sentence.
+// last returns the last non-empty line, as the end of a sentence.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,7 @@ package signal
 
 import "encoding/json"
 
-// What hob reads of signal-cli's messages (its classes Json… are their definition); all else is passed over.
+// The fields that hob reads of signal-cli's messages (defined by its classes Json…). Others are ignored.
 
 // received is the data of one event.
 type received struct {
@@ -11,7 +11,7 @@ type received struct {
 	Exception *struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
-	} `json:"exception"` // it could not be read
+	} `json:"exception"` // the message could not be read
 }
 
 type envelope struct {
@@ -22,11 +22,11 @@ type envelope struct {
 	Edit   *edit  `json:"editMessage"`
 	Sync   *struct {
 		Sent *sent `json:"sentMessage"`
-	} `json:"syncMessage"` // what another device of the same account did
+	} `json:"syncMessage"` // an action of another device of the same account
 }
 
-// data is what somebody wrote. The timestamp, in milliseconds by the sender's clock, names it: Signal's quotes, edits and deletions refer to
-// a message by its author and this number.
+// data is a message. Its timestamp, in milliseconds of the sender's clock, identifies it: Signal's quotes,
+// edits and deletions refer to a message by author and timestamp.
 type data struct {
 	Timestamp   int64        `json:"timestamp"`
 	Text        string       `json:"message"`
@@ -65,7 +65,7 @@ type quote struct {
 	UUID   string `json:"authorUuid"`
 }
 
-// mention is a person's name in a text, where a stand-in is written; start and length count UTF-16 units.
+// mention is a mention in a text, which contains a placeholder; start and length count UTF-16 code units.
 type mention struct {
 	Name   string `json:"name"`
 	Number string `json:"number"`
@@ -81,14 +81,14 @@ type attachment struct {
 	Size int64  `json:"size"`
 }
 
-// account is one line of listAccounts and of getUserStatus.
+// account is one entry of listAccounts or getUserStatus.
 type account struct {
 	Number string `json:"number"`
 	ACI    string `json:"aci"`  // of listAccounts, in newer versions
 	UUID   string `json:"uuid"` // of getUserStatus
 }
 
-// outcome is what became of a send.
+// outcome is the result of a send.
 type outcome struct {
 	Timestamp int64    `json:"timestamp"`
 	Results   []result `json:"results"`
@@ -97,10 +97,10 @@ type outcome struct {
 type result struct {
 	Type       string `json:"type"`
 	Token      string `json:"token"`             // of a challenge
-	RetryAfter int64  `json:"retryAfterSeconds"` // of a challenge
+	RetryAfter int64  `json:"retryAfterSeconds"` // of a challenge, in seconds
 }
 
-// group is one line of listGroups.
+// group is one entry of listGroups.
 type group struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`

@@ -287,7 +287,7 @@ func TestTry(t *testing.T) {
 		{"it cannot be read", func(f *channelstest.Slack) {
 			f.Fail("conversations.history", channelstest.SlackFault{Error: "missing_scope"})
 		}, 3, "lacks a scope"},
-		{"tokens revoked", (*channelstest.Slack).Revoke, 0, "take a new one"},
+		{"tokens revoked", (*channelstest.Slack).Revoke, 0, "create a new one"},
 	} {
 		f := server(t)
 		tc.set(f)

@@ -108,7 +108,7 @@ func TestClassesOfFailure(t *testing.T) {
 		{"no such channel", channelstest.SlackFault{Error: "channel_not_found"}, "permanent", ""},
 		{"not in the channel", channelstest.SlackFault{Error: "not_in_channel"}, "permanent", "write /invite"},
 		{"archived", channelstest.SlackFault{Error: "is_archived"}, "permanent", ""},
-		{"tokens revoked", channelstest.SlackFault{Error: "token_revoked"}, "plain", "take a new one"},
+		{"tokens revoked", channelstest.SlackFault{Error: "token_revoked"}, "plain", "create a new one"},
 		{"a scope is missing", channelstest.SlackFault{Error: "missing_scope", Needed: "chat:write"}, "plain", "lacks chat:write"},
 		{"another refusal", channelstest.SlackFault{Error: "message_limit_exceeded"}, "plain", ""},
 		{"half done", channelstest.SlackFault{Error: "internal_error"}, "unknown", ""},
