@@ -1,5 +1,5 @@
-// Package all lists the kinds of channels. The cli is not among them: it needs no section, is always on and is
-// wired apart. The package holds a list and no logic.
+// Package all lists the kinds of channels, and contains no logic. The cli is missing on purpose: it needs no
+// section, is always on, and is wired separately.
 package all
 
 import (
@@ -14,7 +14,7 @@ import (
 	"hob/channels/telegram"
 )
 
-// All returns every kind of channel that a section [channels.NAME] can have.
+// All returns every kind that a section [channels.NAME] can have. A new channel is one more line here.
 func All() []channels.Kind {
 	return []channels.Kind{
 		discord.Kind(),

@@ -1,6 +1,9 @@
-// Package cli is the channel of everything that speaks the local API: the prompt of hob up, hob chat, the page.
-// What comes in here was typed by the owner, who was let in by the socket's file mode or the token. It delivers
-// nothing itself: what is sent to event.CLI has arrived with its commit, and whoever looks finds it there.
+// Package cli is the channel of everything that uses the local API: the prompt of hob up, hob chat and the
+// web page.
+//
+// Messages come in through Post. The owner typed them: access is limited by the file mode of the socket or by
+// the token. Nothing is sent: a message to event.CLI is delivered by its commit, and clients read it from the
+// store.
 package cli
 
 import (
@@ -17,7 +20,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// What Post refuses.
+// Errors of Post.
 var (
 	ErrEmpty    = errors.New("the message is empty; write something")
 	ErrTooLarge = errors.New("the message is over 256 KB; put it in a file in the workspace and name the file")
@@ -29,10 +32,10 @@ var (
 // MaxText is the longest message, in bytes.
 const MaxText = 256 << 10
 
-// MainSession is where a message goes that names no session.
+// MainSession is the session of messages that name none.
 const MainSession = "main"
 
-// Channel is the cli.
+// Channel is the cli channel.
 type Channel struct {
 	inbox Inbox
 	files Files
@@ -42,15 +45,16 @@ type Channel struct {
 	names *regexp.Regexp
 }
 
-// New makes the cli. files takes the messages that bring files; owner is the name to show for what comes in; ids makes the ids of
-// messages that bring none.
+// New makes the channel. files stores messages with files; owner is the displayed name of the sender; ids
+// makes ids for messages without one.
 func New(inbox Inbox, files Files, clock sys.Clock, ids sys.IDs, owner string) *Channel {
 	return &Channel{inbox: inbox, files: files, clock: clock, ids: ids, owner: owner, names: regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)}
 }
 
-// Post commits one typed message with its files and returns where it stands. The same id again is stored once: Receipt.New is false
-// then. session "" is main; id "" mints one; with a file no text is needed. Errors: ErrEmpty, ErrTooLarge, ErrSession, ErrID, ErrCommand,
-// those of the store, and an *event.Fault that says what is wrong with a file.
+// Post commits one typed message with its files, and returns where it is stored. A repeated id is stored
+// once: Receipt.New is then false. session "" means main; id "" makes a new one; with files, the text may be
+// empty. Errors: ErrEmpty, ErrTooLarge, ErrSession, ErrID, ErrCommand, store errors, and an *event.Fault for
+// an invalid file.
 func (c *Channel) Post(ctx context.Context, text, session, id string, files ...File) (event.Receipt, error) {
 	in, err := c.input(text, session, id, files)
 	if err != nil {
@@ -83,7 +87,7 @@ func (c *Channel) accept(ctx context.Context, in event.In, files []File) (event.
 	return receipts[0], nil
 }
 
-// input checks what was typed and what came with it.
+// input validates a message and its files.
 func (c *Channel) input(text, session, id string, files []File) (event.In, error) {
 	parts, kind, err := said(text, files)
 	if err != nil {
@@ -108,7 +112,7 @@ func (c *Channel) input(text, session, id string, files []File) (event.In, error
 	}, nil
 }
 
-// said is the parts of a message, its text first, and whether it is a command.
+// said returns the parts of a message, its text first, and whether it is a command.
 func said(text string, files []File) ([]event.Part, event.Kind, error) {
 	if len(text) > MaxText {
 		return nil, "", fmt.Errorf("%w (it has %d bytes)", ErrTooLarge, len(text))
@@ -130,7 +134,7 @@ func said(text string, files []File) ([]event.Part, event.Kind, error) {
 	return append(parts, partsOf(files)...), kind, nil
 }
 
-// cut keeps an error message short.
+// cut shortens a value for an error message.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:79]) + "…"
@@ -138,17 +142,17 @@ func cut(s string) string {
 	return s
 }
 
-// Run waits for the end of ctx: inputs come through Post.
+// Run waits for the end of ctx, because messages come in through Post.
 func (c *Channel) Run(ctx context.Context, _ channels.Inbox) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Send has nothing to do: the commit was the delivery.
+// Send does nothing: the commit was the delivery.
 func (c *Channel) Send(context.Context, channels.Delivery) (string, error) { return "", nil }
 
-// DedupsByNonce is true: nothing is ever sent twice.
+// DedupsByNonce is true, because nothing is ever sent twice.
 func (c *Channel) DedupsByNonce() bool { return true }
 
-// Form has no limit: the Markdown stays as it is, in one part, and whoever shows it renders it.
+// Form returns Markdown without a limit: the client renders it.
 func (c *Channel) Form() markup.Form { return markup.Plain() }

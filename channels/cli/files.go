@@ -9,34 +9,34 @@ import (
 	"hob/daemon/filename"
 )
 
-// Limits of what comes with one message.
+// Limits for the files of one message.
 const (
 	MaxFiles     = 10
-	MaxFile      = 8 << 20  // bytes of one
-	MaxFileBytes = 20 << 20 // bytes of all
+	MaxFile      = 8 << 20  // bytes of one file
+	MaxFileBytes = 20 << 20 // bytes of all files
 )
 
-// File is something that comes with a message.
+// File is a file that comes with a message.
 type File struct {
-	Name string // as its sender calls it
-	MIME string // what its sender takes it for; "" when he does not say
+	Name string // the sender's name for it
+	MIME string // according to the sender; "" if unknown
 	Data []byte
 }
 
 // Inbox commits inputs.
 type Inbox interface {
-	// Accept commits the inputs; a pair (source, id) that is there already is passed over.
+	// Accept commits the inputs; an input whose (source, id) is already stored is skipped.
 	Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error)
 }
 
-// Files commits an input together with the files that came with it.
+// Files commits an input together with its files.
 type Files interface {
-	// AcceptFiles stores contents, one for each part of in that is no text and in their order, and commits the input. A pair
-	// (source, id) that is there already is passed over. After an error nothing is stored.
+	// AcceptFiles stores contents, one for each file part of in and in the same order, and commits the input.
+	// An input whose (source, id) is already stored is skipped. After an error nothing is stored.
 	AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error)
 }
 
-// checkFiles holds what comes with a message against the limits. Its errors are of the kind *event.Fault.
+// checkFiles checks files against the limits. Its errors are *event.Fault.
 func checkFiles(files []File) error {
 	if len(files) > MaxFiles {
 		return event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments, this one has %d", MaxFiles, len(files))
@@ -58,7 +58,7 @@ func checkFiles(files []File) error {
 	return nil
 }
 
-// partsOf describes files as parts of a message, each under a name of its own.
+// partsOf describes files as parts of a message, each with a unique name.
 func partsOf(files []File) []event.Part {
 	parts := make([]event.Part, 0, len(files))
 	taken := map[string]bool{}

@@ -12,17 +12,17 @@ import (
 	"hob/channels"
 )
 
-// chanTypes begin the names of channels, where the server does not say otherwise.
+// chanTypes are the first characters of channel names (CHANTYPES), as networks use them.
 const chanTypes = "#&"
 
-// message is what a line says; false when it says nothing that hob could read. The session is locked.
+// message converts a line. It returns false if hob reads nothing in it. The caller holds the session's lock.
 func (s *session) message(l line) (channels.Message, bool) {
 	nick, person := l.nick()
 	me := s.nick
 	if isOld(l, s.batches) && (fold(nick) == fold(s.ch.cfg.Nick) || fold(l.param(0)) == fold(s.ch.cfg.Nick)) {
-		me = s.ch.cfg.Nick // hob's then; a dead connection may still have it
+		me = s.ch.cfg.Nick // hob's nick at that time; a dead connection may still hold it
 	}
-	if !person || fold(nick) == fold(me) || s.isService(l) { // a server's, a service's, or hob's own, which comes back as an echo
+	if !person || fold(nick) == fold(me) || s.isService(l) { // from a server or a service, or hob's own message as an echo
 		return channels.Message{}, false
 	}
 	chat, ok := place(l.param(0), me)
@@ -35,7 +35,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 	}
 	switch l.command {
 	case "PRIVMSG", "NOTICE":
-		m.Auto = l.command == "NOTICE" // RFC 2812, section 3.3.2: never answered
+		m.Auto = l.command == "NOTICE" // must never be answered (RFC 2812, section 3.3.2)
 		text, ok := spoken(l.param(1), nick)
 		if !ok {
 			return channels.Message{}, false
@@ -50,10 +50,11 @@ func (s *session) message(l line) (channels.Message, bool) {
 	return m, true
 }
 
-// isService tells whether a line was written by the network's services, a bouncer's module or a server's stand-in for the history, and not by a
-// person. None of these has an account. Networks keep nicks that end in "Serv" for services; a nick that begins with "*" is a module of ZNC; Atheme
-// and Anope name the host of services "services.NETWORK". A server that cannot replay a join as a JOIN (IRCv3 draft/event-playback is off) replays it as the
-// words of a pseudo-client, which has no host of a person: ergo's is HistServ!HistServ@localhost.
+// isService reports whether a line comes from the network's services, a bouncer, or a server's replay of
+// history, and not from a person. None of these has an account. Networks reserve nicks ending in "Serv" for
+// services. A nick beginning with "*" is a module of ZNC. Atheme and Anope name the services' host
+// "services.NETWORK". If draft/event-playback is off, a server replays joins as messages of a pseudo-client
+// without a person's host; ergo's is HistServ!HistServ@localhost.
 func (s *session) isService(l line) bool {
 	if named(l.tags["account"]) {
 		return false
@@ -66,13 +67,14 @@ func (s *session) isService(l line) bool {
 	return isOld(l, s.batches) && !s.caps["draft/event-playback"] && slices.Contains([]string{"", "localhost", fold(s.ch.host)}, host)
 }
 
-// isOld tells whether a line is of the history, by the batches that are open.
+// isOld reports whether a line belongs to the history, by the open batches (IRCv3 batch and
+// draft/chathistory).
 func isOld(l line, batches map[string]string) bool {
 	ref := l.tags["batch"]
 	return ref != "" && strings.HasSuffix(batches[ref], "chathistory")
 }
 
-// place is where a message was written. What goes to the operators of a channel only, or to others, is none of hob's.
+// place returns the chat of a message. Messages to channel operators only, or to others, are ignored.
 func place(target, me string) (channels.Chat, bool) {
 	if fold(target) == fold(me) {
 		return channels.Chat{}, true
@@ -83,8 +85,9 @@ func place(target, me string) (channels.Chat, bool) {
 	return channels.Chat{ID: fold(target), Group: fold(target), Title: target}, true
 }
 
-// person is who wrote a line: the account that the server vouches for. Without one a nick is a person only with trust_nicks; else
-// it is somebody in a group, and in private nobody at all.
+// person returns the author of a line: the account that the server reports. Without an account, a nick
+// identifies a person only with trust_nicks. Otherwise the author is somebody unknown in a group, and nobody
+// in a private chat.
 func (s *session) person(l line, nick string, group bool) channels.Person {
 	p := channels.Person{Name: nick}
 	_, bot := l.tags["bot"]
@@ -101,13 +104,13 @@ func (s *session) person(l line, nick string, group bool) channels.Person {
 	case s.ch.cfg.TrustNicks && nickForm.MatchString(nick):
 		p.ID = fold(nick)
 	case group:
-		p.ID = "~" + fold(nick) // which no list takes
+		p.ID = "~" + fold(nick) // no list accepts this form
 	}
 	return p
 }
 
-// id is the message's own where the server gives it one; else one that the same line has whenever the server sends it, as far as it
-// says when that was.
+// id returns the server's message id. Without one it makes an id from the time, the sender and the text, so
+// that the same line from the history has the same id, if it has a time.
 func (s *session) id(l line, nick string) string {
 	if id := l.tags["msgid"]; id != "" {
 		return id
@@ -121,8 +124,8 @@ func (s *session) id(l line, nick string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// spoken is a text without formatting. Of what programs say to each other (CTCP) only an action is speech; its words never begin
-// a command.
+// spoken returns a text without formatting. Of client-to-client messages (CTCP) only actions are read; an
+// action never begins a command.
 func spoken(text, nick string) (string, bool) {
 	if rest, ok := strings.CutPrefix(text, "\x01"); ok {
 		action, ok := strings.CutPrefix(strings.TrimSuffix(rest, "\x01"), "ACTION ")
@@ -134,7 +137,8 @@ func spoken(text, nick string) (string, bool) {
 	return unformatted(text), true
 }
 
-// unformatted takes out the codes for colours and styles (modern.ircdocs.horse, "Formatting"), and other control characters.
+// unformatted removes the codes for colours and styles (modern.ircdocs.horse, "Formatting"), and other
+// control characters.
 func unformatted(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -152,7 +156,7 @@ func unformatted(text string) string {
 	return b.String()
 }
 
-// coloured is a text without the colours at its beginning: one, or two with a comma between.
+// coloured removes the colours at the beginning of a text: one, or two with a comma between them.
 func coloured(text string, most int, digits string) string {
 	number := func(text string) int {
 		n := 0
@@ -174,7 +178,8 @@ func coloured(text string, most int, digits string) string {
 	return text
 }
 
-// called is a text without the call of one of the nicks at its beginning, and whether it calls one anywhere, as a word of its own.
+// called removes one of the nicks from the beginning of a text, and reports whether the text contains one as
+// a separate word.
 func called(text string, nicks ...string) (rest string, yes bool) {
 	for _, nick := range nicks {
 		low, nick := fold(text), fold(nick)
@@ -199,7 +204,7 @@ func called(text string, nicks ...string) (rest string, yes bool) {
 	return text, false
 }
 
-// inNick tells whether a character next to a nick makes it another word.
+// inNick reports whether a character next to a nick makes it part of another word.
 func inNick(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("[]\\^_{|}`-", r)
 }

@@ -8,9 +8,9 @@ import (
 	"hob/channels"
 )
 
-// find is the nick under which an account is logged in now, as the server says it. What is meant for a person never goes to a nick that
-// somebody else may have taken meanwhile: the server is asked, and what it says counts for as long as it would tell of a change. Where it does
-// not do that, it counts for moments.
+// find returns the nick under which an account is logged in now. A message for a person must not reach
+// somebody else who took the nick meanwhile, so the server is asked. Its answer is valid until it reports a
+// change; if it does not report changes, the answer is valid for moments only.
 func (s speaker) find(ctx context.Context, account string) (string, error) {
 	moments := fresh
 	if s.watches() {
@@ -27,13 +27,14 @@ func (s speaker) find(ctx context.Context, account string) (string, error) {
 		nick, _ = s.behind(account, fresh)
 	}
 	if nick == "" {
-		return "", fmt.Errorf("%w: nobody is there now who is logged in as %s", channels.ErrAddress, account[1:])
+		return "", fmt.Errorf("%w: nobody is logged in as %s now", channels.ErrAddress, account[1:])
 	}
 	return nick, nil
 }
 
-// behind is the nick of an account, "" where that is not known, and the nicks to ask for. Of nicks that are not watched, what was said within
-// moments will do. When nothing was heard for long, as while the machine slept, there may be news on the way.
+// behind returns the nick of an account, "" if unknown, and the nicks to ask for. For nicks that are not
+// watched, an answer within moments is accepted. After a long silence, for example when the machine slept,
+// nothing is accepted: a change may be unread.
 func (s speaker) behind(account string, moments time.Duration) (nick string, candidates []string) {
 	now := s.ch.clock.Wall()
 	s.mu.Lock()
@@ -45,18 +46,19 @@ func (s speaker) behind(account string, moments time.Duration) (nick string, can
 	return s.people.behind(account, now, moments), candidates
 }
 
-// stillBehind is an error when the server has said meanwhile that a nick is not, or may not be, the account's any more.
+// stillBehind returns an error if the server has reported meanwhile that the nick may no longer belong to the
+// account.
 func (s speaker) stillBehind(account, nick string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.people.stands(nick, account) {
-		return fmt.Errorf("%w: %s is not known to be %s any more", channels.ErrAddress, nick, account[1:])
+		return fmt.Errorf("%w: %s may no longer be %s", channels.ErrAddress, nick, account[1:])
 	}
 	return nil
 }
 
-// lookup are the lines that ask who a nick is (WHOIS, numeric 330). Where the server can, it watches the nick first, so that its answer
-// stays true until it says something else.
+// lookup returns the commands that ask for the account of a nick (WHOIS, numeric 330). If the server supports
+// it, the nick is watched first (MONITOR), so that the answer stays valid until a change is reported.
 func (s speaker) lookup(nick string) []string {
 	ask := []string{"WHOIS " + nick}
 	if s.watches() && !s.isWatched(nick) {
@@ -71,7 +73,7 @@ func (s speaker) isWatched(nick string) bool {
 	return s.people.watched[fold(nick)]
 }
 
-// watches tells whether the server would tell of a nick that it is gone, and that somebody has logged in or out under it (IRCv3 monitor and
+// watches reports whether the server reports when a nick leaves, logs in or logs out (IRCv3 monitor and
 // extended-monitor).
 func (s speaker) watches() bool {
 	s.mu.Lock()

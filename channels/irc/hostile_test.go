@@ -39,7 +39,7 @@ func TestARegistrationWithoutEnd(t *testing.T) {
 		ch := openWith(t, e, irc.Config{Server: "irc.test:6667", Plain: true})
 		began := time.Now()
 		err := ch.Run(t.Context(), &channelstest.Box{})
-		if err == nil || !strings.Contains(err.Error(), "has let nobody in within 2m0s") {
+		if err == nil || !strings.Contains(err.Error(), "did not complete the registration within 2m0s") {
 			t.Errorf("Run: %v", err)
 		}
 		if took := time.Since(began); took > 3*time.Minute {

@@ -1,6 +1,12 @@
-// Package irc is the channel to an IRC network, over the client protocol (https://modern.ircdocs.horse) and the IRCv3 extensions that the server
-// offers (https://ircv3.net/irc). It joins the channels that the config lists and no others, answers no CTCP and no
-// notice, and takes nobody for a person whom the server does not vouch for.
+// Package irc connects hob to an IRC network over the client protocol (https://modern.ircdocs.horse) and the
+// IRCv3 extensions that the server offers (https://ircv3.net/irc).
+//
+// Receiving: lines are read as they arrive, and committed with the server's time of the last line; after a
+// reconnect the history is read, if the server has one. Sending: lines followed by a ping, whose answer shows
+// that the server has processed them.
+//
+// The package joins only the configured channels, answers no CTCP and no notice, and identifies people only
+// by what the server confirms.
 package irc
 
 import (
@@ -20,7 +26,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// The ports of servers that do not say another one.
+// Default ports.
 const (
 	tlsPort   = "6697" // RFC 7194
 	plainPort = "6667"
@@ -28,46 +34,48 @@ const (
 
 // Config is a section [channels.NAME] with kind = "irc".
 type Config struct {
-	Server         string   `toml:"server" json:"server"`                   // a host, with ":port" when it is not 6697 (6667 with plain)
+	Server         string   `toml:"server" json:"server"`                   // a host, with ":port" if it is not 6697 (6667 with plain)
 	Plain          bool     `toml:"plain" json:"plain"`                     // without TLS
-	Fingerprint    string   `toml:"fingerprint" json:"fingerprint"`         // SHA-256 of the server's certificate, which is then taken whoever signed it
+	Fingerprint    string   `toml:"fingerprint" json:"fingerprint"`         // SHA-256 of the server's certificate, which is then accepted whoever signed it
 	Nick           string   `toml:"nick" json:"nick"`                       // default hob
-	Account        string   `toml:"account" json:"account"`                 // to log in to; default the nick
-	Password       string   `toml:"password" json:"password"`               // the account's, as a reference: SASL PLAIN
-	Certificate    string   `toml:"certificate" json:"certificate"`         // PEM with the key, as a reference: SASL EXTERNAL without a password
-	ServerPassword string   `toml:"server_password" json:"server_password"` // of the server itself (PASS), as a reference
-	Channels       []string `toml:"channels" json:"channels"`               // to join; hob answers there when it is mentioned
-	Known          []string `toml:"known" json:"known"`                     // accounts of people whom the owner knows, as "$sam"
-	Public         []string `toml:"public" json:"public"`                   // accounts of people who may write, and are nobody in particular
-	TrustNicks     bool     `toml:"trust_nicks" json:"trust_nicks"`         // a nick is a person: only where nobody else can take it
+	Account        string   `toml:"account" json:"account"`                 // account to log in to; default: the nick
+	Password       string   `toml:"password" json:"password"`               // of the account, as a secret reference: SASL PLAIN
+	Certificate    string   `toml:"certificate" json:"certificate"`         // PEM with the key, as a secret reference: SASL EXTERNAL if there is no password
+	ServerPassword string   `toml:"server_password" json:"server_password"` // of the server itself (PASS), as a secret reference
+	Channels       []string `toml:"channels" json:"channels"`               // channels to join; hob answers there when mentioned
+	Known          []string `toml:"known" json:"known"`                     // accounts of people whom the owner knows, like "$sam"
+	Public         []string `toml:"public" json:"public"`                   // accounts of people who may write, without being known
+	TrustNicks     bool     `toml:"trust_nicks" json:"trust_nicks"`         // a nick identifies a person: only if nobody else can take it
 }
 
-// Channel is one nick on one network.
+// Channel is one account or nick on one network.
 type Channel struct {
 	channels.Audience
 	name    string
-	cfg     Config // with the secrets in the place of their references
-	host    string // without the port
+	cfg     Config // with the secrets instead of their references
+	host    string // without port
 	connect channels.Dial
 	clock   sys.Clock
 	log     *slog.Logger
 
-	// Of Run alone: what was received and the inbox has not taken, and of which channels the owner was told.
+	// Used by Run alone: received messages that are not committed, and channels that were reported to the
+	// owner.
 	pending []channels.Message
-	heard   int64 // the newest Heard of this process; only Run touches it
+	heard   int64 // the newest Heard in this process; used by Run alone
 	told    map[string]bool
 
+	// mu protects live and up.
 	mu   sync.Mutex
 	live *session      // nil: not connected
-	up   chan struct{} // closed when live is there
+	up   chan struct{} // closed when live is set
 }
 
-// Kind is the line in the list of channels.
+// Kind is the entry in the list of channels.
 func Kind() channels.Kind {
 	return channels.Of(channels.Kind{Name: "irc", Named: "irc", Doc: "A nick on an IRC network. See channels.md.", Notes: notes()}, Config{Nick: "hob"}, New)
 }
 
-// New makes a channel. Errors name the key of the section that is wrong.
+// New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
 	if cfg.Nick == "" {
 		cfg.Nick = "hob"
@@ -89,7 +97,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		env.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
 	if cfg.TrustNicks {
-		env.Log.Warn("trust_nicks is on: whoever takes a nick is that person", "channel", env.Name, "server", cfg.Server)
+		env.Log.Warn("trust_nicks is on: whoever uses a nick counts as that person", "channel", env.Name, "server", cfg.Server)
 	}
 	return &Channel{
 		Audience: channels.Audience{Groups: cfg.Channels, Known: cfg.Known, Public: cfg.Public}, name: env.Name, cfg: cfg, host: host,
@@ -97,10 +105,10 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// Form is IRC's.
+// Form returns IRC's format.
 func (c *Channel) Form() markup.Form { return markup.IRC() }
 
-// checkServer completes the address with its port, and returns the host.
+// checkServer adds the default port to the address, and returns the host.
 func (c *Config) checkServer() (string, error) {
 	if c.Server == "" {
 		return "", fmt.Errorf("server: missing; want the network's address, like irc.libera.chat")
@@ -113,7 +121,7 @@ func (c *Config) checkServer() (string, error) {
 		}
 	}
 	if !hostForm.MatchString(host) || !portForm.MatchString(port) {
-		return "", fmt.Errorf("server: %q is no address; want something like irc.libera.chat or irc.example.org:6697", c.Server)
+		return "", fmt.Errorf("server: %q is not an address; want something like irc.libera.chat or irc.example.org:6697", c.Server)
 	}
 	c.Server = net.JoinHostPort(host, port)
 	if c.Fingerprint != "" {
@@ -126,7 +134,8 @@ func (c *Config) checkServer() (string, error) {
 	return host, nil
 }
 
-// Names on the wire: no space, comma, colon or control character ends or splits them.
+// Forms of names in the protocol. Spaces, commas, colons and control characters would end or split a
+// parameter.
 var (
 	nickForm    = regexp.MustCompile("^[A-Za-z\\[\\]\\\\^_{|}`][0-9A-Za-z\\[\\]\\\\^_{|}`-]{0,49}$")
 	chanForm    = regexp.MustCompile(`^[#&][^\x00-\x20,\x7f:]{1,63}$`)
@@ -135,16 +144,16 @@ var (
 	portForm    = regexp.MustCompile(`^[0-9]{1,5}$`)
 )
 
-// checkNames also brings the ids of people and channels into the form in which they are compared.
+// checkNames checks the names, and converts ids to the form in which they are compared.
 func (c *Config) checkNames() error {
 	if !nickForm.MatchString(c.Nick) {
 		return fmt.Errorf("nick: %q is not a valid nick; want letters, digits and -_[]{}\\|^`, a letter first", c.Nick)
 	}
 	if c.Account != "" && !accountForm.MatchString("$"+c.Account) {
-		return fmt.Errorf("account: %q cannot be one", c.Account)
+		return fmt.Errorf("account: %q is not a valid account", c.Account)
 	}
 	if c.Account != "" && c.Password == "" && c.Certificate == "" {
-		return fmt.Errorf("account: it is of no use without a password or a certificate; add one as a reference, like password = \"env:IRC_PASSWORD\"")
+		return fmt.Errorf("account: it has no effect without a password or a certificate; add one as a reference, like password = \"env:IRC_PASSWORD\"")
 	}
 	for _, ids := range []*[]string{&c.Channels, &c.Known, &c.Public} {
 		*ids = slices.Clone(*ids)
@@ -152,7 +161,7 @@ func (c *Config) checkNames() error {
 			(*ids)[i] = fold(id)
 		}
 	}
-	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`
+	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true allows nicks)`
 	return channels.CheckListed(
 		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm.MatchString, Want: `want names like "#family"`}},
 		channels.Listed{Key: "known", IDs: c.Known, IDForm: channels.IDForm{OK: c.person, Want: who}},
@@ -164,12 +173,12 @@ func (c *Config) person(id string) bool {
 	return accountForm.MatchString(id) || c.TrustNicks && nickForm.MatchString(id)
 }
 
-// checkOwner refuses an owner whom anybody could play, and one who would never be recognised.
+// checkOwner rejects an owner's address that anybody could use, or that would never match.
 func checkOwner(owner []string, name string, nicks bool) error {
 	for _, local := range owner {
 		switch {
 		case strings.HasPrefix(local, "$") && local != fold(local), nicks && local != fold(local):
-			return fmt.Errorf("the owner's address %s:%s: write it in small letters, as %s:%s", name, local, name, fold(local))
+			return fmt.Errorf("the owner's address %s:%s: write it in lower case, as %s:%s", name, local, name, fold(local))
 		case !strings.HasPrefix(local, "$") && !chanForm.MatchString(local) && !nicks:
 			return fmt.Errorf("the owner's address %s is a nick, which anybody can take; want your account, as in %s:$sam", name+":"+local, name)
 		}
@@ -177,7 +186,7 @@ func checkOwner(owner []string, name string, nicks bool) error {
 	return nil
 }
 
-// readSecrets puts secrets in the place of their references.
+// readSecrets replaces references by their secrets.
 func (c *Config) readSecrets(secret func(string) (string, error)) error {
 	for _, s := range []struct {
 		key string
@@ -199,7 +208,7 @@ func (c *Config) readSecrets(secret func(string) (string, error)) error {
 	return nil
 }
 
-// keyPair is the certificate to log in with; none when there is none.
+// keyPair returns the certificate for the log-in; none if there is none.
 func (c *Config) keyPair() ([]tls.Certificate, error) {
 	if c.Certificate == "" {
 		return nil, nil
@@ -211,7 +220,7 @@ func (c *Config) keyPair() ([]tls.Certificate, error) {
 	return []tls.Certificate{pair}, nil
 }
 
-// login is the name to log in with.
+// login returns the name of the account to log in to.
 func (c *Config) login() string {
 	if c.Account != "" {
 		return c.Account
@@ -219,8 +228,8 @@ func (c *Config) login() string {
 	return c.Nick
 }
 
-// fold is a name in the form in which names are compared. Only ASCII is folded: where a server folds more, one nick in two
-// spellings is two people, never two people one.
+// fold converts a name to the form in which names are compared. Only ASCII is folded. If a server folds more
+// characters, one person may count as two, but never two as one.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

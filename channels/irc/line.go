@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// line is one message of the protocol (modern.ircdocs.horse, "Client-to-Server Protocol Structure"; IRCv3 message-tags).
+// line is one message of the protocol (modern.ircdocs.horse, "Client-to-Server Protocol Structure"; IRCv3
+// message-tags).
 type line struct {
 	tags    map[string]string
 	source  string // a server's name, or nick!user@host
-	command string // in upper case, or three digits
+	command string // upper case, or three digits
 	params  []string
 }
 
+// unescape decodes tag values (IRCv3 message-tags, "Escaping values").
 var unescape = strings.NewReplacer(`\:`, ";", `\s`, " ", `\\`, `\`, `\r`, "\r", `\n`, "\n", `\`, "")
 
-// parse reads a line without its end. What has no command is the zero line.
+// parse parses a line without its end. A line without a command is the zero line.
 func parse(s string) line {
 	var l line
 	s = strings.TrimRight(s, "\r\n")
@@ -48,7 +50,7 @@ func parse(s string) line {
 	return l
 }
 
-// param is a parameter, "" where there are not so many.
+// param returns a parameter, "" if there are fewer.
 func (l line) param(i int) string {
 	if i < 0 || i >= len(l.params) {
 		return ""
@@ -56,16 +58,16 @@ func (l line) param(i int) string {
 	return l.params[i]
 }
 
-// last is the last parameter, which is where numerics say in words what is the matter.
+// last returns the last parameter, which in numerics is the explanation.
 func (l line) last() string { return l.param(len(l.params) - 1) }
 
-// nick is who sent it; ok is false for a server.
+// nick returns the sender's nick; ok is false for a server.
 func (l line) nick() (nick string, ok bool) {
 	nick, _, ok = strings.Cut(l.source, "!")
 	return nick, ok && nick != ""
 }
 
-// at is when the server got it, zero when it does not say (IRCv3 server-time).
+// at returns when the server received the line, zero if unknown (IRCv3 server-time).
 func (l line) at() time.Time {
 	t, err := time.Parse(time.RFC3339Nano, l.tags["time"])
 	if err != nil {
@@ -74,5 +76,5 @@ func (l line) at() time.Time {
 	return t
 }
 
-// stamp is a time as the history's selectors write it.
+// stamp formats a time for the history commands (IRCv3 draft/chathistory).
 func stamp(t time.Time) string { return "timestamp=" + t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -14,18 +14,18 @@ import (
 	"hob/daemon/sys"
 )
 
-// How messages are taken.
+// Limits of receiving.
 const (
-	overlap  = 2 * time.Minute // of what is asked for again: what is there already is passed over by its id
-	page     = 100             // messages asked for at once, where the server does not say how many it gives
-	tries    = 3               // to hand messages on, before the connection is given up
-	lastSave = 5 * time.Second // to store what had come when Run was told to end
-	whoToken = "77"            // tells hob's own WHOX answers apart
+	overlap  = 2 * time.Minute // read again from the history; known messages are recognised by their ids
+	page     = 100             // messages of one request, if the server names no limit
+	tries    = 3               // attempts to commit before the connection is given up
+	lastSave = 5 * time.Second // for the last commit when Run is stopped
+	whoToken = "77"            // identifies answers to hob's own WHOX requests
 )
 
-// position is until when everything that was said has been stored.
+// position is the time until which every message was stored.
 type position struct {
-	Heard int64 `json:"heard"` // milliseconds of Unix time, by the server's clock; 0 for never
+	Heard int64 `json:"heard"` // Unix time in milliseconds of the server's clock; 0: never connected
 }
 
 // reader is the state of one connection of a Run.
@@ -35,8 +35,9 @@ type reader struct {
 	s *session
 }
 
-// Run is on the network until ctx ends. An error ends it: the connection has ended or was refused, or the inbox takes nothing.
-// What had come and was not committed by then is kept for the next Run.
+// Run stays connected until ctx ends. It returns an error if the connection ends or is refused, or if the
+// inbox cannot commit. Messages that were not committed are kept for the next Run, because most servers send
+// them only once.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
@@ -50,7 +51,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.conn.Close() }() // all that counts was written or has failed
+	defer func() { _ = s.conn.Close() }() // everything important was written, or failed
 	called := context.AfterFunc(ctx, func() { _ = s.conn.Close() })
 	if err := s.register(); err != nil {
 		called()
@@ -71,9 +72,9 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	return r.serve(ctx)
 }
 
-// quit says good-bye, and waits until the server has let go of the nick.
+// quit disconnects, and waits until the server has freed the nick.
 func (s *session) quit() {
-	_ = s.conn.SetReadDeadline(time.Now().Add(quitTime)) // the end of reading is what is waited for
+	_ = s.conn.SetReadDeadline(time.Now().Add(quitTime)) // quit waits for the reader to end
 	if s.write("QUIT :bye") == nil {
 		timer := time.NewTimer(quitTime)
 		defer timer.Stop()
@@ -82,10 +83,10 @@ func (s *session) quit() {
 		case <-timer.C:
 		}
 	}
-	_ = s.conn.Close() // which ends listen, if nothing has
+	_ = s.conn.Close() // this ends listen, if it still runs
 }
 
-// open opens the source of the name on its network. What this process knows may be newer than what is stored.
+// open opens the source. The position in memory may be newer than the stored one.
 func (c *Channel) open(ctx context.Context, in channels.Inbox) (*poll.Source[position], error) {
 	who := poll.Account{Channel: c.name, Identity: c.cfg.login() + " " + c.cfg.Server, Log: c.log}
 	s, err := poll.Open(ctx, in, who, func(p position) time.Time { return time.UnixMilli(p.Heard) })
@@ -95,15 +96,16 @@ func (c *Channel) open(ctx context.Context, in channels.Inbox) (*poll.Source[pos
 	return s, err
 }
 
-// enter joins the channels. How others see hob, the first of them shows; where there are none, the server is asked.
+// enter joins the channels. Each join shows hob's own prefix; without channels, the server is asked for it.
 func (r *reader) enter(ctx context.Context) error {
 	lines := joins(r.Groups)
 	if len(lines) == 0 {
 		lines = append(lines, "USERHOST "+r.s.me())
 	}
-	if mode, _ := r.s.supports("BOT"); len(mode) == 1 {
+	if mode, _ := r.s.supports("BOT"); len(mode) == 1 { // IRCv3 bot-mode
 		lines = append(lines, "MODE "+r.s.me()+" +"+mode) // IRCv3 bot-mode
 	}
+	// Without account-tag, hob must know the accounts of the people who are already in the channels.
 	if _, whox := r.s.supports("WHOX"); whox && !r.s.caps["account-tag"] && r.s.caps["extended-join"] && r.s.caps["account-notify"] {
 		for _, name := range r.Groups {
 			lines = append(lines, "WHO "+name+" %tna,"+whoToken)
@@ -135,7 +137,7 @@ func (c *Channel) leave() {
 	c.live, c.up = nil, make(chan struct{})
 }
 
-// joins are as few lines as all names fit into.
+// joins returns JOIN commands for all names, in as few lines as possible.
 func joins(names []string) []string {
 	const room = 400
 	var lines []string
@@ -149,12 +151,12 @@ func joins(names []string) []string {
 	return lines
 }
 
-// refusesJoin knows the numerics that answer a JOIN with no.
+// refusesJoin reports whether a numeric refuses a JOIN.
 func refusesJoin(numeric string) bool {
 	return slices.Contains([]string{"403", "405", "437", "471", "473", "474", "475", "476", "477", "479", "480", "489", "520"}, numeric)
 }
 
-// serve takes what comes until the connection or ctx ends.
+// serve commits messages until the connection or ctx ends.
 func (r *reader) serve(ctx context.Context) error {
 	if err := r.missed(ctx); err != nil {
 		return err
@@ -181,7 +183,7 @@ func (r *reader) serve(ctx context.Context) error {
 	}
 }
 
-// tick makes the server say something, by which a dead connection is known, and asks for the nick that hob should have.
+// tick pings the server, so that a dead connection is noticed, and tries to get the configured nick.
 func (r *reader) tick(ctx context.Context) error {
 	lines := []string{"PING :alive"}
 	if r.s.me() != r.cfg.Nick {
@@ -193,12 +195,12 @@ func (r *reader) tick(ctx context.Context) error {
 	return r.take(ctx, false)
 }
 
-// missed fetches what was said since the last connection, where the server keeps it, and else says that it is lost.
+// missed reads the messages since the last connection from the history. Without a history it reports a gap.
 func (r *reader) missed(ctx context.Context) error {
 	now := r.s.now()
 	if r.Pos.Heard != 0 {
 		from := time.UnixMilli(min(r.Pos.Heard, now.UnixMilli()))
-		why := "hob was not connected, and this IRC server keeps nothing for who is away"
+		why := "hob was not connected, and this IRC server stores no messages for absent users"
 		if r.s.keepsHistory() {
 			var err error
 			if why, err = r.history(ctx, from); err != nil {
@@ -214,12 +216,13 @@ func (r *reader) missed(ctx context.Context) error {
 	return r.commit(ctx, position{Heard: now.UnixMilli()})
 }
 
-// keepsHistory tells whether all that history needs is on.
+// keepsHistory reports whether all capabilities that history needs are on.
 func (s *session) keepsHistory() bool {
 	return s.caps["draft/chathistory"] && s.caps["batch"] && s.caps["server-time"] && s.caps["message-tags"]
 }
 
-// history fetches what was said since a time (IRCv3 draft/chathistory). why says what the server did not give, "" for nothing.
+// history reads the messages since a time (IRCv3 draft/chathistory). why says what the server refused, "" if
+// nothing.
 func (r *reader) history(ctx context.Context, from time.Time) (why string, err error) {
 	since := stamp(from.Add(-overlap))
 	limit := page
@@ -239,7 +242,7 @@ func (r *reader) history(ctx context.Context, from time.Time) (why string, err e
 			targets = append(targets, name)
 		}
 		if l.command == "FAIL" && l.param(0) == "CHATHISTORY" {
-			why = "the server does not tell who wrote in private: " + l.last()
+			why = "the server does not list private chats: " + l.last()
 		}
 	}
 	for _, target := range targets {
@@ -254,7 +257,8 @@ func (r *reader) history(ctx context.Context, from time.Time) (why string, err e
 	return why, nil
 }
 
-// pages fetches the history of one channel or person, and commits each page. The position stays: until all is there, it is asked for again.
+// pages reads the history of one channel or person, and commits each page. The position does not move yet: if
+// reading fails, the whole history is read again.
 func (r *reader) pages(ctx context.Context, target, since string, limit int) (why string, err error) {
 	for {
 		got, _, err := r.s.ask(ctx, fmt.Sprintf("CHATHISTORY AFTER %s %s %d", target, since, limit))
@@ -278,7 +282,7 @@ func (r *reader) pages(ctx context.Context, target, since string, limit int) (wh
 	}
 }
 
-// past are the messages of a page of history, what to ask for to get the next one, and how many lines there were.
+// past returns the messages of a page of history, the selector for the next page, and the number of lines.
 func (s *session) past(got []line) (list []channels.Message, next string, count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,10 +303,11 @@ func (s *session) past(got []line) (list []channels.Message, next string, count 
 	return list, next, count
 }
 
-// take commits what waits, with the time until which that is all. When nothing does, the time is committed now and then, or when save says so.
+// take commits the waiting messages with the time until which they are complete. Without messages, the time
+// is committed only now and then, or if save is set.
 func (r *reader) take(ctx context.Context, save bool) error {
 	come := r.s.waiting()
-	next := position{Heard: come.until.UnixMilli()} // not now: a connection may have been dead for as long as the machine slept
+	next := position{Heard: come.until.UnixMilli()} // not the present: a connection may have been dead while the machine slept
 	for _, why := range come.news {
 		if err := r.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err
@@ -316,7 +321,7 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	return r.commit(ctx, next)
 }
 
-// waiting is what has come and was not taken yet.
+// waiting returns and removes the messages that were received and not committed.
 func (s *session) waiting() due {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +330,8 @@ func (s *session) waiting() due {
 	return come
 }
 
-// commit hands on what is pending. Only when it is stored does the position move; a server without history will not say it a second time.
+// commit hands the pending messages to the inbox. It retries, because a server without history sends them
+// only once.
 func (r *reader) commit(ctx context.Context, next position) error {
 	for try := 1; ; try++ {
 		err := r.Commit(ctx, r.pending, next)

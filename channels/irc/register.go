@@ -11,10 +11,10 @@ import (
 	"hob/channels"
 )
 
-// registerTime is how long a server may take to let hob in, whatever it says meanwhile: some look for an ident server first.
+// registerTime limits the registration: some servers wait for an ident answer first.
 const registerTime = 2 * time.Minute
 
-// wanted are the capabilities that hob makes use of (https://ircv3.net/irc), sasl apart.
+// wanted are the capabilities that hob uses (https://ircv3.net/irc), except sasl.
 func wanted() []string {
 	return []string{
 		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message",
@@ -22,14 +22,15 @@ func wanted() []string {
 	}
 }
 
-// registration is the state of one.
+// registration is the state of a registration.
 type registration struct {
 	*session
 	offered  map[string]bool
 	loggedIn bool
 }
 
-// register makes the connection one of a user: capabilities, log-in, nick (IRCv3 "Capability Negotiation" and sasl-3.2).
+// register registers the connection: capabilities, log-in, nick (IRCv3 "Capability Negotiation" and
+// sasl-3.2).
 func (s *session) register() error {
 	r := &registration{session: s, offered: map[string]bool{}}
 	opening := []string{"CAP LS 302"}
@@ -45,7 +46,7 @@ func (s *session) register() error {
 			return err
 		}
 		if s.ch.clock.Mono()-began > registerTime {
-			return fmt.Errorf("%s has let nobody in within %s", s.ch.cfg.Server, registerTime)
+			return fmt.Errorf("%s did not complete the registration within %s", s.ch.cfg.Server, registerTime)
 		}
 		if done, err := r.step(l); done || err != nil {
 			return err
@@ -53,7 +54,7 @@ func (s *session) register() error {
 	}
 }
 
-// step answers one line; done is true when the registration is.
+// step answers one line; done reports that the registration is complete.
 func (r *registration) step(l line) (done bool, err error) {
 	switch l.command {
 	case "PING":
@@ -67,22 +68,23 @@ func (r *registration) step(l line) (done bool, err error) {
 		return false, r.write("CAP END")
 	case "902", "904", "905", "906", "908":
 		return false, channels.Refused(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.ch.cfg.login(), l.last()))
-	case "433", "436", "437": // taken, or on its way to somebody else
+	case "433", "436", "437": // the nick is taken or temporarily unavailable
 		r.nick += "_"
 		if len(r.nick) > 50 {
 			return false, fmt.Errorf("no nick like %s is free", r.ch.cfg.Nick)
 		}
 		return false, r.write("NICK " + r.nick)
 	case "432":
-		return false, channels.Refused(fmt.Errorf("the server does not take the nick %s (%s); choose another one as nick", r.nick, l.last()))
+		return false, channels.Refused(fmt.Errorf("the server does not accept the nick %s (%s); choose another one as nick", r.nick, l.last()))
 	case "464", "465", "ERROR":
 		return false, fatal(l)
 	case "001":
 		r.nick = l.param(0)
+		// Without the log-in, hob would not be recognised by others and might be banned; so it does not stay.
 		if r.needsLogin() && !r.loggedIn {
 			return false, errNoSASL(r.session)
 		}
-	case "376", "422": // the end of the message of the day, or none
+	case "376", "422": // end of the message of the day, or none
 		return true, nil
 	}
 	r.note(l)
@@ -94,10 +96,10 @@ func (r *registration) needsLogin() bool {
 }
 
 func errNoSASL(s *session) error {
-	return channels.Refused(fmt.Errorf("%s offers no log-in by SASL %s; take password and certificate out, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
+	return channels.Refused(fmt.Errorf("%s offers no log-in with SASL %s; remove password and certificate, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
 }
 
-// capability is one step of the negotiation.
+// capability handles one step of the negotiation.
 func (r *registration) capability(l line) error {
 	list := strings.Fields(l.last())
 	switch strings.ToUpper(l.param(1)) {
@@ -146,7 +148,7 @@ func (r *registration) request() error {
 	return r.write("CAP REQ :" + strings.Join(list, " "))
 }
 
-// mechanism is how to log in.
+// mechanism returns the SASL mechanism.
 func (c *Config) mechanism() string {
 	if c.Password == "" {
 		return "EXTERNAL" // RFC 4422, appendix A
@@ -154,7 +156,8 @@ func (c *Config) mechanism() string {
 	return "PLAIN" // RFC 4616
 }
 
-// authenticate sends what logs in, in pieces of 400 bytes; one that is shorter is the last one.
+// authenticate sends the credentials in pieces of 400 bytes; a shorter piece is the last one (IRCv3
+// sasl-3.1).
 func (r *registration) authenticate() error {
 	c := r.ch.cfg
 	secret := ""
@@ -179,7 +182,8 @@ func saslLines(secret string) []string {
 	return append(lines, "AUTHENTICATE "+text)
 }
 
-// fatal says why the server ends the connection.
+// fatal explains why the server ends the connection. Bans and wrong passwords last; a connection limit
+// passes.
 func fatal(l line) error {
 	switch l.command {
 	case "464":

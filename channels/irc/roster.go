@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	maxPeople  = 100_000          // nicks known at once: a server may speak of more than there are
-	maxWatched = 100              // nicks that the server is asked to watch; networks allow as many and more
-	fresh      = 10 * time.Second // for which what the server has said about a nick counts that it does not watch
+	maxPeople  = 100_000          // remembered nicks: a server could send any number
+	maxWatched = 100              // watched nicks; most networks allow that many
+	fresh      = 10 * time.Second // validity of an answer about a nick that is not watched
 )
 
-// roster knows which nick is logged in to which account. All maps go by folded names.
+// roster records which nick is logged in to which account. The keys of all maps are folded names.
 type roster struct {
-	who     map[string]string // the accounts of nicks, as far as the server tells of each change
-	seen    map[string]string // the nick under which an account, as "$sam", last wrote
+	who     map[string]string // account of each nick, if the server reports every change
+	seen    map[string]string // the nick under which an account, like "$sam", last wrote
 	vouched map[string]voucher
-	watched map[string]bool // nicks of which the server tells when they are gone, and when they change their account
+	watched map[string]bool // nicks of which the server reports when they leave or change their account
 }
 
-// voucher is what the server has said about one nick: in an answer to WHOIS, or with a line of that person's.
+// voucher is what the server said about one nick, in an answer to WHOIS or in a line from that nick.
 type voucher struct {
 	nick, account string
 	at            time.Time
@@ -30,21 +30,21 @@ func newRoster() roster {
 	return roster{who: map[string]string{}, seen: map[string]string{}, vouched: map[string]voucher{}, watched: map[string]bool{}}
 }
 
-// named tells whether a name is an account's: "", "*" and "0" are none.
+// named reports whether a name is an account: "", "*" and "0" mean none.
 func named(account string) bool { return account != "" && account != "*" && account != "0" }
 
-// set keeps the account of a nick.
+// set records the account of a nick.
 func (r roster) set(nick, account string) {
 	delete(r.who, fold(nick))
 	if named(account) {
 		if len(r.who) >= maxPeople {
-			clear(r.who) // who is nobody for a while cannot be somebody else
+			clear(r.who) // forgetting people is safe: they are only unknown for a while
 		}
 		r.who[fold(nick)] = account
 	}
 }
 
-// vouch keeps what the server says now about a nick.
+// vouch records what the server says now about a nick.
 func (r roster) vouch(nick, account string, now time.Time) {
 	delete(r.vouched, fold(nick))
 	if named(account) {
@@ -55,7 +55,7 @@ func (r roster) vouch(nick, account string, now time.Time) {
 	}
 }
 
-// wrote keeps under which nick an account wrote.
+// wrote records under which nick an account wrote.
 func (r roster) wrote(account, nick string) {
 	if len(r.seen) >= maxQueue {
 		clear(r.seen)
@@ -63,7 +63,8 @@ func (r roster) wrote(account, nick string) {
 	r.seen[account] = nick
 }
 
-// candidates are the nicks that an account may be logged in under: where it last wrote, and its own name.
+// candidates returns the nicks that may be logged in to an account: the last one used, and the account's own
+// name.
 func (r roster) candidates(account string) []string {
 	var nicks []string
 	if nick := r.seen[fold(account)]; nick != "" {
@@ -75,8 +76,8 @@ func (r roster) candidates(account string) []string {
 	return nicks
 }
 
-// behind is the nick under which an account is logged in now: as the server has said and would have taken back, or has said within moments; ""
-// where that is not known.
+// behind returns the nick under which an account is logged in now, "" if unknown. It needs a report that the
+// server would have corrected, or an answer within moments.
 func (r roster) behind(account string, now time.Time, moments time.Duration) string {
 	for _, nick := range r.candidates(account) {
 		if "$"+fold(r.who[fold(nick)]) == fold(account) {
@@ -96,13 +97,13 @@ func (r roster) behind(account string, now time.Time, moments time.Duration) str
 	return first
 }
 
-// stands tells whether the server has said that a nick is an account's, however long ago, and nothing else since.
+// stands reports whether the server's last word is that the nick belongs to the account, however old.
 func (r roster) stands(nick, account string) bool {
 	return "$"+fold(r.who[fold(nick)]) == fold(account) || "$"+fold(r.vouched[fold(nick)].account) == fold(account)
 }
 
-// note follows the accounts of people in the same channels (IRCv3 extended-join and account-notify, WHOX). It forgets a nick as soon
-// as the server no longer tells what becomes of it. nick is who sent the line, me is hob's.
+// note follows the accounts of people in hob's channels (IRCv3 extended-join and account-notify, WHOX). It
+// forgets a nick when the server stops reporting about it. nick is the sender of the line, me is hob's nick.
 func (r roster) note(l line, nick, me string) {
 	switch l.command {
 	case "JOIN":
@@ -129,12 +130,12 @@ func (r roster) note(l line, nick, me string) {
 func (r roster) left(nick, me string) {
 	delete(r.who, fold(nick))
 	if fold(nick) == fold(me) {
-		clear(r.who) // they may have been in no other channel
+		clear(r.who) // without a common channel the server reports nothing about them
 	}
 }
 
-// noteVouched keeps what the server says about single nicks (WHOIS, IRCv3 monitor and extended-monitor, and account-tag where tells says
-// so), and forgets it as soon as somebody else may have the nick. nick is who sent the line.
+// noteVouched records answers about single nicks (WHOIS, IRCv3 monitor and extended-monitor, and account-tag
+// if tells is set). It forgets them when somebody else may have the nick. nick is the sender of the line.
 func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 	switch l.command {
 	case "330": // RPL_WHOISACCOUNT
@@ -155,7 +156,7 @@ func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 		if tells {
 			r.vouch(nick, l.tags["account"], now)
 		}
-	case "NICK":
+	case "NICK": // note handles people in hob's channels
 		r.gone(nick, false) // what it means for those in the same channels, note knows
 		r.gone(l.param(0), false)
 	case "JOIN", "QUIT":
@@ -163,7 +164,7 @@ func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 	}
 }
 
-// gone forgets what was said about a nick that somebody else may have now: all of it, or but for what note follows.
+// gone forgets what is known about a nick that may have a new user; all includes what note follows.
 func (r roster) gone(nick string, all bool) {
 	delete(r.vouched, fold(nick))
 	if all {

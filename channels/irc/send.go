@@ -12,11 +12,12 @@ import (
 	"hob/daemon/fail"
 )
 
-// later is how long to wait where the server says only that it is too early.
+// later is how long hob waits if the server only says that it is too early.
 const later = 30 * time.Second
 
-// Send says one part, a message for each of its lines. Its receipt is the server's answer to a ping behind them: by then it has refused
-// or taken each line. IRC has no key and cannot be read back: when the connection ends before that answer, it is unknown.
+// Send sends one part, with one message for each line. The lines are followed by a ping: when the server
+// answers it, it has accepted or refused each line. IRC has no idempotency key and cannot list sent messages,
+// so that a connection that ends before the answer leaves the result unknown.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
 	if err := c.check(d.To); err != nil {
 		return "", err
@@ -32,10 +33,10 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id, nil
 }
 
-// patience is how long a send waits for the connection: at the start of hob it is just being made.
+// patience is how long a send waits for a connection, for example at the start of hob.
 const patience = 10 * time.Second
 
-// connected is the connection that Run keeps.
+// connected returns the connection of Run.
 func (c *Channel) connected(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not connected to %s now", c.cfg.Server))
 	defer cancel()
@@ -54,19 +55,19 @@ func (c *Channel) connected(ctx context.Context) (*session, error) {
 	return nil, context.Cause(ctx)
 }
 
-// check reads an address: a channel, an account, or a nick where nicks are trusted.
+// check checks an address: a channel, an account, or a nick if nicks are trusted.
 func (c *Channel) check(to event.Address) error {
 	local := to.Local()
 	switch {
 	case chanForm.MatchString(local), accountForm.MatchString(local), c.cfg.TrustNicks && nickForm.MatchString(local):
 		return nil
 	case nickForm.MatchString(local):
-		return fmt.Errorf("address %q: a nick can be taken by anybody; want an account, as %s:$%s: %w", to, c.name, local, channels.ErrPermanent)
+		return fmt.Errorf("address %q: a nick can be taken by anybody; want an account, like %s:$%s: %w", to, c.name, local, channels.ErrPermanent)
 	}
-	return fmt.Errorf("address %q: want an account or a channel, as %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
+	return fmt.Errorf("address %q: want an account or a channel, like %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
 }
 
-// speaker says something over a session.
+// speaker sends messages over a session.
 type speaker struct{ *session }
 
 func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) {
@@ -83,7 +84,7 @@ func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) 
 		lines = append(lines, "PRIVMSG "+target+" :"+text)
 	}
 	if len(lines) == 0 {
-		return "", fmt.Errorf("there is nothing in it that IRC can show: %w", channels.ErrPermanent)
+		return "", fmt.Errorf("it contains nothing that IRC can show: %w", channels.ErrPermanent)
 	}
 	got, wrote, err := s.askWhile(ctx, may, lines...)
 	switch {
@@ -96,7 +97,8 @@ func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) 
 	return s.receipt(got, target, len(lines), d)
 }
 
-// receipt reads what a server said to n lines to a target: the id of the first of them, where it echoes them, or why not.
+// receipt evaluates the server's answers to n lines: the id of the first line, if the server echoes it, or
+// the refusal. If only some lines were refused, the result is unknown.
 func (s speaker) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
 	var no error
 	refused := 0
@@ -124,24 +126,25 @@ func (s speaker) receipt(got []line, target string, n int, d channels.Delivery) 
 	return "", no
 }
 
-// refusal is the error in an answer to a message; nil for all else (modern.ircdocs.horse, "Numerics"; IRCv3 standard replies).
+// refusal returns the error in an answer to a message, nil for other lines (modern.ircdocs.horse, "Numerics";
+// IRCv3 standard replies).
 func refusal(l line, target string) error {
 	about := func(i int) bool { return fold(l.param(i)) == fold(target) }
 	err := fmt.Errorf("the server says %s (%s)", l.command, l.last())
 	switch l.command {
-	case "401": // nobody has that nick now
+	case "401": // ERR_NOSUCHNICK
 		if about(1) {
 			return fmt.Errorf("%w: %s is not there now: %w", channels.ErrAddress, target, err)
 		}
-	case "400": // the command could not be carried out
+	case "400": // ERR_UNKNOWNERROR
 		if strings.EqualFold(l.param(1), "PRIVMSG") {
 			return err
 		}
-	case "439": // too many people written to, and this one is one too many
+	case "439": // ERR_TARGETTOOFAST
 		if about(1) {
 			return &channels.RetryAfter{After: later, Err: fmt.Errorf("%w: %w", channels.ErrAddress, err)}
 		}
-	case "263": // try again
+	case "263": // RPL_TRYAGAIN
 		if about(1) || strings.EqualFold(l.param(1), "PRIVMSG") {
 			return &channels.RetryAfter{After: later, Err: err}
 		}
@@ -149,7 +152,7 @@ func refusal(l line, target string) error {
 		if about(1) {
 			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 		}
-	case "411", "412", "413", "414", "417": // without a target, a text, or too long
+	case "411", "412", "413", "414", "417": // no target, no text, or too long
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 	case "FAIL":
 		if l.param(0) == "PRIVMSG" || l.param(0) == "*" {
@@ -159,17 +162,19 @@ func refusal(l line, target string) error {
 	return nil
 }
 
-// The protocol's limit of a line (RFC 2812, section 2.3), and the longest source that servers put before it, where hob does not know its own.
+// The limit of a line (RFC 2812, section 2.3), and the longest source that servers add, while hob's own is
+// unknown.
 const (
 	lineSize   = 512
 	sourceSize = 120
 	leastText  = 64
 )
 
-// unsayable is what ends a line or says something to a program.
+// unsayable removes characters that would end a line or begin a CTCP message.
 var unsayable = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 
-// cut makes lines of a text, none of which is longer on its way to others than a line may be. Empty lines cannot be said.
+// cut splits a text into lines that stay below the limit when the server adds hob's source. Empty lines are
+// dropped.
 func (s speaker) cut(target, text string) []string {
 	s.mu.Lock()
 	source := len(s.prefix)

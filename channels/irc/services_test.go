@@ -97,7 +97,7 @@ func TestAccountsOfServices(t *testing.T) {
 	if _, err := open(t, wrong).Test(t.Context()); !errors.As(err, &later) || !strings.Contains(err.Error(), "refuses the log-in as hob") {
 		t.Errorf("with a wrong password: %v", err)
 	}
-	if lines, err := open(t, cfg).Test(t.Context()); err != nil || !strings.Contains(strings.Join(lines, " "), "It takes the log-in as hob.") {
+	if lines, err := open(t, cfg).Test(t.Context()); err != nil || !strings.Contains(strings.Join(lines, " "), "It accepts the log-in as hob.") {
 		t.Errorf("%q, %v", lines, err)
 	}
 	w := realOf(t, "InspIRCd", sam, "$sam", cfg)

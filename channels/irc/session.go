@@ -18,57 +18,60 @@ import (
 	"hob/channels/wire"
 )
 
-// Times of a connection. One over which nothing has come for deadAfter is half open: a ping was not answered.
+// Timeouts of a connection. It counts as dead if nothing arrived for deadAfter, because a ping was not
+// answered.
 const (
 	dialTime   = 20 * time.Second
 	writeTime  = 10 * time.Second
 	pingEvery  = 20 * time.Second
 	deadAfter  = 45 * time.Second
-	answerTime = 30 * time.Second // of one exchange
-	quitTime   = 3 * time.Second  // for the server to let go of the nick
+	answerTime = 30 * time.Second // for one exchange
+	quitTime   = 3 * time.Second  // for the server to free the nick
 )
 
-// Sizes: of a line that comes in (tags 8,191 bytes and 512 behind them, IRCv3 message-tags), and of what waits to be committed.
+// Sizes: of a received line (8,191 bytes of tags and 512 more, IRCv3 message-tags), and of the queue before a
+// commit.
 const (
 	maxLine  = 16 << 10
 	maxQueue = 10_000
 
-	maxTraits = 500 // that a server names of itself; there are about fifty
+	maxTraits = 500 // features that a server may announce; usually about fifty
 )
 
-// session is one connection that is registered, or on its way there.
+// session is one connection, registered or not yet.
 type session struct {
 	ch   *Channel
 	conn net.Conn
 	in   *bufio.Scanner
-	caps map[string]bool // that are on
+	caps map[string]bool // active capabilities
 	isup map[string]string
-	turn chan struct{} // one exchange at a time
-	done chan struct{} // closed when nothing is read any more
-	wake chan struct{} // something waits to be taken
+	turn chan struct{} // held during an exchange, so that there is one at a time
+	done chan struct{} // closed when the connection ends
+	wake chan struct{} // wake signal: something can be committed
 	flow bucket
 
 	writing sync.Mutex
+	// mu protects the fields below.
 	mu      sync.Mutex
 	nick    string
-	prefix  string // nick!user@host, as others see it; "" for not known
+	prefix  string // nick!user@host as others see it; "" if unknown
 	people  roster
-	batches map[string]string // open ones and their types
+	batches map[string]string // open batches and their types
 	due     due
 	asked   *exchange
-	count   int           // of exchanges, and of messages without an id
-	skew    time.Duration // by which the server's clock is ahead
+	count   int           // counts exchanges, and messages without an id
+	skew    time.Duration // how far the server's clock is ahead
 	err     error         // why done is closed
 }
 
-// due is what has come and was not taken yet.
+// due holds what was received and not yet committed.
 type due struct {
 	list  []channels.Message
-	news  []string  // what the owner must be told
-	until time.Time // when the server last said anything, by its clock: by then this was all
+	news  []string  // gaps to report to the owner
+	until time.Time // the server's time of its last line: until then, due is complete
 }
 
-// exchange is what came between some lines and the answer to the ping behind them.
+// exchange collects the lines between hob's own lines and the answer to the ping after them.
 type exchange struct {
 	token string
 	lines []line
@@ -95,7 +98,7 @@ func (c *Channel) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// secure speaks TLS over a connection, which it closes when that fails.
+// secure starts TLS on a connection, and closes it if that fails.
 func (c *Channel) secure(ctx context.Context, plain net.Conn) (net.Conn, error) {
 	pairs, err := c.cfg.keyPair()
 	if err != nil {
@@ -105,7 +108,7 @@ func (c *Channel) secure(ctx context.Context, plain net.Conn) (net.Conn, error) 
 	cfg.Certificates = pairs
 	conn := tls.Client(plain, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = plain.Close() // it is of no use any more
+		_ = plain.Close() // the connection cannot be used
 		return nil, fmt.Errorf("TLS: %w", err)
 	}
 	return conn, nil
@@ -129,7 +132,7 @@ func (s *session) read() (line, error) {
 	return parse(strings.ToValidUTF8(s.in.Text(), "\uFFFD")), nil
 }
 
-// write sends lines as one piece.
+// write sends lines in one piece.
 func (s *session) write(lines ...string) error {
 	var text strings.Builder
 	for _, l := range lines {
@@ -144,7 +147,7 @@ func (s *session) write(lines ...string) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	if _, err := s.conn.Write([]byte(text.String())); err != nil {
-		_ = s.conn.Close() // half a line may have gone out: nothing can follow it
+		_ = s.conn.Close() // half a line may have been sent, so nothing can follow
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
@@ -164,12 +167,12 @@ func (s *session) listen() error {
 				s.err = err
 			}
 			s.mu.Unlock()
-			return nil // Run and the exchange find it there
+			return nil // Run and the exchange find the error in s.err
 		}
 	}
 }
 
-// heard takes a line in.
+// heard processes a line: it answers pings, updates the records, and queues messages for the next commit.
 func (s *session) heard(l line) error {
 	switch l.command {
 	case "PING":
@@ -184,7 +187,7 @@ func (s *session) heard(l line) error {
 		s.skew = at.Sub(s.ch.clock.Wall())
 	}
 	s.due.until = s.ch.clock.Wall().Add(s.skew)
-	if !old || l.command == "BATCH" { // who was who then says nothing about now
+	if !old || l.command == "BATCH" { // old lines say nothing about the present
 		s.note(l)
 	}
 	if x := s.asked; x != nil {
@@ -213,7 +216,7 @@ func (s *session) heard(l line) error {
 	return nil
 }
 
-// note keeps what a line says about the server and about who is who.
+// note records what a line says about the server and about people.
 func (s *session) note(l line) {
 	nick, _ := l.nick()
 	own := nick != "" && fold(nick) == fold(s.nick)
@@ -228,7 +231,7 @@ func (s *session) note(l line) {
 		if l.command == "734" || l.param(1) == "MONITOR" {
 			delete(s.isup, "MONITOR")
 		}
-	case "396": // RPL_VISIBLEHOST: others see another host from now on
+	case "396": // RPL_VISIBLEHOST: others see another host now
 		s.prefix = ""
 	case "302": // RPL_USERHOST: nick=+user@host
 		name, rest, ok := strings.Cut(strings.TrimSpace(l.last()), "=")
@@ -241,7 +244,7 @@ func (s *session) note(l line) {
 				clear(s.batches)
 			}
 			s.batches[ref] = l.param(1)
-			if isOld(l, s.batches) { // a batch within a batch of history
+			if isOld(l, s.batches) { // a batch within a history batch
 				s.batches[ref] = "chathistory"
 			}
 		}
@@ -252,7 +255,7 @@ func (s *session) note(l line) {
 		}
 	}
 	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
-		s.due.news = append(s.due.news, fmt.Sprintf("hob was thrown out of %s by %s (%s), and comes back with its next connection", name, nick, channels.Foreign(l.last())))
+		s.due.news = append(s.due.news, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.Foreign(l.last())))
 	}
 	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {
 		s.prefix = l.source
@@ -263,14 +266,14 @@ func (s *session) note(l line) {
 	s.people.noteVouched(l, nick, s.caps["account-tag"], s.ch.clock.Wall())
 }
 
-// me is the nick that hob has now.
+// me returns hob's current nick.
 func (s *session) me() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nick
 }
 
-// errEnded is why the connection ended.
+// errEnded returns why the connection ended.
 func (s *session) errEnded() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +283,7 @@ func (s *session) errEnded() error {
 	return s.err
 }
 
-// supports is what a server says about itself (RPL_ISUPPORT).
+// supports returns a feature that the server announced (RPL_ISUPPORT).
 func (s *session) supports(key string) (value string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,20 +291,21 @@ func (s *session) supports(key string) (value string, ok bool) {
 	return value, ok
 }
 
-// now is the server's time.
+// now returns the server's time.
 func (s *session) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ch.clock.Wall().Add(s.skew)
 }
 
-// ask sends lines and a ping behind them, and returns all that came until its answer: a server works off lines in their order, so that
-// by then it has taken or refused each of them. wrote tells, beside an error, whether a line may have reached the server.
+// ask sends lines followed by a ping, and returns everything that arrived until the ping is answered. A
+// server processes lines in order, so by then it has accepted or refused each of them. wrote reports, with an
+// error, whether a line may have reached the server.
 func (s *session) ask(ctx context.Context, lines ...string) (got []line, wrote bool, err error) {
 	return s.askWhile(ctx, func() error { return nil }, lines...)
 }
 
-// askWhile is ask, but sends no further line once may says an error.
+// askWhile is ask, but stops sending when may returns an error.
 func (s *session) askWhile(ctx context.Context, may func() error, lines ...string) (got []line, wrote bool, err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -335,20 +339,20 @@ func (s *session) askWhile(ctx context.Context, may func() error, lines ...strin
 		return nil, wrote, s.errEnded()
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), silent) {
-			s.giveUp(silent) // or the next message is spoken into the void too
+			s.giveUp(silent) // otherwise the next message would be lost too
 		}
 		return nil, wrote, context.Cause(ctx)
 	}
 }
 
-// giveUp ends the connection for a reason of hob's own.
+// giveUp closes the connection for a reason of hob's own.
 func (s *session) giveUp(why error) {
 	s.mu.Lock()
 	if s.err == nil {
 		s.err = why
 	}
 	s.mu.Unlock()
-	_ = s.conn.Close() // which ends listen
+	_ = s.conn.Close() // this ends listen
 }
 
 func (s *session) begin() *exchange {
@@ -367,7 +371,7 @@ func (s *session) end(x *exchange) {
 	}
 }
 
-// pace waits until a line may be sent.
+// pace waits until the flood limit allows a line.
 func (s *session) pace(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -388,19 +392,20 @@ func (s *session) pace(ctx context.Context) error {
 	}
 }
 
-// Flood control: servers throw out who sends more than some lines at once.
+// Flood control: servers disconnect clients that send more than a few lines at once.
 const (
 	burst   = 5
 	perLine = 2 * time.Second
 )
 
-// bucket has room for burst lines, and a new one every perLine. The zero time is a full one. Whoever takes waits as long as it says.
+// bucket is a token bucket: burst lines at once, and one more every perLine. The zero time means full.
 type bucket struct {
 	now   func() time.Duration
-	ready time.Duration // when all room is free again
+	ready time.Duration // when the bucket is full again
 }
 
-// take reserves one line, and returns how long to wait before it is sent. It is called by one exchange at a time.
+// take reserves one line, and returns the time to wait before sending it. Only one exchange at a time calls
+// it.
 func (b *bucket) take() time.Duration {
 	now := b.now()
 	b.ready = max(b.ready, now) + perLine

@@ -25,8 +25,8 @@ func TestLogIn(t *testing.T) {
 		{"with a password", channelstest.IRCOptions{Caps: channelstest.IRCModern(), Account: "bot", Password: "s3cret"}, "env:PASSWORD", "", false},
 		{"with a long one", channelstest.IRCOptions{Caps: channelstest.IRCModern(), Account: "bot", Password: strings.Repeat("x", 400)}, "env:LONG", "", false},
 		{"with a wrong one", channelstest.IRCOptions{Caps: channelstest.IRCModern(), Account: "bot", Password: "else"}, "env:PASSWORD", "refuses the log-in as bot", true},
-		{"not that way", channelstest.IRCOptions{Caps: []string{"sasl=EXTERNAL", "batch"}}, "env:PASSWORD", "offers no log-in by SASL PLAIN", true},
-		{"not at all", channelstest.IRCOptions{}, "env:PASSWORD", "offers no log-in by SASL PLAIN", true},
+		{"not that way", channelstest.IRCOptions{Caps: []string{"sasl=EXTERNAL", "batch"}}, "env:PASSWORD", "offers no log-in with SASL PLAIN", true},
+		{"not at all", channelstest.IRCOptions{}, "env:PASSWORD", "offers no log-in with SASL PLAIN", true},
 	} {
 		f := server(t, tc.opts)
 		cfg := config(f)
@@ -135,7 +135,7 @@ func TestCutByTheServer(t *testing.T) {
 	cfg.TrustNicks = true
 	_, b, _ := listening(t, f, cfg)
 	f.Drop()
-	b.Until(t, func() bool { return len(b.Gaps()) == 1 && strings.Contains(b.Gaps()[0], "keeps nothing") })
+	b.Until(t, func() bool { return len(b.Gaps()) == 1 && strings.Contains(b.Gaps()[0], "stores no messages") })
 	f.Listening(t.Context())
 	f.Say("sam", "hob", "welcome back")
 	b.Until(t, func() bool { return len(b.List()) == 1 })
@@ -169,7 +169,7 @@ func TestChannelsThatAreClosed(t *testing.T) {
 	f.Push(":op!u@h KICK #family hob :enough")
 	f.Say("sam", "hob", "sorry")
 	b.Until(t, func() bool {
-		return len(b.Gaps()) == 2 && strings.Contains(b.Gaps()[1], "thrown out of #family by op (“enough”)")
+		return len(b.Gaps()) == 2 && strings.Contains(b.Gaps()[1], "kicked from #family by op (“enough”)")
 	})
 }
 
@@ -266,7 +266,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{irc.Config{Server: s, Fingerprint: "ab"}, "fingerprint: "},
 		{irc.Config{Server: s, Fingerprint: strings.Repeat("ab", 32), Plain: true}, "fingerprint: "},
 		{irc.Config{Server: s, Nick: "a b"}, `nick: "a b"`},
-		{irc.Config{Server: s, Account: "bot"}, "account: it is of no use without"},
+		{irc.Config{Server: s, Account: "bot"}, "account: it has no effect without"},
 		{irc.Config{Server: s, Password: "env:NONE"}, "password: no secret"},
 		{irc.Config{Server: s, Password: "env:LINES"}, "password: the value of"},
 		{irc.Config{Server: s, Channels: []string{"family"}}, `channels: "family" is not a valid id`},

@@ -21,16 +21,16 @@ func TestTest(t *testing.T) {
 		works   []string
 		fault   string
 	}{
-		"an open topic":        {cfg: ntfy.Config{Topic: "talk"}, works: []string{"answers, and is well", "topic talk can be read"}},
-		"two topics":           {cfg: ntfy.Config{Topics: []string{"talk", "news"}}, works: []string{"well", "talk can be read", "news can be read"}},
-		"with a token":         {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_secret", works: []string{"well", "talk can be read", "accepts the token"}},
-		"the owner's":          {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, protect: "tk_secret", works: []string{"well", "can be read", "accepts the token", "Nobody can write"}},
-		"owned by everybody":   {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, works: []string{"well", "can be read", "accepts the token"}, fault: "anybody can write"},
-		"a revoked token":      {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_new", fault: "401 Unauthorized (unauthorized); it does not take the token"},
-		"without its token":    {cfg: ntfy.Config{Topic: "talk"}, protect: "tk_secret", works: []string{"well"}, fault: "403 Forbidden (forbidden); check token"},
-		"only sent to":         {cfg: ntfy.Config{Topic: "talk", Receive: &no}, works: []string{"well", "the first message will show"}},
-		"sent to, never read":  {cfg: ntfy.Config{Topic: "talk", Receive: &no}, protect: "tk_secret", works: []string{"well", "the first message will show"}},
-		"sent to with nothing": {cfg: ntfy.Config{Topic: "talk", Receive: &no, Token: "env:TOKEN"}, protect: "tk_new", fault: "does not take the token"},
+		"an open topic":        {cfg: ntfy.Config{Topic: "talk"}, works: []string{"answers, and is healthy", "topic talk can be read"}},
+		"two topics":           {cfg: ntfy.Config{Topics: []string{"talk", "news"}}, works: []string{"healthy", "talk can be read", "news can be read"}},
+		"with a token":         {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_secret", works: []string{"healthy", "talk can be read", "accepts the token"}},
+		"the owner's":          {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, protect: "tk_secret", works: []string{"healthy", "can be read", "accepts the token", "Nobody can write"}},
+		"owned by everybody":   {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN", Owner: true}, works: []string{"healthy", "can be read", "accepts the token"}, fault: "anybody can write"},
+		"a revoked token":      {cfg: ntfy.Config{Topic: "talk", Token: "env:TOKEN"}, protect: "tk_new", fault: "401 Unauthorized (unauthorized); it does not accept the token"},
+		"without its token":    {cfg: ntfy.Config{Topic: "talk"}, protect: "tk_secret", works: []string{"healthy"}, fault: "403 Forbidden (forbidden); check token"},
+		"only sent to":         {cfg: ntfy.Config{Topic: "talk", Receive: &no}, works: []string{"healthy", "the first message will show"}},
+		"sent to, never read":  {cfg: ntfy.Config{Topic: "talk", Receive: &no}, protect: "tk_secret", works: []string{"healthy", "the first message will show"}},
+		"sent to with nothing": {cfg: ntfy.Config{Topic: "talk", Receive: &no, Token: "env:TOKEN"}, protect: "tk_new", fault: "does not accept the token"},
 	} {
 		n := server(t)
 		if tc.protect != "" {
@@ -56,7 +56,7 @@ func TestTestOfWhatIsNoServer(t *testing.T) {
 	}{
 		"a web page":   {200, "<html>", "not as an ntfy server does; check the key server"},
 		"other JSON":   {200, "{}", "not as an ntfy server does; check the key server"},
-		"not healthy":     {200, `{"healthy":false}`, "not healthy"},
+		"not healthy":  {200, `{"healthy":false}`, "not healthy"},
 		"moved":        {301, "", "301 Moved Permanently to https://elsewhere.test/v1/health; use that address as server"},
 		"broken":       {502, "", "502 Bad Gateway"},
 		"an older one": {404, `{"error":"page not found"}`, ""},
