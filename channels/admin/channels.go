@@ -30,7 +30,7 @@ func (s Service) Channels() []api.Channel {
 	return list
 }
 
-// Named is one of them.
+// Named returns one channel.
 func (s Service) Named(name string) (api.Channel, error) {
 	all := s.Channels()
 	i := slices.IndexFunc(all, func(c api.Channel) bool { return c.Name == name })
@@ -44,13 +44,13 @@ func (s Service) Named(name string) (api.Channel, error) {
 	return all[i], nil
 }
 
-// testTime is how long a test may take.
+// testTime is the time limit of a test.
 const testTime = 30 * time.Second
 
-// greeting is what a test sends.
+// greeting is the message that a test sends.
 const greeting = "hob can reach you here"
 
-// test tries a channel out. It sends nothing unless that was asked for, and then to the owner.
+// test runs the adapter's test. It sends a message only if send is set, and only to the owner.
 func (s Service) test(ctx context.Context, name string, send bool) (api.ChannelTest, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
@@ -70,14 +70,14 @@ func (s Service) test(ctx context.Context, name string, send bool) (api.ChannelT
 	}
 	owners := s.Owners(name)
 	if len(owners) == 0 {
-		return t, event.NewFault(event.Clash, ways(name, ch), "nobody to send to: %s is bound to no owner yet", name)
+		return t, event.NewFault(event.Clash, ways(name, ch), "there is nobody to send to: %s has no owner yet", name)
 	}
 	t.To = event.Address(name + ":" + owners[0])
 	t.Outbox, err = s.Send(ctx, t.To, greeting)
 	return t, err
 }
 
-// tried asks the adapter what works; one that has no test says so by its health.
+// tried runs the adapter's own test; without one it reports the channel's health.
 func (s Service) tried(ctx context.Context, name string, ch channels.Channel) ([]string, error) {
 	if t, ok := ch.(channels.Tester); ok {
 		ctx, stop := context.WithTimeout(ctx, testTime)

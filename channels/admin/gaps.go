@@ -15,34 +15,34 @@ import (
 	"hob/daemon/sys"
 )
 
-// How gaps are reported.
+// Timing and limits of gap notices.
 const (
-	gatherFor  = time.Hour           // after a notice about a channel, before the next one
+	gatherFor  = time.Hour           // between two notices about a channel
 	longKnown  = 30 * 24 * time.Hour // before a reported gap is forgotten
 	maxReasons = 20                  // for each channel; further ones are counted together
 )
 
-// Gaps are the gaps of all channels, by name, as they are stored. The first gap is reported at once. Those that follow within the hour are
-// gathered into one notice at its end, with their number and their total length.
+// Gaps are the gaps of all channels, by name, as they are stored. The first gap is reported at once. Later
+// ones within the hour are combined into one notice at its end, with their number and total length.
 type Gaps map[string]Gathered
 
-// Gathered is what may be missing on one channel.
+// Gathered holds the gaps of one channel.
 type Gathered struct {
-	Told    int64     `json:"told"`    // when the last notice about the channel was sent, in Unix seconds
-	Reasons []Missing `json:"reasons"` // including those that were reported then, so that the same period is not reported twice
+	Told    int64     `json:"told"`    // time of the last notice about the channel, in Unix seconds
+	Reasons []Missing `json:"reasons"` // including reported ones, so that the same period is not reported twice
 }
 
-// Missing are the stretches with one reason, in Unix seconds.
+// Missing combines the gaps with one reason. Times are Unix seconds.
 type Missing struct {
 	Why   string `json:"why"`
-	Times int64  `json:"times"` // since the last notice; 0: all of it was reported
-	From  int64  `json:"from"`  // when the first of them began,
-	Last  int64  `json:"last"`  // when the last one began,
-	To    int64  `json:"to"`    // and when it ended
-	All   int64  `json:"all"`   // how many seconds they lasted in all
+	Times int64  `json:"times"` // gaps since the last notice; 0: all were reported
+	From  int64  `json:"from"`  // beginning of the first gap
+	Last  int64  `json:"last"`  // beginning of the last gap
+	To    int64  `json:"to"`    // end of the last gap
+	All   int64  `json:"all"`   // total length in seconds
 }
 
-// ReadGaps reads what String has written; "" is none.
+// ReadGaps parses a text that String made; "" is empty.
 func ReadGaps(text string) (Gaps, error) {
 	all := Gaps{}
 	if text == "" {
@@ -54,19 +54,19 @@ func ReadGaps(text string) (Gaps, error) {
 	return all, nil
 }
 
-// String is how gaps are kept.
+// String returns the stored form.
 func (g Gaps) String() string {
 	if len(g) == 0 {
 		return ""
 	}
 	text, err := json.Marshal(g)
-	if err != nil {
+	if err != nil { // strings and numbers can always be encoded
 		panic("admin: " + err.Error()) // words and numbers
 	}
 	return string(text)
 }
 
-// Add notes a gap. One that is known already changes nothing.
+// Add records a gap. A gap that is already known changes nothing.
 func (g Gaps) Add(channel string, gap channels.Gap) {
 	c := g[channel]
 	m := Missing{Why: gap.Why, Times: 1, From: gap.From.Unix(), Last: gap.From.Unix(), To: gap.To.Unix(), All: gap.To.Unix() - gap.From.Unix()}
@@ -84,12 +84,12 @@ func (g Gaps) Add(channel string, gap channels.Gap) {
 	g[channel] = c
 }
 
-// reason is where a reason stands, below 0 when it does not.
+// reason returns the index of a reason, -1 if there is none.
 func (c Gathered) reason(why string) int {
 	return slices.IndexFunc(c.Reasons, func(m Missing) bool { return m.Why == why })
 }
 
-// add notes one more stretch. What is said a second time, after a crash, begins where the last one began, and may be longer by now.
+// add records one more gap. A gap that is repeated after a crash has the same beginning, and may be longer.
 func (m *Missing) add(next Missing) {
 	switch {
 	case next.From >= m.Last && next.To <= m.To:
@@ -110,7 +110,8 @@ func (c Gathered) known() bool {
 	return !slices.ContainsFunc(c.Reasons, func(m Missing) bool { return m.Times > 0 })
 }
 
-// due is when the next notice may be sent. A last notice in the future means that the clock was set back.
+// due returns when the next notice may be sent. A last notice in the future means that the clock was set
+// back.
 func (c Gathered) due(now time.Time) time.Time {
 	told := time.Unix(c.Told, 0)
 	if told.After(now) {
@@ -119,8 +120,8 @@ func (c Gathered) due(now time.Time) time.Time {
 	return told.Add(gatherFor)
 }
 
-// Tell returns the channel whose notice is due, with its text, and marks the gaps in it as reported; "" when none is due. Gaps that were
-// reported long ago are forgotten.
+// Tell returns a channel whose notice is due, with its text, and marks its gaps as reported; "" if none is
+// due. Gaps that were reported long ago are forgotten.
 func (g Gaps) Tell(now time.Time) (channel, text string) {
 	for _, name := range slices.Sorted(maps.Keys(g)) {
 		c := g[name]
@@ -141,7 +142,7 @@ func (g Gaps) Tell(now time.Time) (channel, text string) {
 	return "", ""
 }
 
-// Next is when the next notice is due; false: everything was reported.
+// Next returns when the next notice is due; false if everything was reported.
 func (g Gaps) Next(now time.Time) (next time.Time, is bool) {
 	for _, c := range g {
 		if at := c.due(now); !c.known() && (!is || at.Before(next)) {
@@ -151,7 +152,7 @@ func (g Gaps) Next(now time.Time) (next time.Time, is bool) {
 	return next, is
 }
 
-// text says what may be missing.
+// text returns the notice.
 func (c Gathered) text(name string) string {
 	var list []string
 	for _, m := range c.Reasons {
@@ -185,10 +186,10 @@ type GapNotices struct {
 	wake chan struct{}
 }
 
-// GapNoticesConfig is what GapNotices works with. All fields are needed.
+// GapNoticesConfig holds what GapNotices needs. All fields are needed.
 type GapNoticesConfig struct {
-	// Settle shows f the gaps as they are kept ("": none), and keeps what f makes of them together with the notice that f wants sent, unless its
-	// text is "". f may be asked more than once.
+	// Settle calls f with the stored gaps ("": none), and stores f's result together with the notice, unless
+	// its text is "", in one transaction. f may be called more than once.
 	Settle    func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
 	Elsewhere func(channel string) event.Address // where the owner hears of trouble with a channel
 	Clock     sys.Clock
@@ -198,7 +199,7 @@ type GapNoticesConfig struct {
 // NewGapNotices makes a GapNotices.
 func NewGapNotices(c GapNoticesConfig) *GapNotices { return &GapNotices{c, make(chan struct{}, 1)} }
 
-// Missed stores a gap of a channel, with a notice when it is the first for a while.
+// Missed stores a gap of a channel, with a notice if it is the first one for a while.
 func (t *GapNotices) Missed(ctx context.Context, channel string, gap channels.Gap) error {
 	if _, _, err := t.settle(ctx, func(all Gaps) { all.Add(channel, gap) }); err != nil {
 		return err
@@ -210,13 +211,14 @@ func (t *GapNotices) Missed(ctx context.Context, channel string, gap channels.Ga
 	return nil
 }
 
-// settle changes the stored gaps and queues one notice that is due. next is when the next one is; more is false when there is none.
+// settle changes the stored gaps and queues one due notice. next is when the next one is due; more is false
+// if there is none.
 func (t *GapNotices) settle(ctx context.Context, change func(Gaps)) (next time.Time, more bool, err error) {
 	err = t.Settle(ctx, func(known string) (string, event.Address, string) {
 		now := t.Clock.Wall()
 		all, err := ReadGaps(known)
 		if err != nil {
-			t.Log.Error("what was gathered is forgotten", "err", err)
+			t.Log.Error("the stored gaps cannot be read and are dropped", "err", err)
 			all = Gaps{}
 		}
 		change(all)
@@ -231,19 +233,19 @@ func (t *GapNotices) settle(ctx context.Context, change func(Gaps)) (next time.T
 	return next, more, err
 }
 
-// How long Run sleeps: not longer, because timers stand still while the machine does; and after an error.
+// Maximum sleep of Run, because timers stop while the machine sleeps; and the sleep after an error.
 const (
 	longNap  = time.Minute
 	errorNap = 10 * time.Second
 )
 
-// Run sends the gathered notices when they are due, also those of an earlier process, until ctx ends.
+// Run sends notices when they are due, including those of an earlier process, until ctx ends.
 func (t *GapNotices) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, more, err := t.settle(ctx, func(Gaps) {})
 		nap := min(longNap, max(0, next.Sub(t.Clock.Wall())))
 		if err != nil && ctx.Err() == nil {
-			t.Log.Error("gaps could not be told", "again_in", errorNap, "err", err)
+			t.Log.Error("gaps could not be reported", "again_in", errorNap, "err", err)
 			nap, more = errorNap, true
 		}
 		t.rest(ctx, nap, more)
@@ -251,7 +253,7 @@ func (t *GapNotices) Run(ctx context.Context) error {
 	return nil
 }
 
-// rest waits until there is a gap, and with timed no longer than a nap.
+// rest waits for a new gap; if timed, at most for nap.
 func (t *GapNotices) rest(ctx context.Context, nap time.Duration, timed bool) {
 	if timed {
 		var cancel context.CancelFunc

@@ -12,18 +12,20 @@ import (
 	"hob/daemon/sys"
 )
 
-// HealthNotice is what was reported about the health of a channel. It is stored, so that a fault is reported once and not at each start. Recovery
-// is not reported: the waiting messages arrive then, and on an unstable network it would double the notices.
+// HealthNotice is what was reported about a channel's health. It is stored, so that a fault is reported once
+// and not at each start. Recovery is not reported: the waiting messages arrive then, and on an unstable
+// network it would double the notices.
 type HealthNotice struct {
-	Print string `json:"print"`           // of the section that this is about: with another one it begins anew
-	Heard bool   `json:"heard,omitempty"` // it has received with this section,
-	Sent  bool   `json:"sent,omitempty"`  // or sent
-	Deaf  bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since,
-	Mute  bool   `json:"mute,omitempty"`  // or that it does not send
+	Print string `json:"print"`           // fingerprint of the section; with another one, reporting starts again
+	Heard bool   `json:"heard,omitempty"` // it has received with this section
+	Sent  bool   `json:"sent,omitempty"`  // it has sent with this section
+	Deaf  bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since
+	Mute  bool   `json:"mute,omitempty"`  // the same for sending
 }
 
-// After returns the state after a change of a channel's health, and the notice to send, "" for none. Failed receiving is always reported; failed
-// sending beside it is the same fault, and so are both on a channel that has never worked.
+// After returns the state after a change of health, and the notice to send, "" for none. Failed receiving is
+// always reported. Failed sending at the same time is the same fault, and so are both on a channel that has
+// never worked.
 func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 	if t.Print != h.Print {
 		t = HealthNotice{Print: h.Print}
@@ -45,7 +47,7 @@ func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 	return t, ""
 }
 
-// works reports whether a side of a channel does, for all that is known: that nothing has failed yet is not enough.
+// works reports whether one direction is known to work: that nothing has failed yet is not enough.
 func works(d channels.Direction) bool { return d.Proven && d.State == channels.OK }
 
 func told(name string, never, before bool, what, why string) string {
@@ -56,44 +58,44 @@ func told(name string, never, before bool, what, why string) string {
 	case before:
 		how = "no longer " + what + "s"
 	}
-	return fmt.Sprintf("Channel %s %s: %s. It is tried again for as long as it takes. Its section is [channels.%s] in config.toml; hob channels test %s tries it out.",
+	return fmt.Sprintf("Channel %s %s: %s. hob keeps trying. Its section is [channels.%s] in config.toml; hob channels test %s tests it.",
 		name, how, strings.TrimRight(why, "."), name, name)
 }
 
-// HealthNotices are those of all channels, by name, as they are stored.
+// HealthNotices are the notices of all channels, by name, as they are stored.
 type HealthNotices map[string]HealthNotice
 
-// ReadHealthNotices reads what String has written; "" is none.
+// ReadHealthNotices parses a text that String made; "" is empty.
 func ReadHealthNotices(text string) (HealthNotices, error) {
 	list := HealthNotices{}
 	if text == "" {
 		return list, nil
 	}
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("read the troubles with channels: %w", err)
+		return nil, fmt.Errorf("read the health notices of channels: %w", err)
 	}
 	return list, nil
 }
 
-// String is how troubles are kept.
+// String returns the stored form.
 func (t HealthNotices) String() string {
 	if len(t) == 0 {
 		return ""
 	}
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic("admin: " + err.Error()) // words and yes or no
+		panic("admin: " + err.Error()) // strings and booleans can always be encoded
 	}
 	return string(text)
 }
 
-// Only drops the channels that are not among these.
+// Only drops the channels that are not in names.
 func (t HealthNotices) Only(names []string) {
 	maps.DeleteFunc(t, func(name string, _ HealthNotice) bool { return !slices.Contains(names, name) })
 }
 
-// NewLines are the lines of a list that were not in the one that known was made of, and what is known from then on. A line that stands elsewhere
-// in the config by now is the same; one that was gone for a while is new.
+// NewLines returns the lines that were not in the list from which known was made, and the new known. A line
+// that only moved in the config counts as the same; a line that was missing for a while counts as new.
 func NewLines(known string, lines []string) (now string, news []string) {
 	before := strings.Fields(known)
 	var names []string

@@ -1,5 +1,6 @@
-// Package admin shows the channels of the config with their health, pairs the owner with an account on a platform, and writes the notices about
-// channels that fail and messages that may be missing. It keeps no rows and runs no channel: the store and channels.Host do.
+// Package admin shows the channels of the config with their health, pairs the owner with accounts on
+// platforms, and writes the notices about failing channels and missing messages. It keeps no rows and runs no
+// channel: the store and channels.Host do that.
 package admin
 
 import (
@@ -15,37 +16,37 @@ import (
 	"hob/daemon/event"
 )
 
-// PairingStore is where pairings are kept.
+// PairingStore stores pairings.
 type PairingStore interface {
-	// Begin stores a new pairing; one that was open on the same channel is over.
+	// Begin stores a new pairing, and ends an open one of the same channel.
 	Begin(ctx context.Context, p channels.Pairing) (id int64, err error)
-	// End closes a pairing that is still open; it never unbinds anybody.
+	// End closes an open pairing. It never unbinds anybody.
 	End(ctx context.Context, id int64) error
-	// List returns the newest pairings in a state ("": in any), newest first.
+	// List returns the newest pairings with a state ("": any), newest first.
 	List(ctx context.Context, now time.Time, state string, limit int) ([]channels.PairingRow, error)
-	// Row is one pairing. The error is an event.Fault of the kind Missing when there is none.
+	// Row returns one pairing. The error is an event.Fault of the kind Missing if there is none.
 	Row(ctx context.Context, now time.Time, id int64) (channels.PairingRow, error)
-	// Revoke takes a pairing back: who was bound by it is a stranger from then on.
+	// Revoke revokes a pairing: the person is a stranger from then on.
 	Revoke(ctx context.Context, id int64) error
 }
 
-// Config is what a Service works with. Every field must be set.
+// Config holds what a Service needs. All fields are needed.
 type Config struct {
 	PairingStore  PairingStore
-	Health        func() []channels.ChannelHealth                                         // of all channels, without secrets
-	Find          func(name string) (channels.Channel, error)                             // wraps channels.ErrNoChannel when there is none of that name
+	Health        func() []channels.ChannelHealth                                         // health of all channels, without secrets
+	Find          func(name string) (channels.Channel, error)                             // returns channels.ErrNoChannel if there is none
 	Owners        func(channel string) []string                                           // the owner's ids on a channel
-	Lapsed        func(channel string) []string                                           // the ids of pairings with another account than hob has there now
-	Send          func(ctx context.Context, to event.Address, text string) (int64, error) // the id of the outbox row
-	Hide          func(text string) string                                                // takes secrets out
-	RandomLetters func(alphabet string, n int) string                                     // nobody can guess them
+	Lapsed        func(channel string) []string                                           // ids that were paired with another account than hob has now
+	Send          func(ctx context.Context, to event.Address, text string) (int64, error) // returns the id of the outbox row
+	Hide          func(text string) string                                                // removes secrets
+	RandomLetters func(alphabet string, n int) string                                     // unpredictable letters
 	Now           func() time.Time
 }
 
 // Service shows channels, and makes, shows and revokes pairings. It is safe for concurrent use.
 type Service struct{ Config }
 
-// RandomLetters draws n letters from an alphabet by the operating system's randomness.
+// RandomLetters draws n letters from an alphabet with the operating system's random generator.
 func RandomLetters(alphabet string, n int) string {
 	text := make([]byte, n)
 	for i := range text {
@@ -63,12 +64,12 @@ func (s Service) Pairings(ctx context.Context, f event.Filter) ([]channels.Pairi
 	return s.PairingStore.List(ctx, s.Now(), f.State, f.Limit)
 }
 
-// Pairing is one of them.
+// Pairing returns one pairing.
 func (s Service) Pairing(ctx context.Context, id int64) (channels.PairingRow, error) {
 	return s.PairingStore.Row(ctx, s.Now(), id)
 }
 
-// Act carries out a verb: start of a channel's pairing, end and revoke of one, test of a channel.
+// Act carries out a verb: start a channel's pairing, end or revoke a pairing, or test a channel.
 func (s Service) Act(ctx context.Context, act api.Act) (any, error) {
 	switch act.Verb {
 	case "start":
@@ -91,14 +92,15 @@ func (s Service) Act(ctx context.Context, act api.Act) (any, error) {
 	return s.Pairing(ctx, id)
 }
 
-// start begins a pairing. A channel that does not work now may work before the code has expired.
+// start begins a pairing. It also works on a channel that fails now, because that may recover before the code
+// expires.
 func (s Service) start(ctx context.Context, name string) (api.PairingStart, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
 		return api.PairingStart{}, err
 	}
 	if _, persons := channels.AudienceOf(ch); ch != nil && !persons {
-		return api.PairingStart{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: who writes there cannot be told apart", name)
+		return api.PairingStart{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: senders cannot be told apart there", name)
 	}
 	p, code := channels.NewPairing(name, s.RandomLetters, s.Now())
 	id, err := s.PairingStore.Begin(ctx, p)
@@ -110,13 +112,13 @@ func (s Service) start(ctx context.Context, name string) (api.PairingStart, erro
 	if l, ok := ch.(channels.Linker); ok {
 		var bad error
 		if b.Link, b.URL, bad = s.link(ctx, l); bad != nil {
-			b.Notes = append(b.Notes, "the link to its chat is not known: "+s.Hide(bad.Error()))
+			b.Notes = append(b.Notes, "the link to its chat is unknown: "+s.Hide(bad.Error()))
 		}
 	}
 	return b, err
 }
 
-// ways is what makes something on a channel the owner's.
+// ways says how an address on a channel can become the owner's.
 func ways(name string, ch channels.Channel) string {
 	const listed = "an address of it in [owner] addresses of config.toml"
 	if _, persons := channels.AudienceOf(ch); persons {
@@ -128,7 +130,7 @@ func ways(name string, ch channels.Channel) string {
 	return listed
 }
 
-// linkTime is how long a platform may take to say what hob is called there: a code must not wait long.
+// linkTime limits how long a platform may take for the link: the code must be shown soon.
 const linkTime = 5 * time.Second
 
 func (s Service) link(ctx context.Context, l channels.Linker) (text, url string, err error) {
@@ -137,14 +139,14 @@ func (s Service) link(ctx context.Context, l channels.Linker) (text, url string,
 	return l.Link(ctx)
 }
 
-// find looks a channel up. One whose section cannot be used is there too, as nil, with the reason.
+// find returns a channel. If its section is unusable, ch is nil and unfit says why.
 func (s Service) find(name string) (ch channels.Channel, unfit, err error) {
 	if name == event.CLI.Channel() {
-		return nil, nil, event.NewFault(event.Refused, "hob channels list shows the other channels", "the command line is always there, and yours: cli needs no pairing, no section and no test")
+		return nil, nil, event.NewFault(event.Refused, "hob channels list shows the other channels", "the channel cli is always on and is yours: it needs no pairing, no section and no test")
 	}
 	ch, err = s.Find(name)
 	if errors.Is(err, channels.ErrNoChannel) {
-		return nil, nil, event.NewFault(event.Missing, "hob channels list shows those that there are; hob channels add makes one", "there is no channel %s", name)
+		return nil, nil, event.NewFault(event.Missing, "hob channels list shows the channels; hob channels add creates one", "there is no channel %s", name)
 	}
 	return ch, err, nil
 }

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// The controls that turn the direction of what follows (UAX 9, section 2). Embeddings and overrides end with pop, isolates with popIsolate.
+// Controls that change the direction of the following text (UAX 9, section 2). Embeddings and overrides end
+// with pop, isolates with popIsolate.
 const (
 	pop        = '\u202C'
 	popIsolate = '\u2069'
@@ -16,7 +17,8 @@ func turns(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
 
-// undirected is a text without any control that changes directions: code and addresses say what they say in one order.
+// undirected removes all direction controls. In code and addresses a control could show characters in another
+// order than they are.
 func undirected(s string) string {
 	return strings.Map(func(r rune) rune {
 		if turns(r) || r == 0x200E || r == 0x200F || r == 0x061C {
@@ -26,10 +28,11 @@ func undirected(s string) string {
 	}, s)
 }
 
-// maxTurns is how deep directions nest in one line; deeper controls are left out.
+// maxTurns limits the nesting of directions in one line; deeper controls are removed.
 const maxTurns = 8
 
-// balance closes in each line what it opened, and leaves out what closes nothing.
+// balance closes at the end of each line what the line opened, and removes controls that close nothing.
+// Otherwise a text could reverse what the platform shows after it.
 func balance(runs []run) []run {
 	if !slices.ContainsFunc(runs, func(r run) bool { return strings.ContainsFunc(r.text, turns) }) {
 		return runs
@@ -80,7 +83,7 @@ func closer(open rune) rune {
 	return pop
 }
 
-// closers is what ends the open controls, the innermost first.
+// closers returns the controls that end the open ones, the innermost first.
 func closers(open []rune) string {
 	var b strings.Builder
 	for _, c := range slices.Backward(open) {
@@ -89,7 +92,8 @@ func closers(open []rune) string {
 	return b.String()
 }
 
-// opened is what is still open at the end of balanced words that are cut there.
+// opened returns the controls that are open at the end of balanced text, so that the next part can open them
+// again.
 func opened(runs []run) string {
 	var open []byte
 	for _, r := range runs {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many code points one character as people see it may have; a longer pile is cut. Unicode's
-// stream-safe text (UAX 15, section 13) allows 30 marks on one letter, the longest emoji sequences have 10.
+// longest limits the code points of one visible character; a longer sequence is cut. Unicode's stream-safe
+// text (UAX 15, section 13) allows 30 marks on one letter; the longest emoji sequences have 10.
 const longest = 32
 
-// cluster is the length in bytes of the first character of s as people see it: a letter with its marks, an emoji with its joiners,
-// a flag. It follows the rules of UAX 29, section 3.1.1, that matter for what must not be torn apart; Hangul syllables
-// that are written as single letters, and conjuncts, are kept by their joiners only.
+// cluster returns the length in bytes of the first visible character of s: a letter with its marks, an emoji
+// with its joiners, a flag. It implements the rules of UAX 29, section 3.1.1, that prevent visible damage.
+// Hangul syllables in single letters, and conjuncts, are kept together by their joiners only.
 func cluster(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	if r == '\r' && n < len(s) && s[n] == '\n' {
@@ -33,6 +33,7 @@ func cluster(s string) int {
 		default:
 			return n
 		}
+		// A variation selector after a joiner does not end the sequence.
 		if next != '\uFE0F' || r != zwj {
 			r = next
 		}
@@ -43,20 +44,20 @@ func cluster(s string) int {
 
 const zwj = '\u200D'
 
-// extends reports whether a code point belongs to the character before it: marks, joiners, variation selectors,
-// skin tones, and the tags in the flags of regions.
+// extends reports whether a code point belongs to the character before it: marks, joiners, variation
+// selectors, skin tones, and the tags in flags of regions.
 func extends(r rune) bool {
 	return r == zwj || r == '\u200C' || r >= 0x1F3FB && r <= 0x1F3FF || r >= 0xE0020 && r <= 0xE007F || unicode.Is(unicode.M, r)
 }
 
-// pictured reports whether a joiner joins a code point: symbols and pictures, no letters.
+// pictured reports whether a joiner can join a code point: symbols and pictures, not letters.
 func pictured(r rune) bool {
 	return r >= 0x2000 && (unicode.IsSymbol(r) || r >= 0x1F000 && r <= 0x1FFFF)
 }
 
 func regional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// hangul reports whether two letters of Korean are parts of one syllable (UAX 29, rules GB6 to GB8).
+// hangul reports whether two Korean letters belong to one syllable (UAX 29, rules GB6 to GB8).
 func hangul(a, b rune) bool {
 	lead, vowel, tail := jamo(a)
 	nextLead, nextVowel, nextTail := jamo(b)
@@ -70,7 +71,8 @@ func jamo(r rune) (lead, vowel, tail bool) {
 	return r >= 0x1100 && r <= 0x115F, r >= 0x1160 && r <= 0x11A7, r >= 0x11A8 && r <= 0x11FF
 }
 
-// width is how many columns a text takes in a fixed-width font: two for the wide letters of East Asia and for emoji (UAX 11).
+// width returns the columns of a text in a fixed-width font: two for wide East Asian characters and for emoji
+// (UAX 11).
 func width(s string) int {
 	w := 0
 	for s != "" {

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// dialect is how a platform that takes one text writes it.
+// dialect describes the syntax of a platform that takes one text.
 type dialect struct {
-	marks  map[style][2]string               // what stands before and behind words; nothing for a style without
-	text   func(words string) string         // words as the platform reads them as such
-	code   func(words string) string         // the same inside of code
-	link   func(label, target string) string // a link; the label is written as words are
-	block  func(lang, escaped string) string // a block of code; nil where each line is marked as code
+	marks  map[style][2]string               // written before and after styled text; missing for a style that the platform does not have
+	text   func(words string) string         // escapes text
+	code   func(words string) string         // escapes text in code
+	link   func(label, target string) string // makes a link; the label is already escaped
+	block  func(lang, escaped string) string // makes a code block; nil: each line is marked as code
 	quote  string                            // before each line of a quote
-	around [2]string                         // around a quote that stands in no other, instead of the above
-	seam   string                            // between marks and a letter, where words cannot be marked in part otherwise
-	named  func(style) string                // names ranges beside the text; nil where there are none
-	only   func(style) style                 // the styles of a set that may stand together; nil for all
+	around [2]string                         // around an outermost quote, instead of quote
+	seam   string                            // written between a mark and a letter, where a word cannot be marked in part otherwise
+	named  func(style) string                // names styles that are ranges beside the text; nil: there are none
+	only   func(style) style                 // reduces a set of styles to those that may be combined; nil: all may
 }
 
 // board is a text that is being written.
@@ -27,7 +27,7 @@ type board struct {
 	out    strings.Builder
 	units  int
 	styles []Style
-	last   map[style]int // where in styles the latest range of each style is
+	last   map[style]int // index in styles of the latest range of each style
 }
 
 func (d dialect) piece(text doc) Piece {
@@ -53,7 +53,7 @@ func (b *board) put(s string) {
 	}
 }
 
-// outermost is the outermost quote that a leaf stands in, 0 for none.
+// outermost returns the outermost quote around a leaf, 0 for none.
 func outermost(l leaf) int {
 	for _, box := range l.path {
 		if !box.item() {
@@ -63,7 +63,7 @@ func outermost(l leaf) int {
 	return 0
 }
 
-// space writes what stands between two blocks.
+// space writes the separation of two blocks, and opens or closes the outermost quote.
 func (b *board) space(before, l leaf, first bool) {
 	wrapped := b.around != [2]string{}
 	was, is := outermost(before), outermost(l)
@@ -82,7 +82,7 @@ func (b *board) space(before, l leaf, first bool) {
 	}
 }
 
-// quotes is what stands before each line of a leaf for the quotes around it.
+// quotes returns the prefix of each line of a leaf for its quotes.
 func (b *board) quotes(l leaf) string {
 	n := 0
 	for _, box := range l.path {
@@ -96,7 +96,7 @@ func (b *board) quotes(l leaf) string {
 	return strings.Repeat(b.quote, n)
 }
 
-// leaf writes a block; it has the first known boxes in common with the block before.
+// leaf writes a block. known is the number of containers that it shares with the block before.
 func (b *board) leaf(l leaf, known int) {
 	quotes := b.quotes(l)
 	var markers, indent string
@@ -130,7 +130,7 @@ func (b *board) leaf(l leaf, known int) {
 	}
 }
 
-// code writes a block of code. Where it has marks of its own, these stand at the start of a line.
+// code writes a code block. If the platform has marks for blocks, these must be at the beginning of a line.
 func (b *board) code(l leaf, quotes, markers, indent string) {
 	if b.block == nil {
 		b.put(quotes + markers)
@@ -144,7 +144,8 @@ func (b *board) code(l leaf, quotes, markers, indent string) {
 	b.put(strings.ReplaceAll(b.block(l.lang, b.dialect.code(l.words())), "\n", "\n"+quotes))
 }
 
-// inline writes words; each line but the first begins with the prefix. Marks are closed at a line's end: most platforms want that.
+// inline writes text; each line but the first begins with the prefix. Marks are closed at the end of each
+// line, as most platforms require.
 func (b *board) inline(runs []run, prefix string) {
 	var before run
 	for i, r := range runs {
@@ -174,7 +175,8 @@ func (b *board) inline(runs []run, prefix string) {
 	}
 }
 
-// torn reports whether marks between two runs touch a letter or other marks.
+// torn reports whether a mark between two runs touches a letter or another mark, so that the platform would
+// not recognise it.
 func (b *board) torn(before, after run) bool {
 	if b.seam == "" || before.style == after.style {
 		return false
@@ -191,10 +193,10 @@ func (b *board) torn(before, after run) bool {
 	return !unicode.IsSpace(outside) && !ascii(outside)
 }
 
-// ascii reports whether a character is one of ASCII's punctuation.
+// ascii reports whether a character is ASCII punctuation.
 func ascii(r rune) bool { return r > ' ' && r < 0x7F && !alphanumeric(r) }
 
-// styled writes words between the marks of their styles. White space alone has none.
+// styled writes text between the marks of its styles. White space alone gets no marks.
 func (b *board) styled(r run, written string) {
 	if strings.TrimSpace(r.text) == "" && r.style&mono == 0 {
 		b.put(written)
@@ -218,7 +220,7 @@ func (b *board) styled(r run, written string) {
 	}
 }
 
-// ranges notes the styles of what was written since start; a range that ended there goes on.
+// ranges records the styles of the text written since start. A range that ended there is extended.
 func (b *board) ranges(s style, start int) {
 	for _, bit := range nesting() {
 		if s&bit == 0 || b.units == start {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// doc is a text as all forms see it: its blocks in order, each with the quotes and list items around it.
-// It has no empty block: a list item without words holds a space that nobody sees.
+// doc is a text independent of platforms: its blocks in order, each with the quotes and list items around it.
+// There are no empty blocks: a list item without text contains an invisible space.
 type doc []leaf
 
 type kind uint8
@@ -15,26 +15,26 @@ type kind uint8
 const (
 	para kind = iota
 	heading
-	code // runs is one run, the code as it stands
+	code // runs is one run: the code, unchanged
 	rule
 )
 
-// leaf is a block that holds no other.
+// leaf is a block that contains no other blocks.
 type leaf struct {
 	kind  kind
 	level int    // of a heading
 	lang  string // of code
-	path  []box  // what it stands in, from outside
+	path  []box  // its containers, from outside
 	runs  []run
 }
 
-// box is one quote or one list item that leaves stand in. The first leaf of an item carries its marker.
+// box is a container: one quote or one list item. The first leaf of an item carries its marker.
 type box struct {
 	id     int // of this quote or item
-	list   int // of the item's list, 0 for a quote
-	number int // of an ordered item, -1 without one
+	list   int // list of the item, 0 for a quote
+	number int // number of an ordered item, otherwise -1
 	task   task
-	tight  bool // no blank lines in the item's list
+	tight  bool // the item's list has no blank lines
 }
 
 type task uint8
@@ -47,7 +47,7 @@ const (
 
 func (b box) item() bool { return b.list != 0 }
 
-// marker is what stands before an item: its number or a bullet, and whether it is done.
+// marker returns the text before an item: its number or a bullet, and its check box.
 func (b box) marker() string {
 	mark := "• "
 	if b.number >= 0 {
@@ -68,7 +68,7 @@ func (b box) marker() string {
 	return mark
 }
 
-// style is a set of ways to show words.
+// style is a set of text styles.
 type style uint8
 
 const (
@@ -78,17 +78,17 @@ const (
 	mono
 )
 
-// nesting is the order in which styles are opened.
+// nesting returns the order in which styles are opened.
 func nesting() [4]style { return [...]style{strike, bold, italic, mono} }
 
-// run is words in one style; lines are ended by "\n", with no spaces around it. A link is one run, without "\n".
+// run is text in one style. Lines end with "\n", without spaces around it. A link is one run without "\n".
 type run struct {
 	text  string
 	style style
 	url   string
 }
 
-// shared is how many boxes from outside two blocks that follow each other both stand in.
+// shared returns how many outer containers two consecutive blocks have in common.
 func shared(a, b leaf) int {
 	n := 0
 	for n < len(a.path) && n < len(b.path) && a.path[n].id == b.path[n].id {
@@ -97,8 +97,8 @@ func shared(a, b leaf) int {
 	return n
 }
 
-// between is the list that decides whether a blank line stands between two blocks that follow each other,
-// by a box of it; a box without a list means that one always does.
+// between returns the list that decides whether a blank line separates two consecutive blocks, as one of its
+// containers. A container without a list means that there is always one.
 func between(a, b leaf) box {
 	n := shared(a, b)
 	if n < len(a.path) && n < len(b.path) && a.path[n].item() && a.path[n].list == b.path[n].list {
@@ -110,13 +110,14 @@ func between(a, b leaf) box {
 	return box{}
 }
 
-// closeBy reports whether two blocks that follow each other have no blank line between them.
+// closeBy reports whether two consecutive blocks have no blank line between them.
 func closeBy(a, b leaf) bool {
 	l := between(a, b)
 	return l.item() && l.tight
 }
 
-// settle decides which lists are tight: those that were written so and can be, and those without a place for a blank line.
+// settle decides which lists are tight: lists that were written so and can stay so, and lists without a place
+// for a blank line.
 func (d doc) settle() {
 	loose := map[int]bool{}
 	for i := 1; i < len(d); i++ {
@@ -131,7 +132,7 @@ func (d doc) settle() {
 	}
 }
 
-// needsBlank reports whether Markdown would read two blocks as something else without a blank line between them.
+// needsBlank reports whether Markdown would read two blocks differently without a blank line between them.
 func needsBlank(a, b leaf) bool {
 	n := shared(a, b)
 	opens := n < len(b.path)
@@ -145,7 +146,7 @@ func needsBlank(a, b leaf) bool {
 	case b.path[n].item():
 		return b.path[n].number >= 0 && b.path[n].number != 1
 	}
-	return n < len(a.path) // a quote behind a quote or an item
+	return n < len(a.path) // a quote after a quote or an item
 }
 
 // blank reports whether a leaf shows nothing.

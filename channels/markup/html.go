@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// page is HTML that is being written: well-formed, with the tags that org.matrix.custom.html allows.
+// page is HTML that is being written: well-formed, with only the tags that org.matrix.custom.html allows.
 type page struct {
 	out  strings.Builder
 	open []box
@@ -26,7 +26,7 @@ func pageOf(d doc) string {
 	return p.out.String()
 }
 
-// closeTo closes all boxes but the first known. A list stays open for its next item.
+// closeTo closes all containers after the first known. A list stays open for its next item.
 func (p *page) closeTo(known int, next leaf) {
 	for i := len(p.open) - 1; i >= known; i-- {
 		b := p.open[i]
@@ -48,7 +48,7 @@ func listTag(b box) string {
 	return "ul"
 }
 
-// enter opens the boxes of a leaf behind the first known.
+// enter opens the containers of a leaf after the first known.
 func (p *page) enter(known int, l leaf) {
 	for i, b := range l.path[known:] {
 		i += known
@@ -56,7 +56,7 @@ func (p *page) enter(known int, l leaf) {
 		case !b.item():
 			p.out.WriteString("<blockquote>")
 			continue
-		case i == known && i < len(p.open) && p.open[i].list == b.list: // the next item of a list that is open
+		case i == known && i < len(p.open) && p.open[i].list == b.list: // the next item of an open list
 		case b.number >= 0 && b.number != 1:
 			p.out.WriteString(`<ol start="` + numeral(b.number) + `">`)
 		default:
@@ -94,6 +94,7 @@ func (p *page) leaf(l leaf) {
 	}
 }
 
+// codeBlock keeps the final line break inside, as CommonMark's reference rendering does.
 func codeBlock(l leaf) string {
 	class := ""
 	if l.lang != "" {

@@ -11,9 +11,10 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// inlines is the words of a block. It walks without recursion: emphasis may nest as deep as the text is long.
+// inlines converts the content of a block. It walks without recursion, because emphasis may nest as deep as
+// the text is long.
 func (r *reader) inlines(block ast.Node) []run {
-	var out []run
+	var out []run           // nesting depth of each style
 	open := map[style]int{} // how often each is open
 	now := func() style {
 		var s style
@@ -52,7 +53,7 @@ func emphasis(n *ast.Emphasis) style {
 	return italic
 }
 
-// inline is the words of one node that holds no styles.
+// inline converts a node that contains no styles.
 func (r *reader) inline(n ast.Node, s style) []run {
 	switch n := n.(type) {
 	case *ast.Text, *ast.String, *ast.RawHTML:
@@ -64,6 +65,7 @@ func (r *reader) inline(n ast.Node, s style) []run {
 		return r.link(unescaped(string(n.Destination)), r.within(n), s|alone(n))
 	case *ast.Image:
 		r.used[string(n.Destination)] = true
+		// No platform shows pictures from a text, so an image becomes its description and a link.
 		url := r.link(unescaped(string(n.Destination)), "", s)
 		if alt := strings.TrimSpace(r.within(n)); alt != "" {
 			return append(append([]run{{text: alt + " (", style: s}}, url...), run{text: ")", style: s})
@@ -79,7 +81,8 @@ func (r *reader) inline(n ast.Node, s style) []run {
 	return nil
 }
 
-// alone is the styles of all words of a link.
+// alone returns the styles that apply to the whole text of a link. A link is one run, so other styles in it
+// are lost.
 func alone(n ast.Node) style {
 	var s style
 	for n = n.FirstChild(); n != nil && n.NextSibling() == nil; n = n.FirstChild() {
@@ -93,7 +96,7 @@ func alone(n ast.Node) style {
 	return s
 }
 
-// within is the words inside a node, without styles.
+// within returns the text inside a node, without styles.
 func (r *reader) within(n ast.Node) string {
 	var b strings.Builder
 	walk(n, func(n ast.Node, entering bool) bool {
@@ -105,7 +108,7 @@ func (r *reader) within(n ast.Node) string {
 	return b.String()
 }
 
-// words is what a node itself says.
+// words returns the text of a node itself.
 func (r *reader) words(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:
@@ -127,7 +130,8 @@ func (r *reader) words(n ast.Node) string {
 	return ""
 }
 
-// walk visits what is inside a node, in order and without recursion; visit says whether to go inside, and is called again behind it.
+// walk visits the content of a node in order and without recursion. visit reports whether to go inside, and
+// is called again after the node.
 func walk(root ast.Node, visit func(n ast.Node, entering bool) bool) {
 	n := root.FirstChild()
 	for n != nil {
@@ -148,7 +152,7 @@ func walk(root ast.Node, visit func(n ast.Node, entering bool) bool) {
 	}
 }
 
-// unescaped is a text with its backslash escapes and character references resolved (CommonMark, sections 2.4 and 2.5).
+// unescaped resolves backslash escapes and character references (CommonMark, sections 2.4 and 2.5).
 func unescaped(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
@@ -198,8 +202,8 @@ func reference(name string) (string, bool) {
 	return string(rune(n)), true
 }
 
-// cleaned is a text without what no platform shows: control characters go, but for tabs and line ends,
-// and what is not Unicode becomes the replacement character.
+// cleaned removes what no platform shows: control characters except tabs and line ends. Invalid UTF-8 becomes
+// the replacement character.
 func cleaned(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -218,8 +222,8 @@ func cleaned(s string) string {
 	}, s)
 }
 
-// tidy is words as they stand in a paragraph: no spaces around lines, no empty lines, the spaces around styled words outside of them,
-// and equal styles in one run.
+// tidy normalises the text of a paragraph: no spaces around lines, no empty lines, spaces outside of styled
+// text, and equal styles in one run.
 func tidy(runs []run) []run {
 	t := tidier{newline: true}
 	for _, r := range balance(runs) {
@@ -234,11 +238,11 @@ func tidy(runs []run) []run {
 	return t.runs()
 }
 
-// tidier puts words into lines.
+// tidier collects words into lines.
 type tidier struct {
 	joiner
-	spaces  string // white space that was seen and not yet written
-	newline bool   // nothing stands in the line yet
+	spaces  string // white space that was read and not yet written
+	newline bool   // the line is still empty
 }
 
 func (t *tidier) plain(r run) {
@@ -258,7 +262,7 @@ func (t *tidier) plain(r run) {
 	}
 }
 
-// space notes white space: a line's end swallows the spaces around it.
+// space records white space. A line end replaces the spaces around it.
 func (t *tidier) space(s string) {
 	if t.newline || s == "" {
 		return
@@ -270,7 +274,8 @@ func (t *tidier) space(s string) {
 	t.spaces += s
 }
 
-// word writes a word behind the white space before it, which has the word's style if the word before has it too.
+// word writes a word after the recorded white space. The space gets the word's style if the word before has
+// it too.
 func (t *tidier) word(r run) {
 	if t.spaces != "" {
 		s := r.style &^ mono
@@ -284,10 +289,10 @@ func (t *tidier) word(r run) {
 	t.newline = false
 }
 
-// joiner puts words of one style that follow each other into one run.
+// joiner merges consecutive runs of one style.
 type joiner struct {
 	out  []run
-	last run // the one that grows
+	last run // the run that grows
 	text strings.Builder
 }
 

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// maxURL is the longest address that is a link; longer ones are text.
+// maxURL is the longest address of a link, in bytes; longer ones become text.
 const maxURL = 2000
 
-// link is a link as the forms may show it: as text if it leads to no place that a person may go to from a chat,
-// with its address beside it if its label looks like another address.
+// link returns a link as platforms may show it. An address that a person cannot open from a chat becomes
+// text. If the label looks like another address, the real one is shown beside it.
 func (r *reader) link(target, label string, s style) []run {
 	target = address(target)
 	label = strings.TrimSpace(strings.Join(strings.Fields(undirected(label)), " "))
@@ -42,7 +42,7 @@ func followed(u *url.URL) bool {
 	return false
 }
 
-// address is a link's target with everything that could end it early, or show it in another order, percent-encoded.
+// address percent-encodes everything in a link's target that could end it early or change its visible order.
 func address(target string) string {
 	var b strings.Builder
 	for _, c := range strings.TrimSpace(target) {
@@ -57,9 +57,10 @@ func address(target string) string {
 	return b.String()
 }
 
+// host matches a label that looks like an address.
 var host = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*://|@|\bwww\.)|^[\pL\pN.-]+\.\pL{2,}(?:[/:?#]|$)`)
 
-// deceptive reports whether a label looks like an address of another place than the link's.
+// deceptive reports whether a label looks like the address of another place than the link's.
 func deceptive(label string, u *url.URL) bool {
 	if !host.MatchString(label) {
 		return false
@@ -76,7 +77,7 @@ func deceptive(label string, u *url.URL) bool {
 
 func plainHost(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
 
-// tells reports whether a label says the whole address already.
+// tells reports whether the label already shows the whole address.
 func tells(r run) bool {
 	_, rest, _ := strings.Cut(r.url, ":")
 	return r.text == r.url || r.text == rest || r.text == strings.TrimPrefix(rest, "//")

@@ -1,9 +1,13 @@
-// Package markup turns the one Markdown that a model writes into what each chat platform shows, and cuts it to the
-// platform's size. It knows texts only: it sends nothing, and no address is ever looked up.
+// Package markup converts the Markdown that a model writes to the format of each chat platform, and splits it
+// into messages of the platform's size. It works on texts only: it sends nothing, and follows no link.
 //
-// Markdown is CommonMark 0.31 with GitHub's tables, task lists, strikethrough and bare addresses, but for three things: a single
-// newline is a line break, because in chats it is meant; raw HTML is text; and a link leads to http, https, mailto or
-// tel, or it is text too. Reading is bounded: quotes and lists nest at most eight deep, what goes deeper is text.
+// A text is parsed once (read) into blocks and runs. Render writes them in a platform's dialect; Split cuts
+// them and writes each part as Markdown again (write), so that a part can be stored and rendered later.
+//
+// Markdown is CommonMark 0.31 with GitHub's tables, task lists, strikethrough and bare addresses, with three
+// differences. A single newline is a line break, because that is how people write in chats. Raw HTML is text.
+// A link leads to http, https, mailto or tel; otherwise it is text. Parsing is bounded: quotes and lists nest
+// at most eight deep; deeper ones are text.
 package markup
 
 import (
@@ -11,12 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// Form is how one platform writes text. The zero Form is not usable: take one of the functions below.
+// Form is the text format of one platform. The zero Form is not usable: use one of the functions below.
 type Form struct {
-	// Name is the platform's, in lower case.
+	// Name is the platform's name in lower case.
 	Name string
-	// Limit is the size of the largest message in the platform's units (see Size), 0 for none.
-	// An adapter may set another one; what is over 0 and under 256 counts as 256.
+	// Limit is the size of the largest message in the platform's units (see Size), 0 for none. An adapter may
+	// change it; a limit above 0 and below 256 counts as 256.
 	Limit int
 
 	render func(doc) Piece
@@ -25,15 +29,16 @@ type Form struct {
 
 // Piece is the text of one message.
 type Piece struct {
-	// Text is what is sent; for Telegram it is HTML (parse mode "HTML"), for Slack mrkdwn, for Discord its Markdown.
+	// Text is the message: HTML for Telegram (parse mode "HTML"), mrkdwn for Slack, Discord's Markdown for
+	// Discord.
 	Text string
-	// HTML is the same for platforms that take both, Matrix and mail; else it is empty.
+	// HTML is the same text for platforms that take both, Matrix and mail; otherwise it is empty.
 	HTML string
-	// Styles are Signal's ranges over Text, in the order of their starts; else there are none.
+	// Styles are Signal's ranges in Text, ordered by their starts; otherwise there are none.
 	Styles []Style
 }
 
-// Style is a range of a text that is shown in one way.
+// Style is a range of a text with one style.
 type Style struct {
 	// Start and Length are in UTF-16 code units.
 	Start, Length int
@@ -41,64 +46,68 @@ type Style struct {
 	Name string
 }
 
-// Telegram is HTML as the Bot API's "Formatting options" say it: 4,096 UTF-16 units, counted after the tags are read.
-// Previews are off where the sender sets link_preview_options.is_disabled.
+// Telegram is HTML according to the Bot API's "Formatting options": 4,096 UTF-16 units after the tags are
+// parsed. The sender switches link previews off (link_preview_options.is_disabled).
 func Telegram() Form {
 	return Form{Name: "telegram", Limit: 4096, render: only(telegram()), size: func(p Piece) int { return shownUnits(p.Text) }}
 }
 
-// Slack is mrkdwn: Slack asks for at most 4,000 characters and cuts at 40,000. What a character is it does not say:
-// UTF-16 units count the most. Previews are off where the sender sets unfurl_links and unfurl_media to false.
+// Slack is mrkdwn. Slack recommends at most 4,000 characters and cuts at 40,000. It does not define a
+// character; UTF-16 units are the safe count. The sender switches previews off (unfurl_links, unfurl_media).
 func Slack() Form {
 	return Form{Name: "slack", Limit: 4000, render: only(slack()), size: func(p Piece) int { return units(p.Text) }}
 }
 
-// Discord is its own Markdown: 2,000 characters. Addresses stand in angle brackets, which keeps previews off.
-// Mentions are broken in the text; the sender also sets allowed_mentions to none.
+// Discord is Discord's Markdown: 2,000 characters. Addresses are in angle brackets, which suppresses
+// previews. Mentions are broken in the text; the sender also sets allowed_mentions to none.
 func Discord() Form {
 	return Form{Name: "discord", Limit: 2000, render: only(discord()), size: func(p Piece) int { return utf8.RuneCountInString(p.Text) }}
 }
 
-// Signal is plain text with style ranges. Its clients drop a message with a body of over 2 KiB of UTF-8.
+// Signal is plain text with style ranges. Its clients drop messages with more than 2 KiB of UTF-8.
 func Signal() Form {
 	return Form{Name: "signal", Limit: 2000, render: only(signal()), size: textBytes}
 }
 
-// Matrix is plain text for body and the tags of org.matrix.custom.html for formatted_body
-// (client-server specification, m.room.message). An event has at most 65,536 bytes with all that stands around;
-// both texts are counted as JSON writes them.
+// Matrix is plain text for body and the tags of org.matrix.custom.html for formatted_body (Client-Server API,
+// m.room.message). An event has at most 65,536 bytes in total; both texts are counted in their JSON form.
 func Matrix() Form {
 	return Form{Name: "matrix", Limit: 48_000, render: both, size: func(p Piece) int { return jsonBytes(p.Text) + jsonBytes(p.HTML) }}
 }
 
-// Mail is a text part and an HTML part, which loads nothing. No line of the text part is over 998 bytes (RFC 5322, section 2.1.1);
-// those of the HTML part are the transfer encoding's business.
+// Mail is a text part and an HTML part that loads nothing. Lines of the text part have at most 998 bytes (RFC
+// 5322, section 2.1.1); the transfer encoding breaks those of the HTML part.
 func Mail() Form {
 	return Form{Name: "mail", render: mail, size: textBytes}
 }
 
-// IRC is plain text with formatting codes that end with each line. Each line of a piece is one message to send:
-// a piece has at most 400 bytes, so that no line of it is longer than a message's 512 with what stands around it (RFC 2812, section 2.3).
-// Each line but the first costs 24 bytes more: servers take one every two seconds only, and a piece of many short ones would take minutes.
+// IRC is plain text with formatting codes that end with each line. Each line of a piece is a separate
+// message. A piece has at most 400 bytes, so that no line exceeds the 512 bytes of a message with its prefix
+// (RFC 2812, section 2.3). Each line but the first costs 24 bytes more: servers accept about one line every
+// two seconds, so many short lines would take minutes.
 func IRC() Form {
 	return Form{Name: "irc", Limit: 400, render: only(irc()), size: lineBytes}
 }
 
-// Plain is text without any marks, counted in bytes of UTF-8, without a limit of its own.
+// Plain is text without markup, counted in bytes of UTF-8, without a limit.
 func Plain() Form {
 	return Form{Name: "plain", render: only(plain()), size: textBytes}
 }
 
-// Render is Markdown in the platform's form. It never fails: what the platform cannot show becomes the nearest that it can.
+// Render converts Markdown to the platform's format. It never fails: what the platform cannot show becomes
+// the closest thing that it can.
 func (f Form) Render(markdown string) Piece { return f.render(read(markdown)) }
 
-// Size is how large the platform counts a piece; Limit is in the same units.
+// Size returns the size of a piece in the units of Limit.
 func (f Form) Size(p Piece) int { return f.size(p) }
 
-// Split cuts Markdown into parts that are each whole Markdown: what was open at a cut is closed and opened again, a list goes on with
-// its next number, and the rest of a list item that is cut stands without a marker. Rendered, each part is within the limit.
-// Cuts fall between blocks where they can, else between lines, else between words, else between characters as people see them.
-// The words of all parts are the words of the whole. A text that fits is its only part, unchanged; one that shows nothing has none.
+// Split cuts Markdown into parts that are complete Markdown: an open construct is closed at a cut and opened
+// again, a list continues with its next number, and the rest of a cut list item has no marker. Each rendered
+// part is within the limit.
+//
+// Cuts are between blocks if possible, then between lines, then between words, then between visible
+// characters. The parts together have all words of the text. A text that fits is the only part, unchanged; a
+// text that shows nothing has no parts.
 func (f Form) Split(markdown string) []string {
 	rest := read(markdown)
 	if len(rest) == 0 {
@@ -118,11 +127,11 @@ func (f Form) Split(markdown string) []string {
 	return parts
 }
 
-// Closed is Markdown that says the same with everything closed that was open at its end, as a fence is in a text that is still being written:
-// what is put behind it as a paragraph stands outside.
+// Closed returns Markdown with the same meaning in which everything is closed, such as the fence of a text
+// that is still being written. A paragraph after it is outside of all constructs.
 func Closed(markdown string) string { return write(read(markdown)) }
 
-// smallest is the least limit: room for one character with the deepest nesting around it.
+// smallest is the smallest limit: one character with the deepest nesting around it must fit.
 const smallest = 256
 
 func (f Form) fits(d doc) bool { return f.size(f.render(d)) <= max(f.Limit, smallest) }
@@ -142,7 +151,7 @@ func mail(d doc) Piece {
 	return p
 }
 
-// fold breaks lines of over limit bytes, between words where it can and never inside a character.
+// fold breaks lines of more than limit bytes, between words if possible and never inside a character.
 func fold(text string, limit int) string {
 	if len(text) <= limit {
 		return text

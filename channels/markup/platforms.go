@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// gap is a space that nobody sees: it stands where a mark of the platform's would be read as such, or a mention would call people.
+// gap is an invisible space. It prevents the platform from reading a character as a mark, or a name as a
+// mention.
 const gap = "\u200B"
 
 var (
@@ -23,7 +24,8 @@ func plain() dialect {
 
 func as(words string) string { return words }
 
-// beside is a link on a platform without: the address stands behind the words, if they do not say it.
+// beside writes a link on a platform without links: the address follows the text, unless the text already
+// shows it.
 func beside(label, target string) string {
 	if tells(run{text: label, url: target}) {
 		return label
@@ -38,8 +40,8 @@ func telegram() dialect {
 		link:   func(label, target string) string { return `<a href="` + inHTML(target) + `">` + label + "</a>" },
 		block:  pre,
 		quote:  "&gt; ",
-		around: [2]string{"<blockquote>", "</blockquote>"}, // which do not nest
-		only: func(s style) style { // code stands with no other
+		around: [2]string{"<blockquote>", "</blockquote>"}, // these do not nest
+		only: func(s style) style { // code cannot be combined with other styles
 			if s&mono != 0 {
 				return mono
 			}
@@ -55,7 +57,7 @@ func pre(lang, escaped string) string {
 	return `<pre><code class="language-` + lang + `">` + escaped + "</code></pre>"
 }
 
-// inHTML is words inside of HTML, in attributes too.
+// inHTML escapes text for HTML, including attributes.
 func inHTML(words string) string {
 	return htmlEscapes.Replace(words)
 }
@@ -77,12 +79,13 @@ func slack() dialect {
 	}
 }
 
-// slackEscaped is words without the characters that mrkdwn reads as commands: links, people, channels, everybody.
+// slackEscaped escapes the characters with which mrkdwn begins links and mentions ("Escaping text").
 func slackEscaped(words string) string {
 	return slackEscapes.Replace(words)
 }
 
-// slackWords also keeps marks from being read as such: mrkdwn has no escapes, but a mark before white space opens nothing.
+// slackWords also prevents marks from taking effect. mrkdwn has no escapes, but a mark before white space
+// opens nothing.
 func slackWords(words string) string {
 	var b strings.Builder
 	before := ' '
@@ -122,7 +125,7 @@ func discord() dialect {
 	}
 }
 
-// discordWords is words with a backslash before each mark.
+// discordWords puts a backslash before each mark.
 func discordWords(words string) string {
 	var b strings.Builder
 	for i, c := range words {
@@ -134,7 +137,7 @@ func discordWords(words string) string {
 	return harmless(b.String())
 }
 
-// harmless is a text whose mentions call nobody.
+// harmless breaks mentions, so that nobody is notified.
 func harmless(text string) string {
 	return calls.Replace(targets.Replace(text))
 }
@@ -155,7 +158,7 @@ func signal() dialect {
 	return d
 }
 
-// irc marks with the codes that clients share (modern.ircdocs.horse, Formatting): each is a switch.
+// irc uses the codes that clients share (modern.ircdocs.horse, "Formatting"): each code toggles its style.
 func irc() dialect {
 	d := plain()
 	d.marks = map[style][2]string{strike: {"\x1e", "\x1e"}, bold: {"\x02", "\x02"}, italic: {"\x1d", "\x1d"}, mono: {"\x11", "\x11"}}

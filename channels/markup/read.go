@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// read is what a Markdown text says.
+// read parses a Markdown text.
 func read(markdown string) doc {
 	src := []byte(cleaned(markdown))
 	pc := parser.NewContext()
@@ -24,6 +24,8 @@ func read(markdown string) doc {
 	return r.out
 }
 
+// markdownParser is goldmark with bounds: an answer of a model must not cost more than linear time, whatever
+// it contains.
 func markdownParser() parser.Parser {
 	marks := new(int)
 	return parser.NewParser(
@@ -57,10 +59,10 @@ func markdownParser() parser.Parser {
 	)
 }
 
-// maxDepth is how many quotes and list items one block stands in at most.
+// maxDepth limits the quotes and list items around one block.
 const maxDepth = 8
 
-// bounded opens no quote and no list where maxDepth of them are open.
+// bounded opens no quote or list beyond maxDepth.
 type bounded struct{ parser.BlockParser }
 
 func (p bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
@@ -76,11 +78,11 @@ func (p bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return p.BlockParser.Open(parent, reader, pc)
 }
 
-// maxMarks is how many characters of one paragraph are looked at as marks; behind them they are text.
-// Some of the looks go through the whole paragraph.
+// maxMarks limits the characters of one paragraph that are tried as marks; further ones are text. Some tries
+// scan the whole paragraph.
 const maxMarks = 1000
 
-// rationed stops to look for marks behind maxMarks of them. The count is shared by all parsers of a text, which is read by one goroutine.
+// rationed stops after maxMarks tries. All parsers of a text share the count; one goroutine parses a text.
 type rationed struct {
 	parser.InlineParser
 	marks *int
@@ -94,7 +96,7 @@ func (p rationed) Parse(parent ast.Node, block text.Reader, pc parser.Context) a
 	return p.InlineParser.Parse(parent, block, pc)
 }
 
-// CloseBlock ends a paragraph.
+// CloseBlock resets the count at the end of a paragraph.
 func (p rationed) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	*p.marks = 0
 	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
@@ -102,7 +104,8 @@ func (p rationed) CloseBlock(parent ast.Node, block text.Reader, pc parser.Conte
 	}
 }
 
-// fewReferences leaves paragraphs alone that are too long to be references: each of them moves all lines behind it.
+// fewReferences skips paragraphs that are too long to be link references: each reference moves all lines
+// after it.
 type fewReferences struct{ parser.ParagraphTransformer }
 
 func (t fewReferences) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -111,7 +114,8 @@ func (t fewReferences) Transform(node *ast.Paragraph, reader text.Reader, pc par
 	}
 }
 
-// smallTables leaves tables alone that would have far more cells than letters: short rows are filled up to the width of the first.
+// smallTables skips tables with far more cells than letters: short rows are filled up to the width of the
+// first one.
 type smallTables struct{ parser.ParagraphTransformer }
 
 func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -127,12 +131,12 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	}
 }
 
-// reader makes a doc of a parsed text.
+// reader converts a parsed text to a doc.
 type reader struct {
 	src  []byte
 	out  doc
 	ids  int
-	used map[string]bool // addresses that links lead to, as they were written
+	used map[string]bool // addresses that links use, as they were written
 }
 
 func (r *reader) next() int {
@@ -149,7 +153,7 @@ func (r *reader) add(l leaf) {
 	}
 }
 
-// blocks reads the children of a block. Its depth is bounded by maxDepth.
+// blocks converts the children of a block. maxDepth limits the recursion.
 func (r *reader) blocks(parent ast.Node, path []box) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -179,7 +183,7 @@ func (r *reader) blocks(parent ast.Node, path []box) {
 	}
 }
 
-// heading is one line. One with a check box is a task like others, in bold.
+// heading converts a heading to one line. A heading with a check box becomes a task in bold.
 func (r *reader) heading(n *ast.Heading, path []box) {
 	l := leaf{kind: heading, level: n.Level, path: path, runs: r.inlines(n)}
 	mark, _ := r.box(n)
@@ -208,15 +212,15 @@ func (r *reader) list(n *ast.List, path []box) {
 		inside := within(path, b)
 		r.blocks(item, inside)
 		if len(r.out) == before {
-			r.out = append(r.out, leaf{path: inside, runs: []run{{text: gap}}}) // so that it stays an item wherever it is cut
+			r.out = append(r.out, leaf{path: inside, runs: []run{{text: gap}}}) // keeps the item visible wherever the text is cut
 		}
-		if number >= 0 && number < 999_999_999 { // CommonMark numbers have nine digits
+		if number >= 0 && number < 999_999_999 { // CommonMark numbers have at most nine digits
 			number++
 		}
 	}
 }
 
-// task is what an item's check box says; one without words is not the item's, but a sign of its own.
+// task returns the state of an item's check box. A check box without text is shown as a symbol.
 func (r *reader) task(item ast.Node) task {
 	first := item.FirstChild()
 	if first == nil {
@@ -229,7 +233,7 @@ func (r *reader) task(item ast.Node) task {
 	return mark
 }
 
-// box is the check box that a paragraph begins with, and whether nothing else is in it.
+// box returns the check box at the beginning of a paragraph, and whether the paragraph has nothing else.
 func (r *reader) box(block ast.Node) (mark task, alone bool) {
 	n, ok := block.FirstChild().(*extast.TaskCheckBox)
 	switch {
@@ -248,7 +252,7 @@ func (r *reader) code(path []box, lang string, lines *text.Segments) {
 	r.add(leaf{kind: code, lang: lang, path: path, runs: []run{{text: words}}})
 }
 
-// html shows HTML as the text that it is.
+// html shows HTML as text.
 func (r *reader) html(n *ast.HTMLBlock, path []box) {
 	words := string(n.Lines().Value(r.src))
 	if n.HasClosure() {
@@ -257,7 +261,7 @@ func (r *reader) html(n *ast.HTMLBlock, path []box) {
 	r.add(leaf{path: path, runs: []run{{text: words}}})
 }
 
-// language is the name of a language, or nothing.
+// language returns a valid name of a language, or "".
 func language(info string) string {
 	for _, c := range info {
 		if c >= 0x80 || !alphanumeric(c) && !strings.ContainsRune("+-#_.", c) {
@@ -274,7 +278,7 @@ func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// unused shows the addresses of references that nothing refers to, as answers list their sources.
+// unused shows the addresses of references that are not used: models list their sources that way.
 func (r *reader) unused(refs []parser.Reference) {
 	for _, ref := range refs {
 		if r.used[string(ref.Destination())] {

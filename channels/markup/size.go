@@ -7,7 +7,7 @@ import (
 
 func textBytes(p Piece) int { return len(p.Text) }
 
-// extraLine is what one more line costs beside its bytes where each is a message of its own.
+// extraLine is the extra cost in bytes of each further line on platforms that send each line as a message.
 const extraLine = 24
 
 func lineBytes(p Piece) int {
@@ -20,7 +20,7 @@ func lineBytes(p Piece) int {
 	return len(p.Text) + extraLine*max(0, said-1)
 }
 
-// units is the length in UTF-16 code units.
+// units returns the length in UTF-16 code units.
 func units(s string) int {
 	n := 0
 	for _, r := range s {
@@ -32,7 +32,8 @@ func units(s string) int {
 	return n
 }
 
-// shownUnits is the length in UTF-16 code units of what HTML shows: a tag counts nothing, a reference one.
+// shownUnits returns the UTF-16 length of HTML as shown: tags count nothing, a character reference counts
+// one.
 func shownUnits(html string) int {
 	n := 0
 	for html != "" {
@@ -51,7 +52,7 @@ func shownUnits(html string) int {
 	return n
 }
 
-// jsonBytes is the length of a text as a JSON string, by an encoder that also escapes what HTML escapes.
+// jsonBytes returns the length of a JSON string, with an encoder that also escapes HTML characters.
 func jsonBytes(s string) int {
 	n := len(s) + len(`""`)
 	for _, r := range s {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// rank is how good a place to cut is.
+// rank is the quality of a place to cut; higher is better.
 type rank uint8
 
 const (
@@ -16,13 +16,14 @@ const (
 	blockEnd
 )
 
-// place is where a text can be cut: behind off bytes of a run.
+// place is a position where a text can be cut: after off bytes of a run.
 type place struct {
 	leaf, run, off int
 	rank           rank
 }
 
-// take cuts off the first part: as much as fits, up to the best place. It changes d, of which rest is the end.
+// take cuts off the first part: the longest that fits, up to the best place near its end. It changes d; rest
+// is d's end.
 func (f Form) take(d doc) (head, rest doc) {
 	window, over := f.window(d)
 	if !over {
@@ -36,6 +37,7 @@ func (f Form) take(d doc) (head, rest doc) {
 	if n == 0 {
 		return f.least(d, places)
 	}
+	// A better kind of place is preferred if the part keeps at least a quarter of the possible length.
 	best := places[n-1]
 	for want := blockEnd; want > inWord; want-- {
 		i := n - 1
@@ -50,9 +52,8 @@ func (f Form) take(d doc) (head, rest doc) {
 	return headOf(d, best), restOf(d, best)
 }
 
-// least is for a text of which nothing fits: what stands around its first block goes, its markers
-// become words, then its styles and links go.
-// In the end one character is a part.
+// least handles a text of which nothing fits. It removes the containers of the first block and makes their
+// markers text, then removes styles and links. In the end a single character is a part.
 func (f Form) least(d doc, places []place) (head, rest doc) {
 	first := d[0]
 	switch {
@@ -81,8 +82,8 @@ func (f Form) least(d doc, places []place) (head, rest doc) {
 	return f.take(d)
 }
 
-// window is how many blocks of a text could fit, and whether they surely do not all:
-// a unit of any platform is at most four bytes of UTF-8.
+// window returns how many blocks could fit, and whether it is certain that not all do: a unit of any platform
+// is at most four bytes of UTF-8.
 func (f Form) window(d doc) (blocks int, over bool) {
 	bytes := 0
 	for i, l := range d {
@@ -95,7 +96,7 @@ func (f Form) window(d doc) (blocks int, over bool) {
 	return len(d), false
 }
 
-// places lists where blocks can be cut, in order, as far as could fit.
+// places lists the positions where blocks can be cut, in order, as far as they could fit.
 func (f Form) places(d doc) []place {
 	var all []place
 	room := 4 * max(f.Limit, smallest)
@@ -121,7 +122,7 @@ func (f Form) places(d doc) []place {
 		last := &all[len(all)-1]
 		last.rank = blockEnd
 		if l.kind == heading {
-			last.rank = wordEnd // it stays with what it is the heading of
+			last.rank = wordEnd // a heading stays with its text
 		}
 	}
 	return all
@@ -137,7 +138,7 @@ func rankOf(last byte) rank {
 	return inWord
 }
 
-// whole is a text as a part of its own.
+// whole returns a text as a separate part.
 func whole(d doc) doc {
 	part := slices.Clone(d)
 	for i, l := range part {
@@ -150,7 +151,7 @@ func whole(d doc) doc {
 	return part
 }
 
-// headOf is a text before a place, as a part of its own.
+// headOf returns the text before a place as a separate part.
 func headOf(d doc, p place) doc {
 	part := append(slices.Clone(d[:p.leaf]), d[p.leaf])
 	last := &part[p.leaf]
@@ -169,7 +170,7 @@ func headOf(d doc, p place) doc {
 	return whole(part)
 }
 
-// restOf is a text behind a place; it is made of d's own end. The items that were cut have no marker any more.
+// restOf returns the text after a place, made from d itself. Cut items lose their markers.
 func restOf(d doc, p place) doc {
 	l := d[p.leaf]
 	rest := d[p.leaf+1:]
@@ -182,7 +183,7 @@ func restOf(d doc, p place) doc {
 	return rest
 }
 
-// behind is the runs of a leaf from a place on, with the directions opened again that are open there.
+// behind returns the runs of a leaf after a place, with the directions that are open there opened again.
 func behind(l leaf, p place) []run {
 	open := ""
 	if l.kind != code {
@@ -211,7 +212,7 @@ func behind(l leaf, p place) []run {
 	return runs
 }
 
-// leave takes the leaves out of the items that began before them.
+// leave removes the items in begun from the leaves, because these items began before them.
 func leave(d doc, begun []box) {
 	for i, l := range d {
 		stays := func(b box) bool {

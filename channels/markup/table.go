@@ -6,11 +6,12 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// maxTable is the widest table in columns that is shown as one: what still fits a telephone's line is less, but can be scrolled.
+// maxTable is the widest table, in columns, that is shown as a table. It is wider than a phone's line, but
+// can be scrolled.
 const maxTable = 80
 
-// table shows a table as aligned text in a fixed-width font, or, where it is too wide for that or has links,
-// row by row with each cell behind its column's name.
+// table shows a table as aligned text in a fixed-width font. If it is too wide or contains links, it is shown
+// row by row, with each cell after the name of its column.
 func (r *reader) table(n *extast.Table, path []box) {
 	var rows [][][]run
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
@@ -32,7 +33,7 @@ func (r *reader) table(n *extast.Table, path []box) {
 	}
 }
 
-// record is one row as lines "name: value"; cells without words are left out.
+// record returns one row as lines "name: value"; empty cells are left out.
 func record(names, row []([]run)) []run {
 	var out []run
 	for i, cell := range row {
@@ -51,7 +52,8 @@ func record(names, row []([]run)) []run {
 	return out
 }
 
-// aligned is a table in columns, each as wide as its widest cell; not ok if it has links or is too wide.
+// aligned returns a table in columns, each as wide as its widest cell. ok is false if it has links or is too
+// wide.
 func aligned(rows [][][]run, align []extast.Alignment) (words string, ok bool) {
 	wide := make([]int, len(align))
 	text := make([][]string, len(rows))
@@ -105,7 +107,7 @@ func line(cells []string, wide []int, align []extast.Alignment) string {
 	return strings.TrimRight(strings.Join(padded, " | "), " ")
 }
 
-// ruler stands under the names of the columns.
+// ruler returns the line under the names of the columns.
 func ruler(wide []int) string {
 	parts := make([]string, len(wide))
 	for i, w := range wide {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// write is the Markdown that read reads as d again.
+// write returns Markdown that read parses to d again.
 func write(d doc) string {
 	var w writer
 	for i, l := range d {
@@ -41,14 +41,14 @@ type writer struct {
 	open []shelf
 }
 
-// shelf is a box that is open, and how its marker was written.
+// shelf is an open container, with the form of its marker.
 type shelf struct {
 	box
 	sign  byte
 	width int
 }
 
-// prefix is what the lines of a block behind its first begin with, for the first n open boxes.
+// prefix returns the beginning of the further lines of a block, for the first n open containers.
 func (w *writer) prefix(n int) string {
 	var b strings.Builder
 	for _, s := range w.open[:n] {
@@ -61,7 +61,8 @@ func (w *writer) prefix(n int) string {
 	return b.String()
 }
 
-// enter opens the boxes of a leaf behind the first known, and is what the leaf's first line begins with.
+// enter opens the containers of a leaf after the first known, and returns the beginning of the leaf's first
+// line.
 func (w *writer) enter(l leaf, known int) string {
 	first := w.prefix(known)
 	for i, b := range l.path[known:] {
@@ -90,8 +91,8 @@ func (w *writer) enter(l leaf, known int) string {
 	return first
 }
 
-// sign is the character of an item's marker. A list that follows another one must have a different sign, or it would be the same list;
-// bullets inside of bullets differ too, since three of the same kind may be a rule.
+// sign returns the character of an item's marker. A list that follows another list needs another sign, or it
+// would continue that list. Nested bullets differ too, because three equal ones may form a rule.
 func (w *writer) sign(b box, depth int, beside bool) byte {
 	signs := [...]byte{'-', '+'}
 	switch {
@@ -110,7 +111,7 @@ func (w *writer) sign(b box, depth int, beside bool) byte {
 	return signs[0]
 }
 
-// block is the lines of one leaf.
+// block returns the Markdown of one leaf.
 func block(l leaf) string {
 	switch l.kind {
 	case rule:
@@ -125,7 +126,7 @@ func block(l leaf) string {
 	return inlineMarkdown(l.runs)
 }
 
-// ticks is the length of the longest row of backticks.
+// ticks returns the length of the longest sequence of backticks.
 func ticks(s string) int {
 	longest, n := 0, 0
 	for i := range len(s) {
@@ -139,8 +140,9 @@ func ticks(s string) int {
 	return longest
 }
 
-// inlineMarkdown is words with their marks. Marks only count beside certain characters (CommonMark, section 6.2: flanking): a character
-// that would keep one from counting is written as a reference.
+// inlineMarkdown writes text with its marks. A mark is recognised only next to certain characters
+// (CommonMark, section 6.2, flanking). A character that would prevent that is written as a character
+// reference.
 func inlineMarkdown(runs []run) string {
 	var b strings.Builder
 	for i, r := range runs {
@@ -170,7 +172,7 @@ func inlineMarkdown(runs []run) string {
 	return b.String()
 }
 
-// marked is the styles of a run that have marks around words.
+// marked returns the styles of a run that are written as marks around it.
 func marked(r run) style { return r.style &^ mono }
 
 func signs(s style) string {
@@ -183,7 +185,7 @@ func signs(s style) string {
 	return b.String()
 }
 
-// outer is a run's text as far as its ends matter to marks.
+// outer returns the parts of a run's text that are next to its marks.
 func outer(r run) string {
 	switch {
 	case r.url != "":
@@ -197,7 +199,7 @@ func outer(r run) string {
 func firstRune(s string) rune { r, _ := utf8.DecodeRuneInString(s); return r }
 func lastRune(s string) rune  { r, _ := utf8.DecodeLastRuneInString(s); return r }
 
-// seam is the place between two runs: the characters at its sides, and the styles that end and begin there.
+// seam is the border between two runs: the characters on both sides, and the styles that end and begin there.
 type seam struct {
 	left, right      rune
 	closing, opening style
@@ -205,14 +207,14 @@ type seam struct {
 
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// strict reports whether a mark at the seam counts only beside white space or punctuation.
+// strict reports whether a mark at the seam is recognised only next to white space or punctuation.
 func (s seam) strict() bool {
 	all := s.closing | s.opening
 	several := all&(all-1) != 0
 	return several || all&italic != 0 || s.closing != 0 && !word(s.left) || s.opening != 0 && !word(s.right)
 }
 
-// encodesLeft reports whether the character before the seam is written as a reference.
+// encodesLeft reports whether the character before the seam must be written as a reference.
 func (s seam) encodesLeft() bool {
 	switch {
 	case s.closing == s.opening:
@@ -233,10 +235,11 @@ func (s seam) encodesRight() bool {
 	return (s.strict() || s.right == '~') && !unicode.IsSpace(s.right) && !sign(s.right)
 }
 
-// sign reports whether a character counts as punctuation beside a mark, even behind a backslash. A tilde there would be a mark itself.
+// sign reports whether a character counts as punctuation next to a mark, even after a backslash. A tilde
+// would itself be a mark.
 func sign(r rune) bool { return ascii(r) && r != '~' }
 
-// words is one run as Markdown, with its first or last character as a reference.
+// words writes one run as Markdown; first and last select the characters to write as references.
 func words(r run, first, last bool) string {
 	switch {
 	case r.url != "":
@@ -255,7 +258,7 @@ func words(r run, first, last bool) string {
 	return head + escaped(text) + tail
 }
 
-// span is code between more backticks than it has in a row.
+// span writes code between more backticks than it contains in sequence.
 func span(words string) string {
 	fence := strings.Repeat("`", ticks(words)+1)
 	padded := strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") ||
@@ -266,8 +269,8 @@ func span(words string) string {
 	return fence + words + fence
 }
 
-// escaped is words without anything that Markdown reads as a mark, wherever they stand. A dot and a bracket count
-// behind a number, at the start of a line, and in addresses.
+// escaped puts a backslash before everything that Markdown might read as a mark. A dot or a bracket is one
+// after a number at the beginning of a line, and in addresses.
 func escaped(words string) string {
 	var b strings.Builder
 	before := rune(' ')
