@@ -101,6 +101,7 @@ type RetryAfter struct {
 	Lasts bool // it will not pass by itself: somebody must fix something first
 }
 
+// Error returns the text of the cause.
 func (e *RetryAfter) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.

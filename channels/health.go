@@ -91,6 +91,7 @@ func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err er
 	return g.h, changed, err == nil && before != OK
 }
 
+// read returns the current health.
 func (g *gauge) read() ChannelHealth {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -350,6 +350,7 @@ func (h *Host) Health() []ChannelHealth {
 	return all
 }
 
+// note records an attempt, and calls the hooks for a change and a recovery.
 func (h *Host) note(t *runningChannel, pick func(*ChannelHealth) *Direction, err error) {
 	health, changed, back := t.gauge.note(h.Clock.Wall(), pick, err)
 	if changed {

@@ -202,6 +202,7 @@ func (p *Pump) working() map[event.Address]bool {
 	return maps.Clone(p.busy)
 }
 
+// take reserves an address for one lane. It fails if another lane has it, or it rests.
 func (p *Pump) take(a event.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,6 +317,7 @@ func (p *Pump) mayRecover() bool {
 	return p.recovered <= maxRecovered
 }
 
+// isOwner reports whether an address belongs to the owner; the cli always does.
 func (p *Pump) isOwner(a event.Address) bool {
 	return a == event.CLI || slices.Contains(p.Owner(), a)
 }

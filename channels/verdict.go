@@ -102,6 +102,7 @@ func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verd
 	return sooner(after(d, o, repeats, now, own), o, now)
 }
 
+// after is After without the shortened backoff.
 func after(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	switch {
 	case o.Looked == Found:

@@ -83,6 +83,7 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	case about.thread() && slices.Contains(r.Groups, about.Parent):
 		p = place{channels.Chat{ID: "#" + about.Parent + "/" + channel, Group: about.Parent, Title: about.Name}, true}
 	}
+	// The cache only saves calls, so it may be cleared at any time.
 	if len(r.places) >= maxPlaces {
 		clear(r.places)
 	}
@@ -117,6 +118,7 @@ func (e *decoder) message(m *message, at place) channels.Message {
 		Auto: m.Type != typeDefault && m.Type != typeReply || m.Author.System,
 	}
 	switch {
+	// A forwarded message contains the original as a snapshot; it is somebody else's text.
 	case m.To.Type == typeForward && m.To.Message != "":
 		out.Forwarded = true
 		if len(m.Snapshots) > 0 {

@@ -93,6 +93,7 @@ type recent[T any] struct {
 // remembered is the size of a recent.
 const remembered = 1000
 
+// put stores an entry, and drops the oldest one beyond the limit.
 func (r *recent[T]) put(id string, what T) {
 	if r.by == nil {
 		r.by = map[string]T{}
@@ -107,6 +108,7 @@ func (r *recent[T]) put(id string, what T) {
 	}
 }
 
+// get returns an entry; ok is false if it is unknown or was dropped.
 func (r *recent[T]) get(id string) (T, bool) {
 	what, ok := r.by[id]
 	return what, ok

@@ -37,6 +37,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 	if err != nil {
 		return "", false, c.lookedUp(d, err)
 	}
+	// Discord's clock dates the messages, so the time of the try is converted to it.
 	first := d.Tried.Add(time.Duration(c.api.skew.Load()) - margin)
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	for range findPages {
@@ -48,6 +49,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 			if m.At.Before(first) {
 				return c.missing(d)
 			}
+			// Other people may have written the same text.
 			if m.Author != nil && m.Author.ID == me.ID && c.same(m, d) {
 				return id(channel, m.ID), true, nil
 			}

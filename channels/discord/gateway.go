@@ -77,6 +77,7 @@ func (r *reader) live(ctx context.Context) error {
 	workers := sys.NewGroup(r.log, nil)
 	defer workers.Wait()
 	defer end(nil)
+	// One limit covers everything from the connection to READY or RESUMED.
 	login, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("no session with the gateway within %s", loginTime))
 	defer cancel()
 	l, every, err := r.connect(login)
@@ -170,6 +171,7 @@ func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, err
 	if err != nil || u.Scheme != "wss" || u.User != nil || u.Port() != "" || !strings.HasSuffix(u.Host, ".discord.gg") {
 		return nil, fmt.Errorf("connect to the gateway: %.100q is not one of Discord's", address)
 	}
+	// Discord may add a path; the version and the encoding must be set by the client ("Connecting").
 	u.Path, u.RawQuery = "/", "v=10&encoding=json"
 	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.api.http}) //nolint:bodyclose // the connection is the body
 	if err != nil {
@@ -183,6 +185,7 @@ func (r *reader) login(ctx context.Context, l *gatewayConn) error {
 	if r.Pos.Session != "" {
 		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.Pos.Session, "seq": r.Pos.Seq})
 	}
+	// Without groups, hob asks for no privileged intent, so the bot works without approval.
 	intents := directMessages
 	if len(r.Groups) > 0 {
 		intents |= groupMessages | messageContent
@@ -208,6 +211,8 @@ func (l *gatewayConn) read(ctx context.Context) (frame, error) {
 	return f, nil
 }
 
+// write sends a payload with an opcode ("Sending Events"). It is safe for concurrent use: heartbeats are sent
+// beside the reader.
 func (l *gatewayConn) write(ctx context.Context, op int, what any) error {
 	raw, err := json.Marshal(map[string]any{"op": op, "d": what})
 	if err != nil {
@@ -264,6 +269,7 @@ func (r *reader) broken(ctx context.Context, err error) error {
 	case shardingRequired:
 		return later("the bot is on too many servers for one program: give hob a bot of its own")
 	case notAuthenticated, badSequence, timedOut:
+		// The session is gone: identify anew, and read the history.
 		return r.forget(ctx)
 	}
 	return fmt.Errorf("the gateway: %w", err)

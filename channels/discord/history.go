@@ -37,6 +37,7 @@ type history struct{ *reader }
 // by page.
 func (r *reader) catchUp(ctx context.Context) error { return history{r}.read(ctx) }
 
+// read goes through private chats, listed channels and followed threads, one after the other.
 func (r history) read(ctx context.Context) error {
 	if err := r.findDirects(ctx); err != nil {
 		return err
@@ -115,6 +116,7 @@ func (r history) readIn(ctx context.Context, channel string) error {
 		if err := r.missed(ctx, channel, page); err != nil {
 			return err
 		}
+		// A short page is the last one.
 		if len(page) < pageSize {
 			return nil
 		}
@@ -124,6 +126,7 @@ func (r history) readIn(ctx context.Context, channel string) error {
 
 // missed commits a page of a channel, oldest message first.
 func (r history) missed(ctx context.Context, channel string, page []message) error {
+	// The API returns the newest message first.
 	slices.SortFunc(page, func(a, b message) int {
 		if newer(a.ID, b.ID) == b.ID {
 			return -1

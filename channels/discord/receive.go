@@ -39,6 +39,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, statuses().Received)
 }
 
+// receive opens the source, then connects again and again as long as the gateway asks for new connections.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	r := &reader{Channel: c, places: map[string]place{}, decoder: decoder{web: &c.api}}
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.me); err != nil {
@@ -93,6 +94,8 @@ func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 		if f.Seq > 0 {
 			r.Pos.Seq = f.Seq // stored with the commit of the event
 		}
+		// The number is stored before the next heartbeat acknowledges it: after a failed commit, the resumed
+		// session delivers the event again.
 		if err := r.dispatch(ctx, f); err != nil {
 			return err
 		}
@@ -106,6 +109,7 @@ func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 		}
 	case opReconnect:
 		return errAgain
+	// The payload says whether the session can be resumed ("Invalid Session").
 	case opInvalid:
 		if again := false; json.Unmarshal(f.Data, &again) == nil && again {
 			return errAgain
@@ -229,6 +233,7 @@ func (r *reader) pressed(ctx context.Context, p pressed) error {
 	if who == nil {
 		who, nick = p.Member.User, p.Member.Nick
 	}
+	// In a private chat Discord sends the user, in a group the member.
 	if p.Type != typeComponent || who == nil || p.ID == "" {
 		return nil
 	}

@@ -31,16 +31,19 @@ type calls struct {
 	Parse []string `json:"parse"`
 }
 
+// replied refers to the answered message ("Message Reference").
 type replied struct {
 	Message string `json:"message_id"`
 	Strict  bool   `json:"fail_if_not_exists"` // false: send without a reply if the answered message is gone
 }
 
+// row is one line of buttons ("Action Row").
 type row struct {
 	Type    int      `json:"type"`
 	Buttons []button `json:"components"`
 }
 
+// button is one button ("Button"). Data comes back in the interaction.
 type button struct {
 	Type  int    `json:"type"`
 	Style int    `json:"style"`
@@ -75,6 +78,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, false))
 	}
 	out := c.outgoing(d)
+	// With enforce_nonce, Discord returns the first message instead of making a second one.
 	out.Nonce, out.Enforce = d.Nonce, d.Nonce != ""
 	if _, answered, ok := cutID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
 		out.Reply = &replied{Message: answered}
@@ -94,6 +98,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, w.Maybe()))
 	}
 	c.mu.Lock()
+	// A confirmed message belongs to this delivery only, even if another delivery has the same text.
 	c.mine.put(sent.ID, d.Nonce)
 	c.mu.Unlock()
 	fail.Point("sending.answered")

@@ -28,6 +28,7 @@ const (
 	opAck       = 11
 )
 
+// user is an account ("User Object").
 type user struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
@@ -36,6 +37,7 @@ type user struct {
 	System   bool   `json:"system"`
 }
 
+// name returns the display name.
 func (u *user) name() string {
 	if u.Global != "" {
 		return u.Global
@@ -75,20 +77,24 @@ type answer struct {
 	Snapshots []snapshot `json:"message_snapshots"` // of a forwarded message
 }
 
+// member is a user's membership of a server ("Guild Member Object").
 type member struct {
 	Nick string `json:"nick"`
 }
 
+// reference points to another message ("Message Reference").
 type reference struct {
 	Type    int    `json:"type"`
 	Channel string `json:"channel_id"`
 	Message string `json:"message_id"`
 }
 
+// snapshot is the content of a forwarded message ("Message Snapshot").
 type snapshot struct {
 	Message content `json:"message"`
 }
 
+// attachment is a received file ("Attachment Object").
 type attachment struct {
 	Name   string  `json:"filename"`
 	MIME   string  `json:"content_type"`
@@ -97,10 +103,12 @@ type attachment struct {
 	Length float64 `json:"duration_secs"` // of a recording, in seconds
 }
 
+// sticker is a sticker of a message ("Sticker Item").
 type sticker struct {
 	Name string `json:"name"`
 }
 
+// ballot is a poll ("Poll Object").
 type ballot struct {
 	Question struct {
 		Text string `json:"text"`
@@ -161,4 +169,5 @@ type room struct {
 	Parent string `json:"parent_id"` // of a thread: the channel that it belongs to
 }
 
+// thread reports whether the channel is a thread.
 func (r room) thread() bool { return r.Type >= threadFirst && r.Type <= threadLast }

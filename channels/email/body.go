@@ -45,6 +45,7 @@ func readBody(raw []byte) body {
 	return body{text: strings.Join(texts, "\n\n"), files: r.files}
 }
 
+// bodyReader collects the parts of one mail.
 type bodyReader struct {
 	left  int // parts that may still be read
 	files []channels.Attachment
@@ -56,6 +57,7 @@ type words struct {
 	html bool
 }
 
+// plain returns the part as plain text with "\n" line ends.
 func (w words) plain() string {
 	if w.html {
 		return htmlText(w.raw)
@@ -84,6 +86,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []words {
 	if !strings.EqualFold(kind, "multipart/alternative") {
 		return list
 	}
+	// HTML is used only if there is no plain text, because the plain part was meant for programs like hob.
 	var plain []words
 	for _, w := range list {
 		if !w.html && strings.TrimSpace(w.raw) != "" {

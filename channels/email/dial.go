@@ -96,6 +96,7 @@ type peeked struct {
 	in *bufio.Reader
 }
 
+// Read reads the connection, beginning with what was read ahead.
 func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
 
 // within reports whether a byte arrives within a time. A closed connection counts as an answer; the next read
@@ -136,6 +137,7 @@ func (c *Channel) openBox(ctx context.Context) (*box, error) {
 		TLSConfig: c.cfg.tls(c.cfg.IMAP), WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader},
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Mailbox: func(*imapclient.UnilateralDataMailbox) { b.wake() }},
 	}
+	// STARTTLS and the log-in share one limit: either may hang on a broken connection.
 	err = b.within(dialTime, func() error {
 		if starts {
 			if b.Client, err = imapclient.NewStartTLS(conn, options); err != nil {
@@ -163,6 +165,7 @@ func notTaken(err error) error {
 	return channels.Refused(fmt.Errorf("%w; %s", err, noLogin))
 }
 
+// wake records that the server announced a change. Several announcements become one.
 func (b *box) wake() {
 	select {
 	case b.news <- struct{}{}:
@@ -217,6 +220,7 @@ func (b *box) sent() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("list the folders: %w", err)
 	}
+	// Servers without SPECIAL-USE do not mark the folder.
 	usual := ""
 	for _, f := range list {
 		for _, attr := range f.Attrs {

@@ -157,6 +157,7 @@ func (c *Config) complete() error {
 	return c.checkFingerprint()
 }
 
+// checkFingerprint converts the fingerprint to the form in which it is compared.
 func (c *Config) checkFingerprint() error {
 	if c.Fingerprint == "" {
 		return nil
@@ -177,8 +178,10 @@ const addressForm = "[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,25
 
 var addressPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + addressForm + "$") })
 
+// isAddress reports whether s is a plain address in lower case.
 func isAddress(s string) bool { return addressPattern().MatchString(s) }
 
+// checkPeople checks the lists of people. hob's own address must not be among them.
 func (c *Config) checkPeople() error {
 	const want = "want an address in lower case, like ana@example.org"
 	return channels.CheckListed(
@@ -198,6 +201,7 @@ func checkOwner(owner []string, name string) error {
 	return nil
 }
 
+// readPassword replaces the reference by the password.
 func (c *Config) readPassword(secret func(string) (string, error)) error {
 	if c.Password == "" {
 		return errors.New(`password: missing; create one for hob (many providers call it an app password), put it in the environment and write password = "env:MAIL_PASSWORD"`)

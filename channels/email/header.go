@@ -84,6 +84,7 @@ const (
 	maxName    = 100
 )
 
+// addresses parses a list of addresses; a malformed list is empty, so that its author stays unknown.
 func addresses(value string) []*netmail.Address {
 	parser := netmail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader}}
 	list, err := parser.ParseList(value)
@@ -129,6 +130,7 @@ var (
 	})
 )
 
+// firstID returns the first message id in a header, "" if there is none.
 func firstID(value string) string { return idPattern().FindString(value) }
 
 // maxEarlier is how many mails of a thread are remembered: the first and the newest ones.

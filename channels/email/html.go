@@ -64,6 +64,7 @@ func (w *textWriter) words(text string) {
 	}
 }
 
+// startsWithSpace reports whether a text between two tags begins with white space.
 func startsWithSpace(text string) bool { return strings.ContainsRune(" \t\r\n", rune(text[0])) }
 
 // word writes a word, after the due newlines or space.
@@ -83,11 +84,13 @@ func (w *textWriter) word(word string) {
 	w.out.WriteString(word)
 }
 
+// prefix returns the quote marks of a line. Deeper quotes are not distinguished.
 func (w *textWriter) prefix() string { return strings.Repeat("> ", min(w.quote, 5)) }
 
 // due requests at least n newlines before the next word.
 func (w *textWriter) due(n int) { w.breaks = max(w.breaks, n) }
 
+// begin handles a start tag: it requests breaks, opens quotes and links, and hides invisible elements.
 func (w *textWriter) begin(t html.Token) {
 	switch t.Data {
 	case "script", "style", "head", "title", "template", "noscript":
@@ -122,6 +125,7 @@ func (w *textWriter) begin(t html.Token) {
 	}
 }
 
+// end handles an end tag.
 func (w *textWriter) end(tag string) {
 	if tag == w.unread {
 		w.unread = ""
@@ -154,6 +158,7 @@ func (w *textWriter) target() {
 	w.link = ""
 }
 
+// visible drops white space and invisible characters from an address.
 func visible(r rune) rune {
 	if unseen(r) || unicode.IsSpace(r) {
 		return -1
@@ -161,6 +166,7 @@ func visible(r rune) rune {
 	return r
 }
 
+// attr returns an attribute of a tag, "" if it is missing.
 func attr(t html.Token, key string) string {
 	for _, a := range t.Attr {
 		if a.Key == key {

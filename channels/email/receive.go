@@ -67,6 +67,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
 
+// receive reads new mail over one IMAP connection, and waits for more.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	b, err := c.openBox(ctx)
 	if err != nil {
@@ -150,6 +151,7 @@ func (r *reader) round(ctx context.Context) error {
 // take reads some mails and commits them with the position after them: first the headers, then the beginnings
 // of mails that matter, then the rest. Large files are committed early, because they are in memory.
 func (r *reader) take(ctx context.Context, uids []imap.UID) error {
+	// First only the headers: most mail in a shared folder is not for hob.
 	heads, err := r.fetch(uids, &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}})
 	if err != nil {
 		return err
@@ -162,6 +164,8 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 			some = append(some, uid)
 		}
 	}
+	// The beginning of a mail contains its text; the whole is fetched only if it is larger and from a known
+	// sender.
 	bodies, err := r.fetch(some, &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: beginning}})
 	if err != nil {
 		return err
@@ -344,6 +348,7 @@ func (r *reader) wait(ctx context.Context) error {
 	return r.answered(leave)
 }
 
+// answered runs a short command, and names what failed.
 func (r *reader) answered(do func() error) error {
 	if err := r.within(answerTime, do); err != nil {
 		return fmt.Errorf("wait for mail: %w", err)

@@ -42,6 +42,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
 	fail.Point("sending.answered")
+	// The mail is delivered now; an error of the copy must not cause a second one.
 	id := c.messageID(d)
 	c.keep(ctx, id, raw)
 	return id, nil
@@ -72,6 +73,7 @@ func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) (
 	} else {
 		m.SetGenHeader("Auto-Submitted", "auto-replied")
 	}
+	// The answer continues the thread of the mail (RFC 5322, section 3.6.4).
 	if about.id != "" {
 		m.SetGenHeaderPreformatted("In-Reply-To", about.id)
 		m.SetGenHeaderPreformatted("References", about.references())
@@ -214,6 +216,8 @@ func (c *Channel) keep(ctx context.Context, id string, raw []byte) {
 	}
 }
 
+// putCopy appends the mail to the folder for sent mail, marked as read. Some servers store a copy by
+// themselves; then it is there already.
 func (c *Channel) putCopy(ctx context.Context, id string, raw []byte) error {
 	b, err := c.openBox(ctx)
 	if err != nil {

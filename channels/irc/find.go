@@ -17,6 +17,7 @@ func (s speaker) find(ctx context.Context, account string) (string, error) {
 		moments = 0
 	}
 	nick, candidates := s.behind(account, moments)
+	// The nick that was last used is asked first, then the account's own name.
 	for _, name := range candidates {
 		if nick != "" {
 			break
@@ -67,6 +68,7 @@ func (s speaker) lookup(nick string) []string {
 	return ask
 }
 
+// isWatched reports whether the server already watches a nick.
 func (s speaker) isWatched(nick string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

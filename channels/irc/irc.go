@@ -169,6 +169,7 @@ func (c *Config) checkNames() error {
 	)
 }
 
+// person reports whether an id can identify a person on this network.
 func (c *Config) person(id string) bool {
 	return accountForm.MatchString(id) || c.TrustNicks && nickForm.MatchString(id)
 }

@@ -42,6 +42,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
 
+// receive connects, registers, joins and commits messages until the connection ends.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	source, err := c.open(ctx, in)
 	if err != nil {
@@ -111,6 +112,8 @@ func (r *reader) enter(ctx context.Context) error {
 			lines = append(lines, "WHO "+name+" %tna,"+whoToken)
 		}
 	}
+	// All commands go out together; the answer to the ping after them means that each join has succeeded or
+	// failed.
 	got, _, err := r.s.ask(ctx, lines...)
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
@@ -131,6 +134,7 @@ func (r *reader) enter(ctx context.Context) error {
 	return nil
 }
 
+// leave withdraws the connection from senders.
 func (c *Channel) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,6 +239,7 @@ func (r *reader) history(ctx context.Context, from time.Time) (why string, err e
 	if err != nil {
 		return "", fmt.Errorf("ask for the history: %w", err)
 	}
+	// TARGETS lists private chats with news; channels are read in any case.
 	targets := slices.Clone(r.Groups)
 	for _, l := range got {
 		name := fold(l.param(1))
@@ -306,6 +311,7 @@ func (s *session) past(got []line) (list []channels.Message, next string, count 
 // take commits the waiting messages with the time until which they are complete. Without messages, the time
 // is committed only now and then, or if save is set.
 func (r *reader) take(ctx context.Context, save bool) error {
+	// The session collects messages while a commit runs.
 	come := r.s.waiting()
 	next := position{Heard: come.until.UnixMilli()} // not the present: a connection may have been dead while the machine slept
 	for _, why := range come.news {

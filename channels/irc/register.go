@@ -91,10 +91,12 @@ func (r *registration) step(l line) (done bool, err error) {
 	return false, nil
 }
 
+// needsLogin reports whether the config has credentials.
 func (r *registration) needsLogin() bool {
 	return r.ch.cfg.Password != "" || r.ch.cfg.Certificate != ""
 }
 
+// errNoSASL is a lasting refusal: only the owner can change the config or the server.
 func errNoSASL(s *session) error {
 	return channels.Refused(fmt.Errorf("%s offers no log-in with SASL %s; remove password and certificate, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
 }
@@ -129,6 +131,7 @@ func (r *registration) capability(l line) error {
 	return nil
 }
 
+// request asks for the offered capabilities that hob uses. The server accepts or refuses them together.
 func (r *registration) request() error {
 	var list []string
 	for _, name := range wanted() {
@@ -167,8 +170,10 @@ func (r *registration) authenticate() error {
 	return r.write(saslLines(secret)...)
 }
 
+// saslPiece is the length of one piece of the credentials.
 const saslPiece = 400
 
+// saslLines encodes credentials. A last piece of full length is followed by an empty one, "+".
 func saslLines(secret string) []string {
 	text := base64.StdEncoding.EncodeToString([]byte(secret))
 	var lines []string

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// Limits of the records.
 const (
 	maxPeople  = 100_000          // remembered nicks: a server could send any number
 	maxWatched = 100              // watched nicks; most networks allow that many
@@ -26,6 +27,7 @@ type voucher struct {
 	at            time.Time
 }
 
+// newRoster makes an empty roster.
 func newRoster() roster {
 	return roster{who: map[string]string{}, seen: map[string]string{}, vouched: map[string]voucher{}, watched: map[string]bool{}}
 }
@@ -127,6 +129,7 @@ func (r roster) note(l line, nick, me string) {
 	}
 }
 
+// left forgets a nick that left a channel; if hob left, everybody.
 func (r roster) left(nick, me string) {
 	delete(r.who, fold(nick))
 	if fold(nick) == fold(me) {

@@ -70,6 +70,7 @@ func (c *Channel) check(to event.Address) error {
 // speaker sends messages over a session.
 type speaker struct{ *session }
 
+// send resolves the recipient, sends the lines, and evaluates the server's answers.
 func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) {
 	target, may := d.To.Local(), func() error { return nil }
 	if account := target; strings.HasPrefix(account, "$") {
@@ -86,6 +87,8 @@ func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) 
 	if len(lines) == 0 {
 		return "", fmt.Errorf("it contains nothing that IRC can show: %w", channels.ErrPermanent)
 	}
+	// Before each line the nick is checked again: its owner may have changed while hob waited for the flood
+	// limit.
 	got, wrote, err := s.askWhile(ctx, may, lines...)
 	switch {
 	case err != nil && wrote:

@@ -182,6 +182,7 @@ func (s *session) heard(l line) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Lines of the history must not change what is known about the present.
 	old := isOld(l, s.batches)
 	if at := l.at(); !old && !at.IsZero() {
 		s.skew = at.Sub(s.ch.clock.Wall())
@@ -204,6 +205,7 @@ func (s *session) heard(l line) error {
 		return nil
 	}
 	if m, ok := s.message(l); ok {
+		// The inbox is too slow or fails: the connection ends, and the history is read later.
 		if len(s.due.list) >= maxQueue {
 			return fmt.Errorf("%d messages wait to be stored: no more are taken", maxQueue)
 		}
@@ -355,6 +357,7 @@ func (s *session) giveUp(why error) {
 	_ = s.conn.Close() // this ends listen
 }
 
+// begin starts an exchange; from now on, lines are collected for it.
 func (s *session) begin() *exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,6 +366,7 @@ func (s *session) begin() *exchange {
 	return s.asked
 }
 
+// end ends an exchange that got no answer.
 func (s *session) end(x *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

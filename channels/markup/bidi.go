@@ -13,6 +13,7 @@ const (
 	popIsolate = '\u2069'
 )
 
+// turns reports whether a character is a direction control.
 func turns(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
@@ -76,6 +77,7 @@ func balance(runs []run) []run {
 	return out.runs()
 }
 
+// closer returns the control that ends an open one.
 func closer(open rune) rune {
 	if open >= 0x2066 {
 		return popIsolate

@@ -42,6 +42,7 @@ func cluster(s string) int {
 	return n
 }
 
+// zwj is the zero width joiner, which joins emoji.
 const zwj = '\u200D'
 
 // extends reports whether a code point belongs to the character before it: marks, joiners, variation
@@ -55,6 +56,7 @@ func pictured(r rune) bool {
 	return r >= 0x2000 && (unicode.IsSymbol(r) || r >= 0x1F000 && r <= 0x1FFFF)
 }
 
+// regional reports whether a code point is half of a flag.
 func regional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
 // hangul reports whether two Korean letters belong to one syllable (UAX 29, rules GB6 to GB8).
@@ -67,6 +69,7 @@ func hangul(a, b rune) bool {
 	return lead && (nextLead || nextVowel || b >= 0xAC00 && b <= 0xD7A3) || vowel && (nextVowel || nextTail) || tail && nextTail
 }
 
+// jamo classifies a Korean letter (UAX 29, Hangul_Syllable_Type).
 func jamo(r rune) (lead, vowel, tail bool) {
 	return r >= 0x1100 && r <= 0x115F, r >= 0x1160 && r <= 0x11A7, r >= 0x11A8 && r <= 0x11FF
 }
@@ -90,4 +93,5 @@ func width(s string) int {
 	return w
 }
 
+// numeral returns a number in digits.
 func numeral(n int) string { return strconv.Itoa(n) }

@@ -30,6 +30,7 @@ type board struct {
 	last   map[style]int // index in styles of the latest range of each style
 }
 
+// piece writes a text, block by block.
 func (d dialect) piece(text doc) Piece {
 	b := &board{dialect: d, last: map[style]int{}}
 	for i, l := range text {
@@ -46,6 +47,7 @@ func (d dialect) piece(text doc) Piece {
 	return Piece{Text: b.out.String(), Styles: b.styles}
 }
 
+// put writes a string. Only platforms with ranges need the position.
 func (b *board) put(s string) {
 	b.out.WriteString(s)
 	if b.named != nil {
@@ -99,6 +101,7 @@ func (b *board) quotes(l leaf) string {
 // leaf writes a block. known is the number of containers that it shares with the block before.
 func (b *board) leaf(l leaf, known int) {
 	quotes := b.quotes(l)
+	// Markers are written with the item's first block; later blocks and lines are indented instead.
 	var markers, indent string
 	for i, box := range l.path {
 		if !box.item() {

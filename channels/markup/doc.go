@@ -10,9 +10,11 @@ import (
 // There are no empty blocks: a list item without text contains an invisible space.
 type doc []leaf
 
+// kind is the kind of a block.
 type kind uint8
 
 const (
+	// The kinds of blocks.
 	para kind = iota
 	heading
 	code // runs is one run: the code, unchanged
@@ -37,14 +39,17 @@ type box struct {
 	tight  bool // the item's list has no blank lines
 }
 
+// task is the state of an item's check box.
 type task uint8
 
 const (
+	// The states of a check box.
 	noTask task = iota
 	undone
 	done
 )
 
+// item reports whether the container is a list item and not a quote.
 func (b box) item() bool { return b.list != 0 }
 
 // marker returns the text before an item: its number or a bullet, and its check box.
@@ -72,6 +77,7 @@ func (b box) marker() string {
 type style uint8
 
 const (
+	// The styles. They can be combined.
 	strike style = 1 << iota
 	bold
 	italic
@@ -155,6 +161,7 @@ func (l leaf) blank() bool {
 	return l.kind != rule && !slices.ContainsFunc(l.runs, func(r run) bool { return strings.ContainsFunc(r.text, shows) })
 }
 
+// words returns the text of a block without styles.
 func (l leaf) words() string {
 	var b strings.Builder
 	for _, r := range l.runs {

@@ -11,6 +11,7 @@ type page struct {
 	open []box
 }
 
+// pageOf writes a text as HTML.
 func pageOf(d doc) string {
 	var p page
 	for i, l := range d {
@@ -41,6 +42,7 @@ func (p *page) closeTo(known int, next leaf) {
 	}
 }
 
+// listTag returns the tag of an item's list.
 func listTag(b box) string {
 	if b.number >= 0 {
 		return "ol"
@@ -73,6 +75,7 @@ func (p *page) enter(known int, l leaf) {
 	p.open = slices.Clone(l.path)
 }
 
+// leaf writes a block. In a tight list a paragraph has no tag of its own.
 func (p *page) leaf(l leaf) {
 	tight := len(l.path) > 0 && l.path[len(l.path)-1].item() && l.path[len(l.path)-1].tight
 	switch {
@@ -103,6 +106,7 @@ func codeBlock(l leaf) string {
 	return "<pre><code" + class + ">" + inHTML(l.words()) + "\n</code></pre>"
 }
 
+// inline writes text with its styles. Tags are closed after each run, so they are always nested correctly.
 func (p *page) inline(runs []run) {
 	tags := map[style]string{strike: "del", bold: "strong", italic: "em", mono: "code"}
 	order := nesting()

@@ -46,6 +46,7 @@ func (r *reader) inlines(block ast.Node) []run {
 	return out
 }
 
+// emphasis returns the style of one or two marks.
 func emphasis(n *ast.Emphasis) style {
 	if n.Level > 1 {
 		return bold
@@ -179,6 +180,7 @@ func unescaped(s string) string {
 	return b.String()
 }
 
+// reference resolves a character reference without "&" and ";"; ok is false if there is no such reference.
 func reference(name string) (string, bool) {
 	digits, numeric := strings.CutPrefix(name, "#")
 	if !numeric {
@@ -245,6 +247,7 @@ type tidier struct {
 	newline bool   // the line is still empty
 }
 
+// plain writes a run word by word.
 func (t *tidier) plain(r run) {
 	text := strings.ReplaceAll(r.text, "\t", " ")
 	for text != "" {
@@ -296,6 +299,7 @@ type joiner struct {
 	text strings.Builder
 }
 
+// push adds a run, or extends the last one if the styles are the same.
 func (j *joiner) push(r run) {
 	if r.text == "" {
 		return
@@ -307,6 +311,7 @@ func (j *joiner) push(r run) {
 	j.text.WriteString(r.text)
 }
 
+// end finishes the run that grows.
 func (j *joiner) end() {
 	if j.text.Len() > 0 {
 		j.last.text = j.text.String()
@@ -315,6 +320,7 @@ func (j *joiner) end() {
 	}
 }
 
+// runs returns the finished runs.
 func (j *joiner) runs() []run {
 	j.end()
 	return j.out

@@ -32,6 +32,8 @@ func (r *reader) link(target, label string, s style) []run {
 	return []run{{text: label, style: s &^ mono, url: target}}
 }
 
+// followed reports whether a link of this scheme leads somewhere from a chat. Other schemes, such as
+// javascript and file, are shown as text.
 func followed(u *url.URL) bool {
 	switch u.Scheme {
 	case "http", "https":
@@ -75,6 +77,7 @@ func deceptive(label string, u *url.URL) bool {
 	return err != nil || said.User != nil || plainHost(said) != plainHost(u)
 }
 
+// plainHost returns a host for comparison: "www." makes no difference.
 func plainHost(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
 
 // tells reports whether the label already shows the whole address.

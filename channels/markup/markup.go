@@ -134,6 +134,7 @@ func Closed(markdown string) string { return write(read(markdown)) }
 // smallest is the smallest limit: one character with the deepest nesting around it must fit.
 const smallest = 256
 
+// fits reports whether a text fits into one message, by rendering it: escapes and tags count.
 func (f Form) fits(d doc) bool { return f.size(f.render(d)) <= max(f.Limit, smallest) }
 
 // only makes the renderer of a platform that takes one text.
@@ -141,10 +142,12 @@ func only(l dialect) func(doc) Piece {
 	return func(d doc) Piece { return l.piece(d) }
 }
 
+// both renders plain text and HTML.
 func both(d doc) Piece {
 	return Piece{Text: plain().piece(d).Text, HTML: pageOf(d)}
 }
 
+// mail renders both, with short lines in the plain text.
 func mail(d doc) Piece {
 	p := both(d)
 	p.Text = fold(p.Text, 998)

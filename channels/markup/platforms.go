@@ -11,6 +11,7 @@ import (
 const gap = "\u200B"
 
 var (
+	// Escapes. A replacement with gap keeps the visible text.
 	htmlEscapes  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 	slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	targets      = strings.NewReplacer("<@", "<"+gap+"@", "<#", "<"+gap+"#")
@@ -18,10 +19,12 @@ var (
 	inAddress    = strings.NewReplacer("@everyone", "%40everyone", "@here", "%40here")
 )
 
+// plain is text without marks. It is the base of the dialects whose styles are beside the text.
 func plain() dialect {
 	return dialect{text: as, code: as, link: beside, quote: "> "}
 }
 
+// as returns the text unchanged.
 func as(words string) string { return words }
 
 // beside writes a link on a platform without links: the address follows the text, unless the text already
@@ -33,6 +36,7 @@ func beside(label, target string) string {
 	return label + " (" + target + ")"
 }
 
+// telegram is the HTML of the Bot API ("HTML style").
 func telegram() dialect {
 	return dialect{
 		marks: map[style][2]string{strike: {"<s>", "</s>"}, bold: {"<b>", "</b>"}, italic: {"<i>", "</i>"}, mono: {"<code>", "</code>"}},
@@ -50,6 +54,7 @@ func telegram() dialect {
 	}
 }
 
+// pre is a code block in Telegram's HTML, with its language for highlighting.
 func pre(lang, escaped string) string {
 	if lang == "" {
 		return "<pre>" + escaped + "</pre>"
@@ -62,6 +67,8 @@ func inHTML(words string) string {
 	return htmlEscapes.Replace(words)
 }
 
+// slack is mrkdwn ("Formatting text"). A backtick cannot be escaped in code, so it becomes a similar
+// character.
 func slack() dialect {
 	return dialect{
 		marks: map[style][2]string{strike: {"~", "~"}, bold: {"*", "*"}, italic: {"_", "_"}, mono: {"`", "`"}},
@@ -104,6 +111,7 @@ func slackWords(words string) string {
 	return b.String()
 }
 
+// discord is Discord's Markdown. A link to anything but the web is not clickable there, so it is text.
 func discord() dialect {
 	return dialect{
 		marks: map[style][2]string{strike: {"~~", "~~"}, bold: {"**", "**"}, italic: {"_", "_"}, mono: {"`", "`"}},
@@ -142,6 +150,7 @@ func harmless(text string) string {
 	return calls.Replace(targets.Replace(text))
 }
 
+// signal is plain text; the names of its ranges are those of signal-cli's textStyle.
 func signal() dialect {
 	d := plain()
 	d.named = func(s style) string {

@@ -65,6 +65,7 @@ const maxDepth = 8
 // bounded opens no quote or list beyond maxDepth.
 type bounded struct{ parser.BlockParser }
 
+// Open counts the containers above the new block.
 func (p bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	depth := 0
 	for n := parent; n != nil; n = n.Parent() {
@@ -88,6 +89,7 @@ type rationed struct {
 	marks *int
 }
 
+// Parse tries a mark if the ration allows it.
 func (p rationed) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	if *p.marks >= maxMarks {
 		return nil
@@ -108,6 +110,7 @@ func (p rationed) CloseBlock(parent ast.Node, block text.Reader, pc parser.Conte
 // after it.
 type fewReferences struct{ parser.ParagraphTransformer }
 
+// Transform skips long paragraphs.
 func (t fewReferences) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	if node.Lines().Len() <= 500 {
 		t.ParagraphTransformer.Transform(node, reader, pc)
@@ -118,6 +121,7 @@ func (t fewReferences) Transform(node *ast.Paragraph, reader text.Reader, pc par
 // first one.
 type smallTables struct{ parser.ParagraphTransformer }
 
+// Transform skips tables that would become too large.
 func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines := node.Lines()
 	widest, letters := 0, 0
@@ -139,11 +143,13 @@ type reader struct {
 	used map[string]bool // addresses that links use, as they were written
 }
 
+// next returns a new id for a container or a list.
 func (r *reader) next() int {
 	r.ids++
 	return r.ids
 }
 
+// add appends a block that shows something.
 func (r *reader) add(l leaf) {
 	if l.kind == heading || l.kind == para {
 		l.runs = tidy(l.runs)
@@ -197,10 +203,12 @@ func (r *reader) heading(n *ast.Heading, path []box) {
 	r.add(l)
 }
 
+// within returns a path with one more container. It copies, because siblings share the path.
 func within(path []box, b box) []box {
 	return append(path[:len(path):len(path)], b)
 }
 
+// list converts a list. The items keep their list's id, so that a cut list continues with the next number.
 func (r *reader) list(n *ast.List, path []box) {
 	list, number := r.next(), -1
 	if n.IsOrdered() {
@@ -247,6 +255,7 @@ func (r *reader) box(block ast.Node) (mark task, alone bool) {
 	return mark, leaf{runs: tidy(r.inlines(block))}.blank()
 }
 
+// code converts a code block.
 func (r *reader) code(path []box, lang string, lines *text.Segments) {
 	words := undirected(strings.TrimSuffix(string(lines.Value(r.src)), "\n"))
 	r.add(leaf{kind: code, lang: lang, path: path, runs: []run{{text: words}}})
@@ -274,6 +283,7 @@ func language(info string) string {
 	return info
 }
 
+// alphanumeric reports whether a character is an ASCII letter or digit.
 func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -5,11 +5,13 @@ import (
 	"unicode/utf8"
 )
 
+// textBytes is the size of platforms that count bytes.
 func textBytes(p Piece) int { return len(p.Text) }
 
 // extraLine is the extra cost in bytes of each further line on platforms that send each line as a message.
 const extraLine = 24
 
+// lineBytes is IRC's size: the bytes, and extraLine for each line but the first.
 func lineBytes(p Piece) int {
 	said := 0
 	for line := range strings.Lines(p.Text) {

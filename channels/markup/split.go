@@ -10,6 +10,7 @@ import (
 type rank uint8
 
 const (
+	// The ranks.
 	inWord rank = iota
 	wordEnd
 	lineEnd
@@ -33,6 +34,7 @@ func (f Form) take(d doc) (head, rest doc) {
 	}
 	places := f.places(d[:window])
 	fits := func(p place) bool { return f.fits(headOf(d, p)) }
+	// The size grows with the text, so the longest head is found by binary search; rendering is expensive.
 	n := sort.Search(len(places), func(i int) bool { return !fits(places[i]) })
 	if n == 0 {
 		return f.least(d, places)
@@ -128,6 +130,7 @@ func (f Form) places(d doc) []place {
 	return all
 }
 
+// rankOf returns the rank of a place after a byte.
 func rankOf(last byte) rank {
 	switch last {
 	case '\n':

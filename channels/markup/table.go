@@ -87,6 +87,7 @@ func aligned(rows [][][]run, align []extast.Alignment) (words string, ok bool) {
 	return strings.Join(lines, "\n"), true
 }
 
+// line returns one row of an aligned table.
 func line(cells []string, wide []int, align []extast.Alignment) string {
 	padded := make([]string, len(wide))
 	for i, w := range wide {

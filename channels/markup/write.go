@@ -175,6 +175,7 @@ func inlineMarkdown(runs []run) string {
 // marked returns the styles of a run that are written as marks around it.
 func marked(r run) style { return r.style &^ mono }
 
+// signs returns the opening marks of styles.
 func signs(s style) string {
 	var b strings.Builder
 	for _, bit := range nesting() {
@@ -196,6 +197,7 @@ func outer(r run) string {
 	return r.text
 }
 
+// firstRune and lastRune return the characters at the ends of a text.
 func firstRune(s string) rune { r, _ := utf8.DecodeRuneInString(s); return r }
 func lastRune(s string) rune  { r, _ := utf8.DecodeLastRuneInString(s); return r }
 
@@ -205,6 +207,7 @@ type seam struct {
 	closing, opening style
 }
 
+// word reports whether a character can be part of a word, next to which marks behave differently.
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // strict reports whether a mark at the seam is recognised only next to white space or punctuation.
@@ -225,6 +228,7 @@ func (s seam) encodesLeft() bool {
 	return (s.strict() || s.left == '~') && !unicode.IsSpace(s.left) && !sign(s.left)
 }
 
+// encodesRight is encodesLeft for the character after the seam.
 func (s seam) encodesRight() bool {
 	switch {
 	case s.closing == s.opening:

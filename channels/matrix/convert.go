@@ -55,6 +55,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 		if !ok {
 			continue
 		}
+		// The message itself is committed as a group's; only its place is reported.
 		if told, err = r.overheard(ctx, room, p, e, told); err != nil {
 			return nil, told, err
 		}
@@ -283,6 +284,7 @@ func hasWord(text, name string) bool {
 	}
 }
 
+// isWord reports whether a character can be part of a word.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }

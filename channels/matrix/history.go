@@ -77,6 +77,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]happening, err
 	return r.gap(ctx, room, pages, fmt.Sprintf("there are more than %d", maxPages*pageSize))
 }
 
+// page requests one page of events before from, up to the position ("/rooms/{roomId}/messages").
 func (r *reader) page(ctx context.Context, room, from string) (page, error) {
 	query := url.Values{"dir": {"b"}, "limit": {fmt.Sprint(pageSize)}, "from": {from}, "to": {r.Pos.Since}, "filter": {`{"lazy_load_members":true,"types":` + kinds + `}`}}
 	var p page

@@ -49,6 +49,7 @@ func (c *Channel) join(ctx context.Context, room string) (settled bool, err erro
 // owner, to listed rooms, and to private chats with listed people. The others stay unanswered. inviters
 // records who invited hob to the rooms that it is in.
 func (r *reader) invitations(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
+	// Who invited hob decides later whether a room counts as a private chat.
 	inviters = r.me.invitedBy(r.Pos.Hosts, news)
 	open = maps.Clone(r.Pos.Invited)
 	if open == nil {

@@ -81,6 +81,7 @@ func (c *Channel) Form() markup.Form { return markup.Matrix() }
 // DedupsByNonce reports that the server accepts a transaction id once ("Transaction identifiers").
 func (c *Channel) DedupsByNonce() bool { return true }
 
+// readServer checks the homeserver's address. A pasted API path is removed.
 func readServer(s string) (string, error) {
 	if s == "" {
 		return "", errors.New(`homeserver: missing; want the address of the server's client API, like homeserver = "https://matrix-client.matrix.org"`)

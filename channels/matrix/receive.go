@@ -158,6 +158,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
 	next := r.Pos
 	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
+	// Invitations are accepted before the messages are read: a new room has none yet.
 	next.Invited, next.Hosts = r.invitations(ctx, news)
 	hosts{r.Channel}.note(next.Hosts)
 	var list []channels.Message
@@ -165,6 +166,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	for _, room := range slices.Sorted(maps.Keys(news.Rooms.Join)) {
 		j := news.Rooms.Join[room]
 		r.changed(room, j)
+		// The first sync only establishes the position.
 		if r.Pos.Since == "" {
 			continue
 		}

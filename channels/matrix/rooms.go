@@ -136,6 +136,7 @@ func (c *Channel) self(ctx context.Context) (account, error) {
 	return c.whoami(ctx)
 }
 
+// whoami asks for the account of the token, and for its display name, by which people may mention it.
 func (c *Channel) whoami(ctx context.Context) (account, error) {
 	var me account
 	if err := c.api.call(ctx, http.MethodGet, path("v3", "account", "whoami"), nil, &me); err != nil {
@@ -225,6 +226,7 @@ func (c privates) prefer(ctx context.Context, me, person, room string) error {
 	if len(rooms) > 0 && rooms[0] == room {
 		return nil
 	}
+	// Other clients of the account use this list too, so its other entries are kept.
 	rest := slices.DeleteFunc(slices.Clone(rooms), func(r string) bool { return r == room })
 	c.directs[person] = append([]string{room}, rest...)
 	if err := c.api.keep(ctx, me, "m.direct", c.directs); err != nil {

@@ -48,6 +48,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	var sent struct {
 		ID string `json:"event_id"`
 	}
+	// The same transaction id at each try: the server returns the id of the first message.
 	txn := d.Nonce
 	if fail.Broken("new-transaction") {
 		txn += strconv.Itoa(d.Attempts)

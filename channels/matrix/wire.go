@@ -25,21 +25,25 @@ type synced struct {
 	} `json:"rooms"`
 }
 
+// events is a list of events that are parsed later, so that a malformed one does no harm.
 type events struct {
 	Events []json.RawMessage `json:"events"`
 }
 
+// joined is a joined room in a sync ("Joined Room").
 type joined struct {
 	State    events   `json:"state"`
 	Timeline timeline `json:"timeline"`
 }
 
+// timeline is the list of new events of a room ("Timeline").
 type timeline struct {
 	events
 	Limited bool   `json:"limited"` // events are missing between the last sync and the first event
 	Before  string `json:"prev_batch"`
 }
 
+// invited is an open invitation in a sync ("Invited Room").
 type invited struct {
 	State events `json:"invite_state"` // stripped state
 }
@@ -88,15 +92,18 @@ type said struct {
 	New      *said     `json:"m.new_content"`
 }
 
+// info describes a file ("FileInfo").
 type info struct {
 	MIME string `json:"mimetype"`
 	Size int64  `json:"size"`
 }
 
+// mentions lists mentioned people ("User and room mentions").
 type mentions struct {
 	People []string `json:"user_ids"`
 }
 
+// relation refers to another event ("Forming relationships between events").
 type relation struct {
 	Kind    string `json:"rel_type,omitempty"` // m.thread, m.replace
 	ID      string `json:"event_id,omitempty"`
@@ -104,6 +111,7 @@ type relation struct {
 	ReplyTo *reply `json:"m.in_reply_to,omitempty"`
 }
 
+// reply is the event that is replied to ("Rich replies").
 type reply struct {
 	ID string `json:"event_id"`
 }

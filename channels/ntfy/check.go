@@ -27,6 +27,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if c.token != "" {
 		lines = append(lines, "The server accepts the token.")
 	}
+	// Only the owner's topics must be closed to others.
 	if !c.owner {
 		return lines, nil
 	}

@@ -96,6 +96,7 @@ func (c *Channel) OwnerPlaces() []string {
 	return c.topics
 }
 
+// checkServer checks the address, and returns it without a slash at its end.
 func checkServer(s string) (string, error) {
 	if s == "" {
 		s = "https://ntfy.sh"
@@ -112,6 +113,7 @@ func checkServer(s string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
+// checkTopics returns the topics of the section, from either key.
 func checkTopics(cfg Config) ([]string, error) {
 	if cfg.Topic != "" && len(cfg.Topics) > 0 {
 		return nil, fmt.Errorf("topic, topics: want only one of the two")
@@ -141,6 +143,7 @@ func validTopic(t string) bool {
 	return regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`).MatchString(t)
 }
 
+// readToken resolves the token. A topic of the owner requires one.
 func readToken(cfg Config, env channels.Env) (string, error) {
 	if cfg.Token == "" {
 		if cfg.Owner {
@@ -175,6 +178,7 @@ func (c *Channel) request(ctx context.Context, method, path string, body string)
 	return req, nil
 }
 
+// authorize adds the token to a request.
 func (c *Channel) authorize(req *http.Request) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

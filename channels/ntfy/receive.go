@@ -39,8 +39,10 @@ type reader struct {
 // storeError is an error of the inbox. The connection is fine, but nothing may be skipped.
 type storeError struct{ err error }
 
+// Error returns the text of the cause.
 func (e *storeError) Error() string { return e.err.Error() }
 
+// Unwrap returns the cause.
 func (e *storeError) Unwrap() error { return e.err }
 
 // Run subscribes to the topics. When a stream breaks, it polls at once for messages that arrived meanwhile,
@@ -58,7 +60,9 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.run(ctx, in) }, nil)
 }
 
+// run alternates between streams and polling until ctx ends or both fail.
 func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	// Everything in the owner's topics counts as the owner's, so they are checked before anything is read.
 	if c.owner {
 		if err := c.checkClosed(ctx); err != nil {
 			return err
@@ -131,6 +135,7 @@ func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 		return false, err
 	}
 	defer func() { _ = resp.Body.Close() }() // the rest of an abandoned stream is not needed
+	// Each line, including keep-alives, resets the watchdog.
 	err = r.lines(resp.Body, func(m message) error {
 		watchdog.Reset(idle)
 		heard = true
@@ -204,6 +209,7 @@ func (c *Channel) lines(body io.Reader, each func(message) error) error {
 // take commits one message with the cursor after it. The first "open" event sets the beginning.
 func (r *reader) take(ctx context.Context, m message) error {
 	first := m.Event == eventOpen && r.cursor == 0
+	// hob's own messages come back on the stream; the tag identifies them.
 	input := m.Event == eventMessage && !m.own() && slices.Contains(r.topics, m.Topic) && m.text() != ""
 	switch {
 	case m.Event == eventMessage:

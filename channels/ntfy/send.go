@@ -24,6 +24,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if !validTopic(topic) {
 		return "", fmt.Errorf("publish: %q is not a topic: %w", topic, channels.ErrPermanent)
 	}
+	// The trace tells whether the server may have the message if no answer comes.
 	var w wire.Written
 	ctx = w.Watch(ctx)
 	req, err := c.request(ctx, http.MethodPost, "/"+topic, c.Form().Render(d.Body).Text)
@@ -84,6 +85,7 @@ func refusal(resp *http.Response, body []byte, now time.Time) error {
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0:
 		return &channels.RetryAfter{After: after, Err: err}
+	// These pass: the pump retries with its own backoff.
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 		return err
 	case code >= 300 && code < 400:

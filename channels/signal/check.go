@@ -60,6 +60,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	return lines, errors.Join(missing...)
 }
 
+// orUnknown returns a text for an id that may be unknown.
 func orUnknown(id string) string {
 	if id == "" {
 		return "unknown"

@@ -18,6 +18,7 @@ import (
 // me identifies hob's account in messages, by its phone number and its account id.
 type me struct{ Number, UUID string }
 
+// is reports whether a number or an account id is hob's.
 func (m me) is(number, uuid string) bool {
 	return number != "" && number == m.Number || uuid != "" && strings.EqualFold(uuid, m.UUID)
 }
@@ -109,6 +110,7 @@ func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.M
 	return m, true
 }
 
+// given reports whether an optional field has a value.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // words replaces the placeholders of mentions by names, and removes a mention of hob from the beginning of

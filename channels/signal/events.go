@@ -27,6 +27,7 @@ type events struct {
 	alive func() // called for each line, including keep-alives
 }
 
+// newEvents reads events from r.
 func newEvents(r io.Reader, alive func()) *events {
 	return &events{r: bufio.NewReaderSize(r, 64<<10), alive: alive}
 }

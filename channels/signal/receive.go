@@ -58,6 +58,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	}, nil)
 }
 
+// receive commits what the last Run left over, then reads the stream until it ends.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) error {
 	r := &reader{Channel: c, mine: mine}
 	if err := r.open(ctx, in); err != nil {
@@ -125,6 +126,7 @@ func (r *reader) know(ctx context.Context) error {
 	return nil
 }
 
+// unknown reports that the daemon does not have the account.
 func (r *reader) unknown() error {
 	return fmt.Errorf("signal-cli has no account %s: register or link it with signal-cli, or set account", r.account)
 }
@@ -146,6 +148,7 @@ func (c *client) self(ctx context.Context) (string, error) {
 func (r *reader) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// Every line resets the alarm, including the daemon's keep-alives.
 	alarm := time.AfterFunc(r.quiet, func() { cancel(fmt.Errorf("nothing heard from signal-cli for %s", r.quiet)) })
 	defer alarm.Stop()
 	last := r.Pos.Event

@@ -49,6 +49,7 @@ type refused struct {
 	} `json:"data"`
 }
 
+// Error names the daemon's own code, or the HTTP status.
 func (e *refused) Error() string {
 	if e.Status != 0 {
 		return fmt.Sprintf("signal-cli's address answers %d %s", e.Status, http.StatusText(e.Status))

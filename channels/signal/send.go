@@ -21,6 +21,7 @@ const later = 5 * time.Minute
 // target is the place to write to: a person or a group.
 type target struct{ Person, Group string }
 
+// params returns the parameters that select the target.
 func (t target) params(c *Channel) params {
 	p := params{Account: c.account, Group: t.Group}
 	if t.Person != "" {
@@ -131,6 +132,7 @@ func (c *Channel) class(err error, maybe bool) error {
 	case no.Status != 0:
 		return byStatus(no, err)
 	}
+	// The daemon reports results for recipients with an error too; they say more than its code.
 	if why := c.verdict(no.Data.Response.Results); why != nil {
 		return fmt.Errorf("%w; %w", why, err)
 	}

@@ -94,6 +94,8 @@ func groupForm(id string) bool {
 	return err == nil && (len(raw) == 32 || len(raw) == 16) && !strings.ContainsAny(id, "\r\n")
 }
 
+// checkURL checks the daemon's address. A daemon that hob starts must listen on the loopback interface,
+// because it has no access control.
 func checkURL(s string, starts bool) (string, error) {
 	if s == "" {
 		return defaultURL, nil

@@ -28,6 +28,7 @@ func (c *Channel) served(ctx context.Context, f func(ctx context.Context, mine b
 	if c.command == "" {
 		return f(ctx, false)
 	}
+	// A daemon that runs already is used as it is, and not stopped.
 	if c.rpc.check(ctx) == nil {
 		c.log.Info("signal-cli already runs, hob starts none", "channel", c.name, "url", c.rpc.base)
 		return f(ctx, false)

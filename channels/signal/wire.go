@@ -14,6 +14,7 @@ type received struct {
 	} `json:"exception"` // the message could not be read
 }
 
+// envelope is one message with its sender.
 type envelope struct {
 	Number string `json:"sourceNumber"`
 	UUID   string `json:"sourceUuid"`
@@ -47,11 +48,13 @@ type data struct {
 	Story    json.RawMessage `json:"storyContext"`
 }
 
+// edit replaces the message with the timestamp Target.
 type edit struct {
 	Target int64 `json:"targetSentTimestamp"`
 	Data   *data `json:"dataMessage"`
 }
 
+// sent is a message that another device of the account sent.
 type sent struct {
 	Number string `json:"destinationNumber"`
 	UUID   string `json:"destinationUuid"`
@@ -59,6 +62,7 @@ type sent struct {
 	data
 }
 
+// quote refers to the answered message.
 type quote struct {
 	ID     int64  `json:"id"` // the timestamp
 	Number string `json:"authorNumber"`
@@ -74,6 +78,7 @@ type mention struct {
 	Length int    `json:"length"`
 }
 
+// attachment is a received file.
 type attachment struct {
 	ID   string `json:"id"`
 	Name string `json:"filename"`
@@ -94,6 +99,7 @@ type outcome struct {
 	Results   []result `json:"results"`
 }
 
+// result is the result for one recipient.
 type result struct {
 	Type       string `json:"type"`
 	Token      string `json:"token"`             // of a challenge

@@ -113,6 +113,7 @@ func (v view) written(chat string, m *slack.Msg) message {
 		ID: id(chat, m.Timestamp), From: v.person(m), Text: m.Text, At: moment(m.Timestamp), Files: v.files(m.Files),
 		Auto: m.User == "USLACKBOT" || !byPerson(m.SubType), Mentioned: v.called(m),
 	}}
+	// Ids of private chats begin with D ("conversation" object).
 	if strings.HasPrefix(chat, "D") {
 		out.Chat = channels.Chat{ID: out.From.ID}
 	} else {
@@ -145,6 +146,7 @@ func byPerson(subtype string) bool {
 	return false
 }
 
+// person returns the author of a message. Apps without a user are identified by their bot id.
 func (v view) person(m *slack.Msg) channels.Person {
 	p := channels.Person{ID: m.User, Name: m.User, Bot: m.BotID != "" || m.SubType == "bot_message", Self: v.me.wrote(m)}
 	if p.ID == "" {
@@ -206,6 +208,7 @@ func (r *reader) dress(ctx context.Context, list []message) []channels.Message {
 	return out
 }
 
+// dressed replaces the ids in one message.
 func (r *reader) dressed(ctx context.Context, m message) channels.Message {
 	out := m.Message
 	if m.chat == "" {
@@ -269,6 +272,7 @@ func (v view) files(files []slack.File) []channels.Attachment {
 		if a.MIME == "" {
 			a.MIME = "application/octet-stream"
 		}
+		// Open runs later, before the commit of the message.
 		from, fileID, mode := f.URLPrivateDownload, f.ID, f.Mode
 		if from == "" {
 			from = f.URLPrivate

@@ -47,6 +47,7 @@ func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 	return list, err
 }
 
+// fetch fetches a page, and remembers the cursor of the next one.
 func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
 	if p.thread != "" {
 		list, more, cursor, err := p.web.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
@@ -83,6 +84,7 @@ func (r *reader) catchUp(ctx context.Context) error {
 				return err
 			}
 		}
+		// The position moves with each commit, so a crash repeats one batch at most.
 		for some := range slices.Chunk(list, batch) {
 			if err := r.commit(ctx, r.dress(ctx, some), r.behind(r.Pos, some...)); err != nil {
 				return err
@@ -201,6 +203,7 @@ func (r *reader) all(ctx context.Context, p pages) ([]slack.Message, error) {
 	return list, errTooMuch
 }
 
+// errTooMuch reports a history that is longer than hob reads.
 var errTooMuch = fmt.Errorf("there are more than %d", maxPages*pageSize)
 
 // lost reports messages that cannot be read. A temporary failure is returned as an error, so that the next

@@ -92,6 +92,8 @@ func (w *web) owns(at *url.URL) bool {
 // the file.
 var errSignIn = errors.New("a sign-in page came in its place: the app lacks the scope files:read")
 
+// fetch downloads a file with the bot token. Slack answers a missing scope with a sign-in page, not with an
+// error.
 func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {

@@ -70,6 +70,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	return poll.Run(ctx, c.web.plain, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
 
+// receive opens the source, then runs connections until one fails.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	me, err := c.whoami(ctx)
 	if err != nil {
@@ -80,6 +81,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 		return err
 	}
 	for {
+		// Slack renews connections regularly ("refresh_requested"); that is not a failure.
 		began := r.clock.Mono()
 		err := r.session(ctx)
 		if !errors.Is(err, errRefresh) || r.clock.Mono()-began < briefly { // a connection that ends at once must not be renewed endlessly without backoff
@@ -137,6 +139,7 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 	}
 	me := account{AuthTestResponse: *resp}
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		// Timestamps of messages are Slack's, so the clocks are compared.
 		me.ahead = at.Sub(c.clock.Wall())
 	}
 	c.mu.Lock()
@@ -218,6 +221,7 @@ func (r *reader) behind(p position, list ...message) position {
 			p.Threads[key] = max(p.Threads[key], m.ts)
 		}
 	}
+	// The position must stay small: only the newest threads are tracked.
 	for len(p.Threads) > mostThreads {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.Threads)), func(a, b string) int { return strings.Compare(p.Threads[a], p.Threads[b]) })
 		delete(p.Threads, oldest)

@@ -123,6 +123,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	sends := func(err error) (string, error) {
 		return "", fmt.Errorf("send the file %s to %s: %w", d.File.Name, d.To, err)
 	}
+	// Slack refuses empty files with an unclear error.
 	if d.File.Size == 0 {
 		return sends(fmt.Errorf("it is empty, and such a file is not taken: %w", channels.ErrPermanent))
 	}
@@ -144,6 +145,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	if d.Body != "" {
 		text = c.Form().Render(d.Body).Text
 	}
+	// Only this call may leave the result unknown.
 	done, err := c.web.CompleteUploadExternalContext(w.Watch(ctx), slack.CompleteUploadExternalParameters{
 		Files: []slack.FileSummary{{ID: place.FileID, Title: d.File.Name}}, Channel: chat, ThreadTimestamp: thread, InitialComment: text,
 	})
@@ -181,6 +183,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, 
 	if err != nil {
 		return "", false, unsure(err)
 	}
+	// Only messages since the first try can be the delivery.
 	page := pages{web: c.web.Client, chat: chat, thread: at.thread, since: stamp(d.Tried.Add(-skew)), metadata: true}
 	for range findPages {
 		list, err := page.next(ctx)
@@ -217,6 +220,7 @@ func (c *Channel) chat(ctx context.Context, at target) (string, error) {
 		return at.group, nil
 	}
 	c.mu.Lock()
+	// A private chat keeps its id.
 	known := c.directs[at.person]
 	c.mu.Unlock()
 	if known != "" {

@@ -35,6 +35,7 @@ type envelope struct {
 }
 
 var (
+	// Reasons for the end of a connection.
 	errSilent  = fmt.Errorf("nothing heard for %s", silence)
 	errRefresh = errors.New("the connection is to be renewed")
 )
@@ -135,6 +136,7 @@ func (s *socket) close() {
 // serve processes envelopes until the connection ends. A second goroutine reads ahead, so that pings are
 // answered while a message is being stored.
 func (r *reader) serve(ctx context.Context, s *socket) error {
+	// The reader's goroutine ends with the connection; serve waits for it.
 	come := make(chan envelope, waiting)
 	ended := make(chan error, 1)
 	group := sys.NewGroup(r.log, nil)
@@ -211,6 +213,7 @@ func (r *reader) envelope(ctx context.Context, s *socket, e envelope) error {
 	if err := farewell(e); err != nil {
 		return err
 	}
+	// Commit first: an envelope without acknowledgement is delivered again.
 	if err := r.take(ctx, e); err != nil {
 		return err
 	}

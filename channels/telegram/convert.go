@@ -18,6 +18,7 @@ func (c *Channel) id(chat, message int64) string {
 	return fmt.Sprintf("%s/%d/%d", c.bot, chat, message)
 }
 
+// listed reports whether the section lists a group.
 func (c *Channel) listed(group int64) bool {
 	return slices.Contains(c.Groups, strconv.FormatInt(group, 10))
 }
@@ -122,6 +123,7 @@ func (r *reader) person(m *message) channels.Person {
 	return r.named(m.From)
 }
 
+// named converts a user.
 func (r *reader) named(u *user) channels.Person {
 	if u == nil {
 		return channels.Person{}

@@ -33,19 +33,23 @@ type outgoing struct {
 	Keyboard *keyboard `json:"reply_markup,omitempty"`
 }
 
+// previews are the LinkPreviewOptions.
 type previews struct {
 	Disabled bool `json:"is_disabled"`
 }
 
+// reply are the ReplyParameters. Lenient: send without reply if the answered message is gone.
 type reply struct {
 	ID      int64 `json:"message_id"`
 	Lenient bool  `json:"allow_sending_without_reply"`
 }
 
+// keyboard is an InlineKeyboardMarkup.
 type keyboard struct {
 	Rows [][]button `json:"inline_keyboard"`
 }
 
+// button is an InlineKeyboardButton; Data returns in the callback query.
 type button struct {
 	Text string `json:"text"`
 	Data string `json:"callback_data"`

@@ -4,6 +4,7 @@ import "encoding/json"
 
 // The fields that hob reads of the Bot API's types ("Available types"). Others are ignored.
 
+// update is one event ("Update").
 type update struct {
 	ID       int64     `json:"update_id"`
 	Message  *message  `json:"message"`
@@ -11,6 +12,7 @@ type update struct {
 	Callback *callback `json:"callback_query"`
 }
 
+// message is a message, including service messages ("Message").
 type message struct {
 	ID       int64           `json:"message_id"` // unique within the chat
 	Thread   int64           `json:"message_thread_id"`
@@ -39,6 +41,7 @@ type author struct {
 	Forwarded  int64           `json:"forward_date"` // before Bot API 7.0
 }
 
+// media holds the content of a message other than text.
 type media struct {
 	Photo     []file    `json:"photo"` // the same picture in several sizes
 	Document  *file     `json:"document"`
@@ -67,6 +70,7 @@ type plays struct {
 	Checklist *checklist `json:"checklist"`
 }
 
+// checklist is a list of tasks ("Checklist").
 type checklist struct {
 	Title string `json:"title"`
 	Tasks []struct {
@@ -74,6 +78,7 @@ type checklist struct {
 	} `json:"tasks"`
 }
 
+// user is a user or a bot ("User").
 type user struct {
 	ID       int64  `json:"id"`
 	Bot      bool   `json:"is_bot"`
@@ -83,6 +88,7 @@ type user struct {
 	ReadsAll bool   `json:"can_read_all_group_messages"` // set by getMe only
 }
 
+// chat is a private chat, a group or a channel ("Chat").
 type chat struct {
 	ID    int64  `json:"id"`
 	Type  string `json:"type"` // private, group, supergroup, channel
@@ -97,6 +103,7 @@ type entity struct {
 	User   *user  `json:"user"` // of a text_mention
 }
 
+// file combines the fields of PhotoSize, Audio, Document, Video, VideoNote, Voice and Animation.
 type file struct {
 	ID     string `json:"file_id"`
 	Unique string `json:"file_unique_id"`
@@ -108,26 +115,31 @@ type file struct {
 	Length int64  `json:"duration"` // of a recording, in seconds
 }
 
+// sticker is a sticker; only its emoji is read.
 type sticker struct {
 	Emoji string `json:"emoji"`
 }
 
+// location is a position in degrees ("Location").
 type location struct {
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
 }
 
+// venue is a place with a name ("Venue").
 type venue struct {
 	Title   string `json:"title"`
 	Address string `json:"address"`
 }
 
+// contact is a shared phone contact ("Contact").
 type contact struct {
 	Phone string `json:"phone_number"`
 	First string `json:"first_name"`
 	Last  string `json:"last_name"`
 }
 
+// callback is the press of a button ("CallbackQuery").
 type callback struct {
 	ID      string   `json:"id"`
 	From    *user    `json:"from"`
