@@ -22,7 +22,7 @@ func (r *rig) hushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.box.Hush(func(a event.Address, at time.Time) time.Time {
+	r.outbox.Hush(func(a event.Address, at time.Time) time.Time {
 		if !slices.Contains(r.owner, a) {
 			return time.Time{}
 		}
@@ -32,8 +32,8 @@ func (r *rig) hushed(t *testing.T) {
 
 // murmur queues a message that does not hurry.
 func (r *rig) murmur(to event.Address, body string) {
-	n := len(r.box.Rows())
-	r.box.Queue(event.Out{Key: fmt.Sprintf("m%d", n), Cause: event.Cause{Kind: event.ByFire, ID: 1}, To: to, Body: body, Urgency: event.Normal})
+	n := len(r.outbox.Rows())
+	r.outbox.Queue(event.Out{Key: fmt.Sprintf("m%d", n), Cause: event.Cause{Kind: event.ByFire, ID: 1}, To: to, Body: body, Urgency: event.Normal})
 }
 
 func TestPumpGathersWhatWaitedThroughTheNight(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPumpGathersWhatWaitedThroughTheNight(t *testing.T) {
 			time.AfterFunc(time.Duration(i+1)*time.Hour, func() { r.murmur("plain:me", body) })
 		}
 		time.AfterFunc(90*time.Minute, func() {
-			r.box.Queue(event.Out{Key: "urgent", To: "plain:me", Body: "fire", Urgency: event.Urgent})
+			r.outbox.Queue(event.Out{Key: "urgent", To: "plain:me", Body: "fire", Urgency: event.Urgent})
 		})
 		time.AfterFunc(2*time.Hour+time.Minute, func() { r.murmur("plain:other", "not the owner") })
 		time.AfterFunc(7*time.Hour-time.Second, func() {
@@ -56,7 +56,7 @@ func TestPumpGathersWhatWaitedThroughTheNight(t *testing.T) {
 		r.live(t, 24*time.Hour)
 		want(t, "arrived", r.bodies(), "fire", "not the owner", "While it was quiet:\n\n<b>00:00</b>\n\none\n\n<b>01:00</b>\n\n<pre>left open</pre>\n\n"+
 			"<b>02:00</b>\n\n<pre><code class=\"language-text\">code</code></pre>\n\n<b>03:00</b>\n\n<b>four</b>")
-		for _, row := range r.box.Rows() {
+		for _, row := range r.outbox.Rows() {
 			if row.Key != "m0" && row.Quiet && (row.State != "joined" || row.Joined != 1) {
 				t.Errorf("row %d is %s with %d", row.ID, row.State, row.Joined)
 			}
@@ -73,7 +73,7 @@ func TestPumpSendsAFewOneByOne(t *testing.T) {
 		}
 		r.live(t, 24*time.Hour)
 		want(t, "arrived", r.bodies(), "one", "two", "three")
-		if sent := r.box.Rows()[0].Parts[0].Tried.Sub(start); sent != 7*time.Hour {
+		if sent := r.outbox.Rows()[0].Parts[0].Tried.Sub(start); sent != 7*time.Hour {
 			t.Errorf("sent after %s, want 7 h", sent)
 		}
 	})
@@ -82,7 +82,7 @@ func TestPumpSendsAFewOneByOne(t *testing.T) {
 func TestPumpDatesWhatWaitedForDays(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		end := time.Now().Add(50 * time.Hour)
-		r.box.Hush(func(_ event.Address, at time.Time) time.Time {
+		r.outbox.Hush(func(_ event.Address, at time.Time) time.Time {
 			if at.Before(end) {
 				return end
 			}
@@ -126,7 +126,7 @@ func TestPumpQuietProperties(t *testing.T) {
 				r.live(t, time.Until(end))
 				<-time.After(time.Minute)
 			}
-			faults = told(r)
+			faults = noticeFaults(r)
 		})
 		for _, f := range faults {
 			rt.Error(f)
@@ -134,8 +134,8 @@ func TestPumpQuietProperties(t *testing.T) {
 	})
 }
 
-// told lists what is wrong with what has arrived.
-func told(r *rig) (faults []string) {
+// noticeFaults lists what is wrong with what has arrived.
+func noticeFaults(r *rig) (faults []string) {
 	night := func(at time.Time) bool { return at.Hour() < 7 || at.Hour() >= 22 }
 	next := map[event.Address]int{} // where in all that arrived there the next message must stand
 	texts := map[event.Address]string{}
@@ -147,7 +147,7 @@ func told(r *rig) (faults []string) {
 		seen[a.nonce] = true
 		texts[a.to] += a.body + "\n"
 	}
-	for _, row := range r.box.Rows() {
+	for _, row := range r.outbox.Rows() {
 		i := strings.Index(texts[row.To][next[row.To]:], row.Body)
 		if i < 0 || strings.Count(texts[row.To], row.Body) != 1 {
 			faults = append(faults, fmt.Sprintf("%q to %s did not arrive once, and in order: %q", row.Body, row.To, texts[row.To]))

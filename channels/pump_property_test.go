@@ -75,13 +75,13 @@ func audit(r *rig) (faults []string) {
 		}
 	}
 	asked := map[int64]bool{}
-	for _, id := range r.box.Asked() {
+	for _, id := range r.outbox.Asked() {
 		asked[id] = true
 	}
 	made := map[event.CauseKind]int{}
-	for _, row := range r.box.Rows() {
+	for _, row := range r.outbox.Rows() {
 		made[row.Cause.Kind]++
-		if about := row.Cause.ID; row.Cause.Kind == event.ByQuestion && r.box.Rows()[r.box.Asked()[about-1]-1].Cause.Kind != event.ByTurn {
+		if about := row.Cause.ID; row.Cause.Kind == event.ByQuestion && r.outbox.Rows()[r.outbox.Asked()[about-1]-1].Cause.Kind != event.ByTurn {
 			bad("row %d is a question about a question or a notice", row.ID)
 		}
 		auditRow(row, r, count, asked, bad)
@@ -111,7 +111,7 @@ func auditRow(row channelstest.OutRow, r *rig, count map[[2]int64]int, asked map
 		}
 	case "dead", "expired", "joined":
 		told := false
-		for _, n := range r.box.Rows() {
+		for _, n := range r.outbox.Rows() {
 			told = told || strings.HasPrefix(n.Key, fmt.Sprintf("outbox:%d:", row.ID))
 		}
 		if !told {

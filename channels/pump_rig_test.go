@@ -157,15 +157,15 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 
 // rig runs one pump after the other on one outbox.
 type rig struct {
-	box   *channelstest.Outbox
-	mouth *mouth
-	owner []event.Address
-	away  map[string]error
-	sent  []error
-	right map[event.Address]channels.Right // of others than the owner
-	blank map[event.Address]bool           // it cannot be told what they are
-	slow  time.Duration                    // between reading the outbox and handing the rows on
-	stale int                              // how often the store was asked for what could not be
+	outbox *channelstest.Outbox
+	mouth  *mouth
+	owner  []event.Address
+	away   map[string]error
+	sent   []error
+	right  map[event.Address]channels.Right // of others than the owner
+	blank  map[event.Address]bool           // it cannot be told what they are
+	slow   time.Duration                    // between reading the outbox and handing the rows on
+	stale  int                              // how often the store was asked for what could not be
 }
 
 // slowStore hands on rows that may have changed since they were read.
@@ -209,14 +209,14 @@ func limited(f markup.Form, limit int) markup.Form {
 
 func newRig(script ...string) *rig {
 	r := &rig{
-		box: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
+		outbox: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
 		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
 	}
 	return r
 }
 
-// standing is what an address is now.
-func (r *rig) standing(to event.Address) (channels.Right, error) {
+// rightOf is what an address is now.
+func (r *rig) rightOf(to event.Address) (channels.Right, error) {
 	r.mouth.mu.Lock()
 	defer r.mouth.mu.Unlock()
 	if r.blank[to] {
@@ -268,14 +268,14 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	crashed := false
-	store := r.box.Process()
+	store := r.outbox.Process()
 	if r.slow > 0 {
 		store = &slowStore{Store: store, delay: r.slow, stale: &r.stale}
 	}
 	r.mouth.crash = func() {
 		r.mouth.mu.Lock()
 		defer r.mouth.mu.Unlock()
-		r.box.Process()
+		r.outbox.Process()
 		r.mouth.fell++
 		crashed = true
 		kill()
@@ -283,13 +283,13 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	var wg sync.WaitGroup
 	p := channels.NewPump(channels.Config{
 		Store: store, Channel: r.channel, Owner: func() []event.Address { return r.owner }, Zone: func() *time.Location { return time.UTC },
-		Right:    r.standing,
+		Right:    r.rightOf,
 		Report:   func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },
 		Receives: func(string) time.Time { return time.Time{} },
 		Once: func(_ string, f func() error) {
 			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
 		},
-		Wake: r.box.Wake, Open: openArtifact, Clock: sys.RealClock(), Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
+		Wake: r.outbox.Wake, Open: openArtifact, Clock: sys.RealClock(), Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
@@ -311,12 +311,12 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 }
 
 func (r *rig) idle() bool {
-	return !slices.ContainsFunc(r.box.Rows(), func(row channelstest.OutRow) bool { return row.State == "ready" })
+	return !slices.ContainsFunc(r.outbox.Rows(), func(row channelstest.OutRow) bool { return row.State == "ready" })
 }
 
 func (r *rig) say(to event.Address, body string) {
-	n := len(r.box.Rows())
-	r.box.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body})
+	n := len(r.outbox.Rows())
+	r.outbox.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body})
 }
 
 func (r *rig) bodies() []string {
@@ -341,7 +341,7 @@ func (r *rig) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
 
 func (r *rig) states() []string {
 	var all []string
-	for _, row := range r.box.Rows() {
+	for _, row := range r.outbox.Rows() {
 		all = append(all, row.State)
 	}
 	return all
@@ -368,7 +368,7 @@ func killed(t *testing.T, r *rig, channel string, n int) {
 		r.owner = append(r.owner, a)
 		r.say(a, fmt.Sprintf("text %d", i))
 	}
-	dead := r.box.Process()
+	dead := r.outbox.Process()
 	for i := range n {
 		id := int64(i + 1)
 		d := channels.Delivery{Outbox: id, Body: fmt.Sprintf("text %d", i), Nonce: fmt.Sprint(i), Attempts: 1}

@@ -20,7 +20,7 @@ func TestPumpKeepsOrderAndRetries(t *testing.T) {
 		r.live(t, time.Hour)
 		want(t, "arrived", r.bodies(), "one", "two")
 		want(t, "states", r.states(), "done", "done")
-		if rows := r.box.Rows(); rows[0].Parts[0].RemoteID != "id" || rows[0].Parts[0].Attempts != 3 {
+		if rows := r.outbox.Rows(); rows[0].Parts[0].RemoteID != "id" || rows[0].Parts[0].Attempts != 3 {
 			t.Errorf("first part: %+v", rows[0].Parts[0])
 		}
 		if len(r.sent) != 5 || r.sent[0] == nil || r.sent[4] != nil {
@@ -71,7 +71,7 @@ func TestPumpWorksSideBySide(t *testing.T) {
 func TestPumpWaitsForNotBefore(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		start := time.Now()
-		r.box.Queue(event.Out{Key: "later", To: "plain:me", Body: "quiet hours", NotBefore: start.Add(8 * time.Hour)})
+		r.outbox.Queue(event.Out{Key: "later", To: "plain:me", Body: "quiet hours", NotBefore: start.Add(8 * time.Hour)})
 		r.say("plain:me", "urgent")
 		r.live(t, 24*time.Hour)
 		want(t, "arrived", r.bodies(), "urgent", "quiet hours")
@@ -84,7 +84,7 @@ func TestPumpTellsOfWhatIsDead(t *testing.T) {
 		r.say("plain:me", "two")
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "dead", "done", "done")
-		rows := r.box.Rows()
+		rows := r.outbox.Rows()
 		if n := rows[2]; n.To != "keyed:me" || n.Cause.Kind != event.ByNotice || !strings.Contains(n.Body, "no such chat") {
 			t.Errorf("notice %+v", n.Out)
 		}
@@ -95,7 +95,7 @@ func TestPumpDoesNotChaseItsOwnNotices(t *testing.T) {
 	story(t, []string{"dead", "dead", "dead", "dead"}, func(t *testing.T, r *rig) {
 		r.say("plain:me", "one")
 		r.live(t, time.Hour)
-		rows := r.box.Rows()
+		rows := r.outbox.Rows()
 		want(t, "states", r.states(), "dead", "dead", "done")
 		if rows[1].To != "keyed:me" || rows[2].To != event.CLI {
 			t.Errorf("notices to %s and %s", rows[1].To, rows[2].To)
@@ -108,7 +108,7 @@ func TestPumpUnknownChannel(t *testing.T) {
 		r.say("pigeon:roof", "coo")
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "dead", "done")
-		if n := r.box.Rows()[1]; !strings.Contains(n.Body, `there is no channel "pigeon"; add a section [channels.pigeon] to the configuration; hob outbox retry 1 sends it then`) {
+		if n := r.outbox.Rows()[1]; !strings.Contains(n.Body, `there is no channel "pigeon"; add a section [channels.pigeon] to the configuration; hob outbox retry 1 sends it then`) {
 			t.Errorf("notice %q", n.Body)
 		}
 	})
@@ -134,7 +134,7 @@ func TestPumpExpires(t *testing.T) {
 		if took := time.Since(start); took < time.Hour || took > 62*time.Minute {
 			t.Errorf("given up after %s, want one hour", took)
 		}
-		rows := r.box.Rows()
+		rows := r.outbox.Rows()
 		if rows[0].State != "expired" || len(rows) < 2 || !strings.Contains(rows[1].Body, "not delivered in time") {
 			t.Errorf("states %v: the owner must be told", r.states())
 		}
@@ -206,8 +206,8 @@ func TestPumpUnsure(t *testing.T) {
 			r.live(t, 24*time.Hour)
 			name := fmt.Sprintf("%s %v", tc.to, tc.script)
 			r.arrivedAt(t, tc.to, tc.want...)
-			if row := r.box.Rows()[0]; row.State != tc.state || len(r.box.Asked()) != tc.asked {
-				t.Errorf("%s: %s, asked %v; want %s, %d", name, row.State, r.box.Asked(), tc.state, tc.asked)
+			if row := r.outbox.Rows()[0]; row.State != tc.state || len(r.outbox.Asked()) != tc.asked {
+				t.Errorf("%s: %s, asked %v; want %s, %d", name, row.State, r.outbox.Asked(), tc.state, tc.asked)
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
 		r.live(t, time.Hour)
 		r.arrivedAt(t, "plain:other", "two")
 		r.arrivedAt(t, "keyed:me", "A message to plain:other may or may not have arrived: “one”\nSend it again, or drop it?")
-		r.box.Answer(1, true)
+		r.outbox.Answer(1, true)
 		r.live(t, time.Hour)
 		r.arrivedAt(t, "plain:other", "two", "one")
 		want(t, "states", r.states(), "done", "done", "done")
@@ -263,7 +263,7 @@ func TestPumpProbesBeforeARepeat(t *testing.T) {
 		const mark = "\n\n(late: from 2000-01-01 00:00)"
 		r.arrivedAt(t, "probed:me", "text 0", "text 0"+mark+"\n\n(may be a repeat)", "text 1"+mark)
 		r.arrivedAt(t, "probed:other", "text 2")
-		want(t, "questions", r.box.Asked())
+		want(t, "questions", r.outbox.Asked())
 	})
 }
 
@@ -285,7 +285,7 @@ func TestPumpJoinsWhatIsUnsureAfterARestart(t *testing.T) {
 		killed(t, r, "plain", 7)
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "done", "done", "done", "done", "done", "joined", "joined", "done")
-		digest := r.box.Rows()[7]
+		digest := r.outbox.Rows()[7]
 		if digest.To != "plain:0" || !strings.Contains(digest.Body, "- to plain:5: “text 5”\n- to plain:6: “text 6”") {
 			t.Errorf("digest %+v", digest.Out)
 		}
@@ -342,14 +342,14 @@ func TestPumpOutlivesAStoreThatFails(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		for n := 1; n < 6; n++ {
 			r.say("plain:me", fmt.Sprint(n))
-			r.box.FailNext(n)
+			r.outbox.FailNext(n)
 			r.live(t, time.Hour)
 		}
 		start := time.Now()
 		r.say("plain:me", "6")
-		r.box.FailNext(30)
+		r.outbox.FailNext(30)
 		r.live(t, time.Hour)
-		if took := r.box.Rows()[5].Parts[0].Tried.Sub(start); took < 29*time.Second {
+		if took := r.outbox.Rows()[5].Parts[0].Tried.Sub(start); took < 29*time.Second {
 			t.Errorf("30 failures in %s: the store is hammered", took)
 		}
 		want(t, "arrived", r.bodies(), "1", "2", "3", "4", "5", "6")
@@ -376,7 +376,7 @@ func TestPumpDoesNotWorkOnRowsThatHaveChanged(t *testing.T) {
 func TestPumpDropsWhatIsDropped(t *testing.T) {
 	story(t, []string{"plain"}, func(t *testing.T, r *rig) {
 		r.say("plain:me", "never mind")
-		time.AfterFunc(100*time.Millisecond, func() { r.box.Answer(1, false) })
+		time.AfterFunc(100*time.Millisecond, func() { r.outbox.Answer(1, false) })
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "dead")
 		want(t, "arrived", r.bodies())
@@ -399,7 +399,7 @@ func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r.process(ctx, t)
-		if p := r.box.Rows()[0].Parts; p[0].State != "sent" || p[1].State != "ready" {
+		if p := r.outbox.Rows()[0].Parts; p[0].State != "sent" || p[1].State != "ready" {
 			t.Errorf("parts %+v", p)
 		}
 	})

@@ -84,7 +84,7 @@ func download(ctx context.Context, f Attachment, room int) (data []byte, why str
 	return data, ""
 }
 
-// oneLine returns the text of an error on one line, cut to maxWhy characters.
+// oneLine returns the text of an error on one line, cut to maxReason characters.
 func oneLine(err error) string {
 	line := []rune(strings.Join(strings.Fields(err.Error()), " "))
 	return string(line[:min(len(line), maxReason)])

@@ -40,7 +40,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 		story(t, nil, func(t *testing.T, r *rig) {
 			const to = "plain:other"
 			r.right = map[event.Address]channels.Right{to: c.then}
-			r.box.Stand(func(a event.Address) channels.Right { return r.right[a] })
+			r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
 			r.mouth.stuck = to
 			r.say(to, "the code is 7")
 			r.later(time.Minute, func() { r.right[to], r.mouth.stuck = c.now, "" })
@@ -49,7 +49,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 				want(t, name, r.bodies(), "the code is 7")
 				return
 			}
-			rows := r.box.Rows()
+			rows := r.outbox.Rows()
 			if rows[0].State != "dead" || rows[0].Reason != c.why || slices.ContainsFunc(r.mouth.got, func(a arrival) bool { return a.to == to }) {
 				t.Errorf("%s: %s because %q; arrived %q", name, rows[0].State, rows[0].Reason, r.bodies())
 			}
@@ -65,12 +65,12 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		const to = "plain:other"
 		r.right = map[event.Address]channels.Right{to: channels.NamedRight}
-		r.box.Stand(func(a event.Address) channels.Right { return r.right[a] })
+		r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
 		r.mouth.slow = map[event.Address]time.Duration{to: time.Second}
 		r.say(to, words(100))
 		r.later(500*time.Millisecond, func() { delete(r.right, to) })
 		r.live(t, time.Hour)
-		row := r.box.Rows()[0]
+		row := r.outbox.Rows()[0]
 		if row.State != "dead" || row.Parts[0].State != "sent" || row.Parts[1].State != "ready" {
 			t.Errorf("%s, parts %+v", row.State, row.Parts)
 		}
@@ -80,7 +80,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 // As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
 func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
-		r.box.Stand(func(event.Address) channels.Right { return channels.OwnerRight })
+		r.outbox.Stand(func(event.Address) channels.Right { return channels.OwnerRight })
 		r.blank = map[event.Address]bool{"plain:me": true}
 		r.say("plain:me", "patience")
 		r.say("keyed:me", "meanwhile")

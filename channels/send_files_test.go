@@ -54,8 +54,8 @@ func enclosed(name, artifact string, size int64) event.Enclosed {
 }
 
 func (r *rig) enclose(to event.Address, body string, files ...event.Enclosed) {
-	n := len(r.box.Rows())
-	r.box.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body, Files: files})
+	n := len(r.outbox.Rows())
+	r.outbox.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body, Files: files})
 }
 
 // Files go behind the text, each once, in their order; what is not there holds up nobody but is told of.
@@ -68,7 +68,7 @@ func TestPumpSendsFiles(t *testing.T) {
 		want(t, "arrived", r.bodies(), "two files", "<a.txt text/plain 5 of a1>", "<b.txt text/plain 5 of b1>", "<c.txt text/plain 5 of c1>")
 		want(t, "states", r.states(), "done", "done")
 		var nonces []string
-		for _, p := range r.box.Rows()[0].Parts {
+		for _, p := range r.outbox.Rows()[0].Parts {
 			nonces = append(nonces, p.Nonce)
 		}
 		if slices.Sort(nonces); len(slices.Compact(nonces)) != 3 {
@@ -81,7 +81,7 @@ func TestPumpSendsFiles(t *testing.T) {
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "done", "done", "done")
 		r.arrivedAt(t, "carrier:x", "gone", "a.txt could not be sent", "<b.txt text/plain 5 of b1>", "next")
-		if notice := r.box.Rows()[2].Body; !strings.HasPrefix(notice, "A file to carrier:x is left out: a.txt could not be sent: ") || !strings.Contains(notice, "the file no longer exists") {
+		if notice := r.outbox.Rows()[2].Body; !strings.HasPrefix(notice, "A file to carrier:x is left out: a.txt could not be sent: ") || !strings.Contains(notice, "the file no longer exists") {
 			t.Errorf("the owner is told %q", notice)
 		}
 	})
@@ -128,7 +128,7 @@ func TestPumpUnsureFiles(t *testing.T) {
 		r.enclose("carrier:x", "text", enclosed("a.txt", "a1", 5))
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "held", "done")
-		if asked := r.box.Asked(); len(asked) != 1 || len(r.bodies()) != 3 {
+		if asked := r.outbox.Asked(); len(asked) != 1 || len(r.bodies()) != 3 {
 			t.Errorf("asked about %v, arrived %q", asked, r.bodies())
 		}
 	})
@@ -182,7 +182,7 @@ func TestPumpKeepsFilesWithTheirTexts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		r.owner = append(r.owner, "carrier:me")
 		end := time.Now().Add(time.Hour)
-		r.box.Hush(func(event.Address, time.Time) time.Time { return end })
+		r.outbox.Hush(func(event.Address, time.Time) time.Time { return end })
 		for i := range 5 {
 			if i == 2 {
 				r.enclose("carrier:me", "the file", enclosed("a.txt", "a1", 5))

@@ -24,12 +24,12 @@ const (
 
 // Gaps are the gaps of all channels, by name, as they are stored. The first gap is reported at once. Later
 // ones within the hour are combined into one notice at its end, with their number and total length.
-type Gaps map[string]Gathered
+type Gaps map[string]ChannelGaps
 
-// Gathered holds the gaps of one channel.
-type Gathered struct {
-	Told    int64     `json:"told"`    // time of the last notice about the channel, in Unix seconds
-	Reasons []Missing `json:"reasons"` // including reported ones, so that the same period is not reported twice
+// ChannelGaps holds the gaps of one channel.
+type ChannelGaps struct {
+	Reported int64     `json:"told"`    // time of the last notice about the channel, in Unix seconds
+	Reasons  []Missing `json:"reasons"` // including reported ones, so that the same period is not reported twice
 }
 
 // Missing combines the gaps with one reason. Times are Unix seconds.
@@ -85,7 +85,7 @@ func (g Gaps) Add(channel string, gap channels.Gap) {
 }
 
 // reason returns the index of a reason, -1 if there is none.
-func (c Gathered) reason(why string) int {
+func (c ChannelGaps) reason(why string) int {
 	return slices.IndexFunc(c.Reasons, func(m Missing) bool { return m.Why == why })
 }
 
@@ -106,23 +106,23 @@ func (m *Missing) add(next Missing) {
 }
 
 // known reports whether all gaps of the channel were reported.
-func (c Gathered) known() bool {
+func (c ChannelGaps) known() bool {
 	return !slices.ContainsFunc(c.Reasons, func(m Missing) bool { return m.Times > 0 })
 }
 
 // due returns when the next notice may be sent. A last notice in the future means that the clock was set
 // back.
-func (c Gathered) due(now time.Time) time.Time {
-	told := time.Unix(c.Told, 0)
+func (c ChannelGaps) due(now time.Time) time.Time {
+	told := time.Unix(c.Reported, 0)
 	if told.After(now) {
 		return now
 	}
 	return told.Add(gatherFor)
 }
 
-// Tell returns a channel whose notice is due, with its text, and marks its gaps as reported; "" if none is
+// Report returns a channel whose notice is due, with its text, and marks its gaps as reported; "" if none is
 // due. Gaps that were reported long ago are forgotten.
-func (g Gaps) Tell(now time.Time) (channel, text string) {
+func (g Gaps) Report(now time.Time) (channel, text string) {
 	for _, name := range slices.Sorted(maps.Keys(g)) {
 		c := g[name]
 		switch {
@@ -131,7 +131,7 @@ func (g Gaps) Tell(now time.Time) (channel, text string) {
 		case c.known() || c.due(now).After(now):
 		default:
 			text = c.text(name)
-			c.Told = now.Unix()
+			c.Reported = now.Unix()
 			for i := range c.Reasons {
 				c.Reasons[i].Times = 0
 			}
@@ -153,7 +153,7 @@ func (g Gaps) Next(now time.Time) (next time.Time, is bool) {
 }
 
 // text returns the notice.
-func (c Gathered) text(name string) string {
+func (c ChannelGaps) text(name string) string {
 	var list []string
 	for _, m := range c.Reasons {
 		if m.Times > 0 {
@@ -222,7 +222,7 @@ func (t *GapNotices) settle(ctx context.Context, change func(Gaps)) (next time.T
 			all = Gaps{}
 		}
 		change(all)
-		channel, text := all.Tell(now)
+		channel, text := all.Report(now)
 		next, more = all.Next(now)
 		var to event.Address
 		if text != "" {

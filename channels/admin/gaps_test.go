@@ -65,13 +65,13 @@ func TestGathered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := admin.Gaps{}
 			all.Add("x", first)
-			if channel, text := all.Tell(ten); channel != "x" || !strings.Contains(text, "from 2026-11-21 09:55 to 2026-11-21 09:56 UTC: hob was") {
+			if channel, text := all.Report(ten); channel != "x" || !strings.Contains(text, "from 2026-11-21 09:55 to 2026-11-21 09:56 UTC: hob was") {
 				t.Fatalf("the first one: %q, %q", channel, text)
 			}
 			for _, gap := range tc.gaps {
 				all = kept(t, all)
 				all.Add("x", gap)
-				if channel, text := all.Tell(ten.Add(time.Hour - time.Second)); text != "" {
+				if channel, text := all.Report(ten.Add(time.Hour - time.Second)); text != "" {
 					t.Errorf("told within the hour: %q, %q", channel, text)
 				}
 			}
@@ -79,10 +79,10 @@ func TestGathered(t *testing.T) {
 			if is != (tc.want != "") || is && !next.Equal(ten.Add(time.Hour)) {
 				t.Errorf("next %v, %v", next, is)
 			}
-			if _, text := all.Tell(ten.Add(time.Hour)); text != tc.want {
+			if _, text := all.Report(ten.Add(time.Hour)); text != tc.want {
 				t.Errorf("told %q, want %q", text, tc.want)
 			}
-			if _, text := all.Tell(ten.Add(3 * time.Hour)); text != "" {
+			if _, text := all.Report(ten.Add(3 * time.Hour)); text != "" {
 				t.Errorf("told again: %q", text)
 			}
 		})
@@ -91,7 +91,7 @@ func TestGathered(t *testing.T) {
 	for _, gap := range many {
 		all.Add("x", gap)
 	}
-	if _, text := all.Tell(ten); strings.Count(text, "\n") != 21 || !strings.Contains(text, "10 times between 2026-11-21 10:20 and 2026-11-21 10:30 UTC, 10m0s in all: for other reasons") {
+	if _, text := all.Report(ten); strings.Count(text, "\n") != 21 || !strings.Contains(text, "10 times between 2026-11-21 10:20 and 2026-11-21 10:30 UTC, 10m0s in all: for other reasons") {
 		t.Errorf("thirty reasons: %q", text)
 	}
 }
@@ -100,9 +100,9 @@ func TestGathered(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
-	all.Tell(ten.Add(24 * time.Hour))
+	all.Report(ten.Add(24 * time.Hour))
 	all.Add("x", lost(5, time.Minute, "a"))
-	if _, text := all.Tell(ten.Add(10 * time.Minute)); text == "" {
+	if _, text := all.Report(ten.Add(10 * time.Minute)); text == "" {
 		t.Error("nothing was told")
 	}
 }
@@ -111,17 +111,17 @@ func TestClockSetBack(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
-	all.Tell(ten)
-	if all.Tell(ten.Add(20 * 24 * time.Hour)); all.String() == "" {
+	all.Report(ten)
+	if all.Report(ten.Add(20 * 24 * time.Hour)); all.String() == "" {
 		t.Error("forgotten after twenty days")
 	}
-	if all.Tell(ten.Add(40 * 24 * time.Hour)); all.String() != "" {
+	if all.Report(ten.Add(40 * 24 * time.Hour)); all.String() != "" {
 		t.Errorf("kept: %s", all)
 	}
 }
 
 // TestEveryGapIsTold: whenever gaps come, each is told once, and no channel is told of more than once an hour.
-func TestEveryGapIsTold(t *testing.T) {
+func TestEveryGapIsReported(t *testing.T) {
 	times := regexp.MustCompile(`(\d+) times`)
 	rapid.Check(t, func(t *rapid.T) {
 		all, now := admin.Gaps{}, ten
@@ -129,7 +129,7 @@ func TestEveryGapIsTold(t *testing.T) {
 		last := map[string]time.Time{}
 		tell := func() {
 			for {
-				channel, text := all.Tell(now)
+				channel, text := all.Report(now)
 				if text == "" {
 					return
 				}
@@ -169,15 +169,15 @@ func TestEveryGapIsTold(t *testing.T) {
 	})
 }
 
-// board is what a teller keeps, and what it has told by when.
-type board struct {
+// noticeBoard is what a teller keeps, and what it has told by when.
+type noticeBoard struct {
 	mu    sync.Mutex
 	known string
 	told  []string
 	fails int
 }
 
-func (b *board) teller(began time.Time) *admin.GapNotices {
+func (b *noticeBoard) teller(began time.Time) *admin.GapNotices {
 	return admin.NewGapNotices(admin.GapNoticesConfig{
 		Settle: func(_ context.Context, f func(string) (string, event.Address, string)) error {
 			b.mu.Lock()
@@ -198,13 +198,13 @@ func (b *board) teller(began time.Time) *admin.GapNotices {
 }
 
 // failing makes the next n commits fail.
-func (b *board) failing(n int) {
+func (b *noticeBoard) failing(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fails = n
 }
 
-func (b *board) list() string {
+func (b *noticeBoard) list() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Join(b.told, "\n")
@@ -214,7 +214,7 @@ func (b *board) list() string {
 func TestGapNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		b := &board{known: "{not JSON"}
+		b := &noticeBoard{known: "{not JSON"}
 		run := func() (*admin.GapNotices, func()) {
 			teller := b.teller(began)
 			ctx, stop := context.WithCancel(t.Context())

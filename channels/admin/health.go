@@ -39,10 +39,10 @@ func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 		if never && t.Mute {
 			return t, ""
 		}
-		return t, told(h.Name, never, t.Heard, "receive", h.Receiving.LastError)
+		return t, faultText(h.Name, never, t.Heard, "receive", h.Receiving.LastError)
 	case h.Sending.State == channels.Down && !t.Deaf && !t.Mute:
 		t.Mute = true
-		return t, told(h.Name, never, t.Sent, "send", h.Sending.LastError)
+		return t, faultText(h.Name, never, t.Sent, "send", h.Sending.LastError)
 	}
 	return t, ""
 }
@@ -50,7 +50,7 @@ func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 // works reports whether one direction is known to work: that nothing has failed yet is not enough.
 func works(d channels.Direction) bool { return d.Proven && d.State == channels.OK }
 
-func told(name string, never, before bool, what, why string) string {
+func faultText(name string, never, before bool, what, why string) string {
 	how := "does not " + what
 	switch {
 	case never:

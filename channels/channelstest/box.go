@@ -13,8 +13,8 @@ import (
 	"hob/daemon/event"
 )
 
-// Box is an inbox that keeps messages as an adapter hands them on, before it is decided who is let in. The zero value is ready.
-type Box struct {
+// MessageInbox is an inbox that keeps messages as an adapter hands them on, before it is decided who is let in. The zero value is ready.
+type MessageInbox struct {
 	mu       sync.Mutex
 	each     func([]channels.Message)
 	list     []channels.Message
@@ -26,18 +26,18 @@ type Box struct {
 	changed  chan struct{}
 }
 
-// BoxAt is a box with a cursor in it.
-func BoxAt(c channels.Cursor) *Box { return &Box{cursor: &c} }
+// MessageInboxAt is a box with a cursor in it.
+func MessageInboxAt(c channels.Cursor) *MessageInbox { return &MessageInbox{cursor: &c} }
 
 // Each lets f see what is taken from now on, before it is.
-func (b *Box) Each(f func([]channels.Message)) {
+func (b *MessageInbox) Each(f func([]channels.Message)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.each = f
 }
 
 // FailNext makes the next n calls of Receive that bring messages take nothing.
-func (b *Box) FailNext(n int) *Box {
+func (b *MessageInbox) FailNext(n int) *MessageInbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fail = n
@@ -45,7 +45,7 @@ func (b *Box) FailNext(n int) *Box {
 }
 
 // Receive takes messages, and the cursor with them.
-func (b *Box) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
+func (b *MessageInbox) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.happened()
@@ -63,7 +63,7 @@ func (b *Box) Receive(ctx context.Context, list []channels.Message, c *channels.
 }
 
 // Accept takes inputs that a channel without persons has made.
-func (b *Box) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
+func (b *MessageInbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.happened()
@@ -78,7 +78,7 @@ func (b *Box) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([
 }
 
 // refuses fails as scripted. b is locked.
-func (b *Box) refuses(ctx context.Context, n int) error {
+func (b *MessageInbox) refuses(ctx context.Context, n int) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -91,7 +91,7 @@ func (b *Box) refuses(ctx context.Context, n int) error {
 }
 
 // Gap remembers what may be missing, as "FROM-TO WHY" in Unix seconds.
-func (b *Box) Gap(_ context.Context, from, to time.Time, why string) error {
+func (b *MessageInbox) Gap(_ context.Context, from, to time.Time, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.happened()
@@ -103,7 +103,7 @@ func (b *Box) Gap(_ context.Context, from, to time.Time, why string) error {
 }
 
 // Cursor returns the stored cursor, "" when it belongs to another identity.
-func (b *Box) Cursor(_ context.Context, source, identity string) (string, error) {
+func (b *MessageInbox) Cursor(_ context.Context, source, identity string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cursor == nil || b.cursor.Source != source || b.cursor.Identity != identity {
@@ -113,7 +113,7 @@ func (b *Box) Cursor(_ context.Context, source, identity string) (string, error)
 }
 
 // happened wakes who waits. b is locked.
-func (b *Box) happened() {
+func (b *MessageInbox) happened() {
 	if b.changed != nil {
 		close(b.changed)
 		b.changed = nil
@@ -121,35 +121,35 @@ func (b *Box) happened() {
 }
 
 // List is what has come so far, in order.
-func (b *Box) List() []channels.Message {
+func (b *MessageInbox) List() []channels.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.list)
 }
 
 // Count is how many messages and inputs have come.
-func (b *Box) Count() int {
+func (b *MessageInbox) Count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.list) + len(b.accepted)
 }
 
 // Accepted are the inputs of a channel without persons.
-func (b *Box) Accepted() []event.In {
+func (b *MessageInbox) Accepted() []event.In {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.accepted)
 }
 
 // Gaps are what may be missing, as Gap has it.
-func (b *Box) Gaps() []string {
+func (b *MessageInbox) Gaps() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.gaps)
 }
 
 // Stored is the newest cursor; the zero cursor when there is none.
-func (b *Box) Stored() channels.Cursor {
+func (b *MessageInbox) Stored() channels.Cursor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cursor == nil {
@@ -159,21 +159,21 @@ func (b *Box) Stored() channels.Cursor {
 }
 
 // Full is how many calls of Receive are still to fail.
-func (b *Box) Full() int {
+func (b *MessageInbox) Full() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.fail
 }
 
 // Largest is how many messages the largest commit had.
-func (b *Box) Largest() int {
+func (b *MessageInbox) Largest() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.largest
 }
 
 // Until waits until ok holds after something was received or said.
-func (b *Box) Until(t testing.TB, ok func() bool) {
+func (b *MessageInbox) Until(t testing.TB, ok func() bool) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
@@ -195,7 +195,7 @@ func (b *Box) Until(t testing.TB, ok func() bool) {
 }
 
 // Came waits until n messages have come.
-func (b *Box) Came(t testing.TB, n int) {
+func (b *MessageInbox) Came(t testing.TB, n int) {
 	t.Helper()
 	b.Until(t, func() bool {
 		b.mu.Lock()
@@ -228,7 +228,7 @@ func Keep(t testing.TB, ch channels.Channel, in channels.Inbox) (stop func() []e
 // Received runs a channel until n messages have come, and returns them. Run must not fail.
 func Received(t testing.TB, ch channels.Channel, n int) []channels.Message {
 	t.Helper()
-	b := &Box{}
+	b := &MessageInbox{}
 	stop := Keep(t, ch, b)
 	b.Came(t, n)
 	if errs := stop(); len(errs) > 0 {

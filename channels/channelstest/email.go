@@ -34,10 +34,10 @@ const (
 
 // EmailOptions say what kind of server the fake is.
 type EmailOptions struct {
-	Files bool // it puts what it sends into the folder Sent by itself
-	TLS   bool // IMAP over TLS from the first byte, SMTP by STARTTLS
-	Other bool // with TLS, the other way round
-	NoBox bool // there is no folder Sent
+	Files        bool // it puts what it sends into the folder Sent by itself
+	TLS          bool // IMAP over TLS from the first byte, SMTP by STARTTLS
+	Other        bool // with TLS, the other way round
+	NoSentFolder bool // there is no folder Sent
 }
 
 // EmailFault is what the fake does instead of taking one mail.
@@ -107,7 +107,7 @@ func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
 	quiet := log.New(io.Discard, "", 0)
 	f.boxes = imapserver.New(&imapserver.Options{
 		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
-			return &emailBox{f: f}, nil, nil
+			return &mailbox{f: f}, nil, nil
 		},
 		Caps: imap.CapSet{imap.CapIMAP4rev1: {}}, Logger: quiet, InsecureAuth: !opts.TLS, TLSConfig: later[0],
 	})
@@ -129,7 +129,7 @@ func (f *Email) folders() error {
 	if err := f.user.Create("INBOX", nil); err != nil {
 		return fmt.Errorf("make the fake's INBOX: %w", err)
 	}
-	if f.opts.NoBox {
+	if f.opts.NoSentFolder {
 		return nil
 	}
 	if err := f.user.Create("Sent", nil); err != nil {
@@ -297,14 +297,14 @@ func (f *Email) Flags(folder string) ([]string, error) {
 	return []string{fmt.Sprintf("%d mails", *status.NumMessages), fmt.Sprintf("%d unseen", *status.NumUnseen)}, nil
 }
 
-// emailBox is one connection by IMAP.
-type emailBox struct {
+// mailbox is one connection by IMAP.
+type mailbox struct {
 	*imapmemserver.UserSession
 	f *Email
 }
 
 // Close ends the session of who has logged in.
-func (b *emailBox) Close() error {
+func (b *mailbox) Close() error {
 	if b.UserSession == nil {
 		return nil
 	}
@@ -312,7 +312,7 @@ func (b *emailBox) Close() error {
 }
 
 // Login lets hob in.
-func (b *emailBox) Login(user, password string) error {
+func (b *mailbox) Login(user, password string) error {
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
 	b.f.logins++
@@ -327,7 +327,7 @@ func (b *emailBox) Login(user, password string) error {
 }
 
 // Idle announces mail until stop, first what has come before it.
-func (b *emailBox) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
+func (b *mailbox) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
 	b.f.waiting(+1)
 	defer b.f.waiting(-1)
 	for {

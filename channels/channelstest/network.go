@@ -25,7 +25,7 @@ type Network struct {
 
 	mu     sync.Mutex
 	away   Outage
-	listen map[string]*doorway
+	listen map[string]*listener
 	lines  []*wire
 	dials  []time.Duration // when somebody tried to connect, since it began
 	shift  time.Duration   // of the wall clock
@@ -48,13 +48,13 @@ const (
 )
 
 // NewNetwork makes one that works.
-func NewNetwork() *Network { return &Network{began: time.Now(), listen: map[string]*doorway{}} }
+func NewNetwork() *Network { return &Network{began: time.Now(), listen: map[string]*listener{}} }
 
 // Listen is a place on the network for a server, with an address of its own.
 func (n *Network) Listen() net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	d := &doorway{addr: address(fmt.Sprintf("127.0.0.1:%d", 20_001+len(n.listen))), come: make(chan net.Conn), shut: make(chan struct{})}
+	d := &listener{addr: address(fmt.Sprintf("127.0.0.1:%d", 20_001+len(n.listen))), come: make(chan net.Conn), shut: make(chan struct{})}
 	n.listen[string(d.addr)] = d
 	return d
 }
@@ -212,15 +212,15 @@ func (n *Network) Sleep(d time.Duration) {
 	n.Freeze()
 }
 
-// doorway is a listener.
-type doorway struct {
+// listener is a listener.
+type listener struct {
 	addr address
 	come chan net.Conn
 	once sync.Once
 	shut chan struct{}
 }
 
-func (d *doorway) Accept() (net.Conn, error) {
+func (d *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.come:
 		return c, nil
@@ -229,12 +229,12 @@ func (d *doorway) Accept() (net.Conn, error) {
 	}
 }
 
-func (d *doorway) Close() error {
+func (d *listener) Close() error {
 	d.once.Do(func() { close(d.shut) })
 	return nil
 }
 
-func (d *doorway) Addr() net.Addr { return d.addr }
+func (d *listener) Addr() net.Addr { return d.addr }
 
 type address string
 

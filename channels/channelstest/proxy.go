@@ -223,7 +223,7 @@ func ThroughProxy(t *testing.T, servers int, open func(t *testing.T, p Proxied) 
 		t.Run(name, func(t *testing.T) {
 			p := NewProxy(t, socks)
 			w := open(t, Proxied{p, through(t, p.URL("s3cret%2F%40"))})
-			ch, b := w.Open(), &Box{}
+			ch, b := w.Open(), &MessageInbox{}
 			Keep(t, ch, b)
 			w.Listening(t.Context())
 			w.Say("through the proxy")

@@ -15,12 +15,12 @@ import (
 
 // asked is a box that knows what cursors it gave.
 type asked struct {
-	*Box
+	*MessageInbox
 	gave chan string
 }
 
 func (a asked) Cursor(ctx context.Context, source, identity string) (string, error) {
-	value, err := a.Box.Cursor(ctx, source, identity)
+	value, err := a.MessageInbox.Cursor(ctx, source, identity)
 	select {
 	case a.gave <- value:
 	default:
@@ -33,7 +33,7 @@ func anotherAccount(t *testing.T, s *storm) {
 	if s.Account.Other == nil {
 		t.Skip("there is one account only, or no cursor")
 	}
-	b := asked{&Box{}, make(chan string, 100)}
+	b := asked{&MessageInbox{}, make(chan string, 100)}
 	run := func(ch channels.Channel, ok func() bool) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -45,7 +45,7 @@ func anotherAccount(t *testing.T, s *storm) {
 		cancel()
 		<-ended
 	}
-	run(s.World.Open(), func() bool { return b.Stored().Value != "" || sayAgain(s, b.Box) })
+	run(s.World.Open(), func() bool { return b.Stored().Value != "" || sayAgain(s, b.MessageInbox) })
 	<-b.gave
 	for len(b.gave) > 0 {
 		<-b.gave
@@ -64,7 +64,7 @@ func anotherAccount(t *testing.T, s *storm) {
 }
 
 // sayAgain says something, so that there is something to read; false.
-func sayAgain(s *storm, b *Box) bool {
+func sayAgain(s *storm, b *MessageInbox) bool {
 	if b.Count() == 0 {
 		s.Listening(context.Background())
 		s.Say("something")
@@ -78,7 +78,7 @@ func backlog(t *testing.T, s *storm) {
 		t.Skip("nothing waits for who is away")
 	}
 	const n, most = 10_000, 1_000
-	b := &Box{}
+	b := &MessageInbox{}
 	first := start(t, s.World, b)
 	s.Listening(t.Context())
 	s.Say("before")
@@ -138,7 +138,7 @@ func reconnects(t *testing.T) int {
 // Connections that end for ever leave nothing behind: no goroutine, no connection, no memory.
 func growth(t *testing.T, s *storm) {
 	n := reconnects(t)
-	b := &Box{}
+	b := &MessageInbox{}
 	start(t, s.World, b)
 	weigh := func() (routines int, heap uint64) {
 		s.Listening(t.Context())

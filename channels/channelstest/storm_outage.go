@@ -149,14 +149,14 @@ func outagesToSomebody(t *testing.T, s *storm) {
 
 // U44: a process that is killed while its channel is connected and silent leaves no gap of the time before the kill.
 func killedInSilence(t *testing.T, s *storm) {
-	first := &Box{}
+	first := &MessageInbox{}
 	adapter := start(t, s.World, first)
 	s.Listening(t.Context())
 	<-time.After(25 * time.Minute)
 	stored, killed := first.Stored(), time.Now()
 	_ = adapter.stop() // what it stores at its end is lost by a kill
 	<-time.After(5 * time.Second)
-	second := BoxAt(stored)
+	second := MessageInboxAt(stored)
 	start(t, s.World, second)
 	s.Listening(t.Context())
 	<-time.After(5 * time.Minute)

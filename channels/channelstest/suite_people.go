@@ -12,16 +12,16 @@ import (
 )
 
 // boxed runs an adapter on an inbox that keeps messages as they are handed on.
-func boxed(t *testing.T, w World) *Box {
+func boxed(t *testing.T, w World) *MessageInbox {
 	t.Helper()
-	b := &Box{}
+	b := &MessageInbox{}
 	start(t, w, b)
 	w.Listening(t.Context())
 	return b
 }
 
 // comes waits for a message with an id.
-func (b *Box) comes(t *testing.T, id string) channels.Message {
+func (b *MessageInbox) comes(t *testing.T, id string) channels.Message {
 	t.Helper()
 	at := -1
 	Wait(t, patience, "receiving "+id, func() bool {

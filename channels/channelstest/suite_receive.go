@@ -177,7 +177,7 @@ func whatIsLost(t *testing.T, w World) {
 // What hob says itself never becomes input. Whoever it is that the platform names as its sender: no list is asked.
 func ownOutput(t *testing.T, w World) {
 	w.mustSend(t)
-	b := &Box{}
+	b := &MessageInbox{}
 	r := start(t, w, b)
 	w.Listening(t.Context())
 	if _, err := r.ch.Send(t.Context(), delivery(w, "I say this myself")); err != nil {

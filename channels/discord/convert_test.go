@@ -58,7 +58,7 @@ func TestElsewhereNobodyIsHeard(t *testing.T) {
 	f := server(t)
 	f.Group("2002", "another channel")
 	f.Thread("3002", "2002", "its thread")
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	for _, channel := range []string{"2002", "3002", "5555"} {

@@ -39,9 +39,9 @@ type Channel struct {
 	clock sys.Clock
 	log   *slog.Logger
 
-	mu      sync.Mutex        // protects the fields below
-	directs map[string]string // channels of private chats, by person
-	mine    recent[string]    // nonces of confirmed messages, by message id: Find must not take these for another delivery
+	mu        sync.Mutex        // protects the fields below
+	directs   map[string]string // channels of private chats, by person
+	confirmed recent[string]    // nonces of confirmed messages, by message id: Find must not take these for another delivery
 }
 
 // Kind is the entry in the list of channels.

@@ -200,7 +200,7 @@ type position struct {
 	Directs map[string]string
 }
 
-func stored(t *testing.T, b *channelstest.Box) (p position) {
+func stored(t *testing.T, b *channelstest.MessageInbox) (p position) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(b.Stored().Value), &p); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func stored(t *testing.T, b *channelstest.Box) (p position) {
 }
 
 // settled waits until all that the gateway has said was taken: what is said from now on comes as an event only.
-func settled(t *testing.T, f *channelstest.Discord, b *channelstest.Box) {
+func settled(t *testing.T, f *channelstest.Discord, b *channelstest.MessageInbox) {
 	t.Helper()
 	f.Listening(t.Context())
 	b.Until(t, func() bool {
@@ -219,13 +219,13 @@ func settled(t *testing.T, f *channelstest.Discord, b *channelstest.Box) {
 }
 
 // has waits until a message with a text has come.
-func has(t *testing.T, b *channelstest.Box, text string) {
+func has(t *testing.T, b *channelstest.MessageInbox, text string) {
 	t.Helper()
 	b.Until(t, func() bool { return slices.Contains(texts(b), text) })
 }
 
 // texts are those of the messages that are not hob's own.
-func texts(b *channelstest.Box) []string {
+func texts(b *channelstest.MessageInbox) []string {
 	var list []string
 	for _, m := range b.List() {
 		if !m.From.Self {
@@ -238,7 +238,7 @@ func texts(b *channelstest.Box) []string {
 // one is the message that an event becomes.
 func one(t *testing.T, f *channelstest.Discord, m obj) channels.Message {
 	t.Helper()
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	id := f.Write(m)

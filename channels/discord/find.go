@@ -31,11 +31,11 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 	}
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
-		return "", false, c.lookedUp(d, err)
+		return "", false, c.lookUpError(d, err)
 	}
 	channel, err := c.channel(ctx, to)
 	if err != nil {
-		return "", false, c.lookedUp(d, err)
+		return "", false, c.lookUpError(d, err)
 	}
 	// Discord's clock dates the messages, so the time of the try is converted to it.
 	first := d.Tried.Add(time.Duration(c.api.skew.Load()) - margin)
@@ -43,11 +43,11 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 	for range findPages {
 		page, err := c.page(ctx, channel, query)
 		if err != nil {
-			return "", false, c.lookedUp(d, err)
+			return "", false, c.lookUpError(d, err)
 		}
 		for _, m := range page {
 			if m.At.Before(first) {
-				return c.missing(d)
+				return c.notFound(d)
 			}
 			// Other people may have written the same text.
 			if m.Author != nil && m.Author.ID == me.ID && c.same(m, d) {
@@ -55,24 +55,24 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 			}
 		}
 		if len(page) < pageSize {
-			return c.missing(d)
+			return c.notFound(d)
 		}
 		query.Set("before", page[len(page)-1].ID)
 	}
 	return "", false, fmt.Errorf("look up in %s: too much was written since: %w", d.To, channels.ErrUnknown)
 }
 
-// missing returns the result "not found". It is final only when the try has had time to arrive.
-func (c *Channel) missing(d channels.Delivery) (string, bool, error) {
+// notFound returns the result "not found". It is final only when the try has had time to arrive.
+func (c *Channel) notFound(d channels.Delivery) (string, bool, error) {
 	if c.clock.Wall().Sub(d.Tried) < settling {
 		return "", false, fmt.Errorf("look up in %s: too early to tell", d.To)
 	}
 	return "", false, nil
 }
 
-// lookedUp classifies the error of a look-up: without permission to read it stays unknown; otherwise the pump
+// lookUpError classifies the error of a look-up: without permission to read it stays unknown; otherwise the pump
 // asks again later.
-func (c *Channel) lookedUp(d channels.Delivery, err error) error {
+func (c *Channel) lookUpError(d channels.Delivery, err error) error {
 	no := wire.Refused(err)
 	if no != nil && no.Own && wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 		return fmt.Errorf("look up in %s: %w: %w", d.To, channels.ErrUnknown, err)
@@ -87,7 +87,7 @@ func (c *Channel) lookedUp(d channels.Delivery, err error) error {
 // same reports whether m is the message of an earlier try. A mark may follow its text.
 func (c *Channel) same(m message, d channels.Delivery) bool {
 	c.mu.Lock()
-	nonce, told := c.mine.get(m.ID)
+	nonce, told := c.confirmed.get(m.ID)
 	c.mu.Unlock()
 	if told {
 		return nonce == d.Nonce

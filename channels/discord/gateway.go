@@ -64,9 +64,9 @@ type gatewayConn struct {
 	busy  atomic.Bool  // a frame is being handled; later frames, and so acknowledgements, are not read yet
 }
 
-// live connects to the gateway and handles frames until ctx or the connection ends. If the session cannot be
+// runConnection connects to the gateway and handles frames until ctx or the connection ends. If the session cannot be
 // resumed, the history is read instead.
-func (r *reader) live(ctx context.Context) error {
+func (r *reader) runConnection(ctx context.Context) error {
 	r.begun = false
 	if r.Pos.Session == "" {
 		if err := r.catchUp(ctx); err != nil { // most of it before login, so that the new session waits for a small rest only
@@ -99,7 +99,7 @@ func (r *reader) live(ctx context.Context) error {
 		}
 		f, err := l.read(when)
 		if err != nil {
-			return r.broken(ctx, err)
+			return r.explainClose(ctx, err)
 		}
 		l.busy.Store(true)
 		err = r.frame(ctx, l, f)
@@ -254,10 +254,10 @@ func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end 
 	}
 }
 
-// broken interprets the end of a connection ("Gateway Close Event Codes"). Codes that only the owner can
+// explainClose interprets the end of a connection ("Gateway Close Event Codes"). Codes that only the owner can
 // resolve are lasting refusals. Codes that end the session begin a new one. All others are ordinary failures:
 // the host reconnects with backoff.
-func (r *reader) broken(ctx context.Context, err error) error {
+func (r *reader) explainClose(ctx context.Context, err error) error {
 	later := func(what string) error {
 		return channels.Refused(fmt.Errorf("%w; %s", err, what))
 	}
@@ -270,13 +270,13 @@ func (r *reader) broken(ctx context.Context, err error) error {
 		return later("the bot is on too many servers for one program: give hob a bot of its own")
 	case notAuthenticated, badSequence, timedOut:
 		// The session is gone: identify anew, and read the history.
-		return r.forget(ctx)
+		return r.dropSession(ctx)
 	}
 	return fmt.Errorf("the gateway: %w", err)
 }
 
-// forget gives up the session; the next connection begins a new one.
-func (r *reader) forget(ctx context.Context) error {
+// dropSession gives up the session; the next connection begins a new one.
+func (r *reader) dropSession(ctx context.Context) error {
 	r.begun = false
 	r.Pos.Session, r.Pos.Gateway, r.Pos.Seq = "", "", 0
 	if err := r.commit(ctx, nil); err != nil {

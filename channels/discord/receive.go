@@ -50,7 +50,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	}
 	for {
 		began := r.clock.Mono()
-		if err := r.live(ctx); !errors.Is(err, errAgain) {
+		if err := r.runConnection(ctx); !errors.Is(err, errAgain) {
 			return err
 		}
 		if r.clock.Mono()-began < shortLife { // identify needs one to five seconds before it ("Invalid Session")
@@ -114,7 +114,7 @@ func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 		if again := false; json.Unmarshal(f.Data, &again) == nil && again {
 			return errAgain
 		}
-		return r.forget(ctx)
+		return r.dropSession(ctx)
 	}
 	return nil
 }

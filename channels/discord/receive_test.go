@@ -15,7 +15,7 @@ import (
 
 func TestGoesOnBehindTheCommitOnly(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	f.Say(sam, "one")
@@ -39,7 +39,7 @@ func TestGoesOnBehindTheCommitOnly(t *testing.T) {
 
 func TestResumesAfterARestart(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	id := f.Say(sam, "wrng")
@@ -64,7 +64,7 @@ func TestHistoryWhereTheSessionIsGone(t *testing.T) {
 	t.Parallel() // a new session is begun after some seconds only
 	f := server(t)
 	f.Thread(thread, group, "plans")
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	call := func(channel, text string) {
@@ -106,7 +106,7 @@ func TestHistoryWhereTheSessionIsGone(t *testing.T) {
 func TestFirstWordsOfSomebodyWhileAway(t *testing.T) {
 	t.Parallel() // a new session is begun after some seconds only
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	stop()
@@ -119,7 +119,7 @@ func TestFirstWordsOfSomebodyWhileAway(t *testing.T) {
 func TestBacklog(t *testing.T) {
 	t.Parallel() // a new session is begun after some seconds only
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	f.Say(sam, "before")
@@ -146,7 +146,7 @@ func TestBacklog(t *testing.T) {
 func TestAChannelThatCannotBeReadIsSaidOnce(t *testing.T) {
 	t.Parallel() // a new session is begun after some seconds only
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	f.Forbid(group)
 	for _, text := range []string{"one", "two"} {
 		f.Lose()
@@ -163,7 +163,7 @@ func TestAChannelThatCannotBeReadIsSaidOnce(t *testing.T) {
 
 func TestCursorIsOfOneBot(t *testing.T) {
 	f := server(t)
-	b := channelstest.BoxAt(channels.Cursor{Source: "discord", Identity: "7001", Value: "nonsense"})
+	b := channelstest.MessageInboxAt(channels.Cursor{Source: "discord", Identity: "7001", Value: "nonsense"})
 	channelstest.Keep(t, open(t, f), b)
 	b.Until(t, func() bool { return b.Stored().Value != "nonsense" })
 	settled(t, f, b)
@@ -181,7 +181,7 @@ func TestCursorIsOfOneBot(t *testing.T) {
 func TestButtonsAreAnsweredBehindTheCommit(t *testing.T) {
 	f := server(t)
 	var early atomic.Bool
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	b.Each(func(list []channels.Message) {
 		if len(list) > 0 && len(f.Answered()) > 0 {
 			early.Store(true)
@@ -204,7 +204,7 @@ func TestButtonsAreAnsweredBehindTheCommit(t *testing.T) {
 
 func TestPreviewsAreNoEdits(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, open(t, f), b)
 	settled(t, f, b)
 	id := f.Say(sam, "see https://a.example")
@@ -220,7 +220,7 @@ func TestPreviewsAreNoEdits(t *testing.T) {
 func TestAskedToConnectAgain(t *testing.T) {
 	t.Parallel() // a new session is begun after some seconds only
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	for i, ask := range []func(){f.Reconnect, func() { f.Frame(`{"op":9,"d":true}`) }, func() { f.Frame(`{"op":1,"d":null}`) }, func() { f.End(4009) }} {
 		settled(t, f, b)
@@ -260,7 +260,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		f := server(t)
 		tc.set(f)
-		err := open(t, f).Run(t.Context(), &channelstest.Box{})
+		err := open(t, f).Run(t.Context(), &channelstest.MessageInbox{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret-part") {
 			t.Errorf("%s: error %v, want one that says %q", tc.name, err, tc.want)
 		}

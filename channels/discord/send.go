@@ -99,7 +99,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	c.mu.Lock()
 	// A confirmed message belongs to this delivery only, even if another delivery has the same text.
-	c.mine.put(sent.ID, d.Nonce)
+	c.confirmed.put(sent.ID, d.Nonce)
 	c.mu.Unlock()
 	fail.Point("sending.answered")
 	return id(channel, sent.ID), nil

@@ -36,7 +36,7 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	}
 	defer func() { _ = content.Close() }() // it was only read
 	out.Files = []uploaded{{ID: "0", Name: f.Name}}
-	head, tail, kind, err := around(out, f)
+	head, tail, kind, err := formParts(out, f)
 	if err != nil {
 		return fmt.Errorf("write the request: %w", err)
 	}
@@ -50,9 +50,9 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	return c.api.do(req, path, result)
 }
 
-// around returns the bytes before and after the file's content in a form (RFC 7578), and the form's content
+// formParts returns the bytes before and after the file's content in a form (RFC 7578), and the form's content
 // type.
-func around(out outgoing, f channels.File) (head, tail []byte, kind string, err error) {
+func formParts(out outgoing, f channels.File) (head, tail []byte, kind string, err error) {
 	about, err := json.Marshal(out)
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("describe the message: %w", err)

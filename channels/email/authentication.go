@@ -16,9 +16,9 @@ type finding struct {
 	about          map[string]string // such as header.from
 }
 
-// vouched reports whether the server named id confirms that a mail comes from the domain in its From header.
+// verifiedBy reports whether the server named id confirms that a mail comes from the domain in its From header.
 // headers are the values of all Authentication-Results headers, the topmost first.
-func vouched(headers []string, id, domain string) bool {
+func verifiedBy(headers []string, id, domain string) bool {
 	if id == "" {
 		return false
 	}

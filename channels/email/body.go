@@ -51,14 +51,14 @@ type bodyReader struct {
 	files []channels.Attachment
 }
 
-// words is a text part.
-type words struct {
+// textPart is a text part.
+type textPart struct {
 	raw  string
 	html bool
 }
 
 // plain returns the part as plain text with "\n" line ends.
-func (w words) plain() string {
+func (w textPart) plain() string {
 	if w.html {
 		return htmlText(w.raw)
 	}
@@ -66,7 +66,7 @@ func (w words) plain() string {
 }
 
 // part reads a part with everything in it. Of alternatives, the plain text is used if there is one.
-func (r *bodyReader) part(e *message.Entity, depth int) []words {
+func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 	if r.left--; r.left < 0 || depth > maxDepth {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []words {
 	if parts == nil {
 		return r.leaf(e, strings.ToLower(kind))
 	}
-	var list []words
+	var list []textPart
 	for r.left > 0 {
 		p, err := parts.NextPart()
 		if p == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
@@ -87,7 +87,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []words {
 		return list
 	}
 	// HTML is used only if there is no plain text, because the plain part was meant for programs like hob.
-	var plain []words
+	var plain []textPart
 	for _, w := range list {
 		if !w.html && strings.TrimSpace(w.raw) != "" {
 			plain = append(plain, w)
@@ -100,14 +100,14 @@ func (r *bodyReader) part(e *message.Entity, depth int) []words {
 }
 
 // leaf reads a part without parts: a text or a file.
-func (r *bodyReader) leaf(e *message.Entity, kind string) []words {
+func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	disposition, _, _ := e.Header.ContentDisposition()
 	name := filename(e.Header)
 	text := kind == "" || kind == "text/plain" || kind == "text/html"
 	switch {
 	case text && name == "" && !strings.EqualFold(disposition, "attachment"):
 		raw, _ := io.ReadAll(io.LimitReader(e.Body, maxText)) // a malformed text ends at the fault
-		return []words{{raw: utf8Text(raw), html: kind == "text/html"}}
+		return []textPart{{raw: utf8Text(raw), html: kind == "text/html"}}
 	case kind == "application/pgp-signature" || kind == "application/pkcs7-signature" || kind == "application/x-pkcs7-signature":
 		return nil // useful only to programs that check signatures
 	}

@@ -26,17 +26,17 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 // Test logs in to both servers, opens the folders, and checks whether the newest mail is verified. It changes
 // and sends nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
-	b, err := c.openBox(ctx)
+	b, err := c.openIMAP(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer b.end()
 	lines := []string{fmt.Sprintf("%s accepts the log-in as %s.", c.cfg.IMAP, c.cfg.User)}
-	sent, err := b.sent()
+	sent, err := b.sentFolder()
 	if err != nil {
 		return lines, err
 	}
-	folder, err := b.look(c.cfg.Folder)
+	folder, err := b.examine(c.cfg.Folder)
 	if err != nil {
 		return lines, err
 	}
@@ -51,19 +51,19 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	} else {
 		lines = append(lines, fmt.Sprintf("Copies of sent mail go to %s.", sent))
 	}
-	p, err := c.openPost(ctx)
+	p, err := c.openSMTP(ctx)
 	if err != nil {
 		return lines, err
 	}
 	p.end()
 	lines = append(lines, fmt.Sprintf("%s accepts the log-in as %s.", c.cfg.SMTP, c.cfg.User))
-	said, err := c.witness(b, folder)
+	said, err := c.checkVerification(b, folder)
 	return append(lines, said...), err
 }
 
-// witness checks whether the trusted server verified the newest mail. If not, it reports which server did, as
+// checkVerification checks whether the trusted server verified the newest mail. If not, it reports which server did, as
 // a line for the config.
-func (c *Channel) witness(b *box, folder *imap.SelectData) (said []string, err error) {
+func (c *Channel) checkVerification(b *imapConn, folder *imap.SelectData) (said []string, err error) {
 	var untrusted error
 	if c.cfg.TrustResults == "" {
 		untrusted = errors.New(noTrust)
@@ -82,15 +82,15 @@ func (c *Channel) witness(b *box, folder *imap.SelectData) (said []string, err e
 	if err != nil {
 		return nil, err
 	}
-	if l.vouched {
+	if l.verified {
 		return []string{fmt.Sprintf("%s has verified the sender of the newest mail, %s.", c.cfg.TrustResults, l.from)}, nil
 	}
 	of := cmp.Or(l.from, "an unknown sender")
 	if untrusted == nil {
 		said = append(said, fmt.Sprintf("%s has not verified the sender of the newest mail, %s: if none of your mails is verified, look at their Authentication-Results headers.", c.cfg.TrustResults, of))
 	}
-	if l.judge != "" && fold(l.judge) != fold(c.cfg.TrustResults) {
-		said = append(said, fmt.Sprintf("The topmost Authentication-Results header of the newest mail, from %s, is from another server; only if that server receives your mail, set: trust_results = %q", of, l.judge))
+	if l.resultsServer != "" && fold(l.resultsServer) != fold(c.cfg.TrustResults) {
+		said = append(said, fmt.Sprintf("The topmost Authentication-Results header of the newest mail, from %s, is from another server; only if that server receives your mail, set: trust_results = %q", of, l.resultsServer))
 	}
 	return said, untrusted
 }

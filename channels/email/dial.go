@@ -62,10 +62,10 @@ func (c *Config) secured(ctx context.Context, conn net.Conn, at string) (net.Con
 // errPlain reports a server without implicit TLS on this port.
 var errPlain = errors.New("this port does not speak TLS from the first byte (IMAP does at 993, and begins it by STARTTLS at 143; SMTP does at 465)")
 
-// reach connects to the SMTP server. On ports other than 465, TLS begins with STARTTLS after the server's
+// dialSMTP connects to the SMTP server. On ports other than 465, TLS begins with STARTTLS after the server's
 // greeting. A server that does not greet may expect implicit TLS, so that is tried next, and remembered. If
 // the server was only slow, it is connected again with the full time.
-func reach(ctx context.Context, c *Channel) (conn net.Conn, starts bool, err error) {
+func dialSMTP(ctx context.Context, c *Channel) (conn net.Conn, starts bool, err error) {
 	at := c.cfg.SMTP
 	starts = c.cfg.secure() && !strings.HasSuffix(at, fmt.Sprintf(":%d", smtpPort)) && !c.early.Load()
 	if conn, err = c.connect(ctx, at, starts); err != nil || !starts {
@@ -114,16 +114,16 @@ func (c *Config) tls(at string) *tls.Config {
 	return wire.TLS(host, c.Fingerprint)
 }
 
-// box is a logged-in connection to the IMAP server (RFC 3501).
-type box struct {
+// imapConn is a logged-in connection to the IMAP server (RFC 3501).
+type imapConn struct {
 	*imapclient.Client
-	conn net.Conn
-	news chan struct{} // wake signal: the server announced a change
-	stop func() bool
+	conn      net.Conn
+	announced chan struct{} // wake signal: the server announced a change
+	stop      func() bool
 }
 
-// openBox connects and logs in. The connection ends with ctx at the latest.
-func (c *Channel) openBox(ctx context.Context) (*box, error) {
+// openIMAP connects and logs in. The connection ends with ctx at the latest.
+func (c *Channel) openIMAP(ctx context.Context) (*imapConn, error) {
 	dialing, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
 	defer cancel()
 	starts := c.cfg.secure() && strings.HasSuffix(c.cfg.IMAP, fmt.Sprintf(":%d", imapStartPort))
@@ -131,7 +131,7 @@ func (c *Channel) openBox(ctx context.Context) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &box{conn: conn, news: make(chan struct{}, 1)}
+	b := &imapConn{conn: conn, announced: make(chan struct{}, 1)}
 	b.stop = context.AfterFunc(ctx, b.cut)
 	options := &imapclient.Options{
 		TLSConfig: c.cfg.tls(c.cfg.IMAP), WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader},
@@ -150,14 +150,14 @@ func (c *Channel) openBox(ctx context.Context) (*box, error) {
 	})
 	if err != nil {
 		b.end()
-		return nil, notTaken(fmt.Errorf("log in to %s: %w", c.cfg.IMAP, err))
+		return nil, refusedIMAP(fmt.Errorf("log in to %s: %w", c.cfg.IMAP, err))
 	}
 	return b, nil
 }
 
-// notTaken marks a refused log-in as a lasting refusal, so that it is tried again slowly. A server that is
+// refusedIMAP marks a refused log-in as a lasting refusal, so that it is tried again slowly. A server that is
 // only busy says UNAVAILABLE or LIMIT (RFC 5530).
-func notTaken(err error) error {
+func refusedIMAP(err error) error {
 	var no *imap.Error
 	if !errors.As(err, &no) || no.Type != imap.StatusResponseTypeNo || no.Code == imap.ResponseCodeUnavailable || no.Code == imap.ResponseCodeLimit {
 		return err
@@ -166,18 +166,18 @@ func notTaken(err error) error {
 }
 
 // wake records that the server announced a change. Several announcements become one.
-func (b *box) wake() {
+func (b *imapConn) wake() {
 	select {
-	case b.news <- struct{}{}:
+	case b.announced <- struct{}{}:
 	default:
 	}
 }
 
 // cut closes the connection, so that everything that waits for it fails.
-func (b *box) cut() { _ = b.conn.Close() } // closing twice is harmless
+func (b *imapConn) cut() { _ = b.conn.Close() } // closing twice is harmless
 
 // end closes the connection and waits until nothing reads from it.
-func (b *box) end() {
+func (b *imapConn) end() {
 	b.stop()
 	b.cut()
 	if b.Client != nil {
@@ -186,7 +186,7 @@ func (b *box) end() {
 }
 
 // within runs do, and closes the connection if it takes longer than d.
-func (b *box) within(d time.Duration, do func() error) error {
+func (b *imapConn) within(d time.Duration, do func() error) error {
 	timer := time.AfterFunc(d, b.cut)
 	err := do()
 	if !timer.Stop() {
@@ -195,8 +195,8 @@ func (b *box) within(d time.Duration, do func() error) error {
 	return err
 }
 
-// look opens a folder read-only (EXAMINE).
-func (b *box) look(folder string) (*imap.SelectData, error) {
+// examine opens a folder read-only (EXAMINE).
+func (b *imapConn) examine(folder string) (*imap.SelectData, error) {
 	var data *imap.SelectData
 	err := b.within(fetchTime, func() (err error) { // large mailboxes take long to open
 		data, err = b.Select(folder, &imap.SelectOptions{ReadOnly: true}).Wait()
@@ -208,9 +208,9 @@ func (b *box) look(folder string) (*imap.SelectData, error) {
 	return data, nil
 }
 
-// sent returns the folder for sent mail: the one that the server marks as such (RFC 6154), else one with a
+// sentFolder returns the folder for sent mail: the one that the server marks as such (RFC 6154), else one with a
 // usual name; "" if there is none.
-func (b *box) sent() (string, error) {
+func (b *imapConn) sentFolder() (string, error) {
 	var list []*imap.ListData
 	err := b.within(answerTime, func() (err error) {
 		options := &imap.ListOptions{ReturnSpecialUse: b.Caps().Has(imap.CapListExtended) && b.Caps().Has(imap.CapSpecialUse)}
@@ -236,9 +236,9 @@ func (b *box) sent() (string, error) {
 	return usual, nil
 }
 
-// holds reports whether a folder has a message with the given Message-ID.
-func (b *box) holds(folder, id string) (bool, error) {
-	if _, err := b.look(folder); err != nil {
+// hasMessage reports whether a folder has a message with the given Message-ID.
+func (b *imapConn) hasMessage(folder, id string) (bool, error) {
+	if _, err := b.examine(folder); err != nil {
 		return false, err
 	}
 	var found *imap.SearchData
@@ -252,23 +252,23 @@ func (b *box) holds(folder, id string) (bool, error) {
 	return len(found.AllUIDs()) > 0, nil
 }
 
-// post is a logged-in connection to the SMTP server (RFC 6409).
-type post struct {
+// smtpConn is a logged-in connection to the SMTP server (RFC 6409).
+type smtpConn struct {
 	*smtp.Client
 	conn net.Conn
 	stop func() bool
 }
 
-// openPost connects and logs in. The connection ends with ctx at the latest.
-func (c *Channel) openPost(ctx context.Context) (*post, error) {
+// openSMTP connects and logs in. The connection ends with ctx at the latest.
+func (c *Channel) openSMTP(ctx context.Context) (*smtpConn, error) {
 	host, _, _ := net.SplitHostPort(c.cfg.SMTP) // New has checked it
 	dialing, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
 	defer cancel()
-	conn, starts, err := reach(dialing, c)
+	conn, starts, err := dialSMTP(dialing, c)
 	if err != nil {
 		return nil, fmt.Errorf("log in to %s: %w", c.cfg.SMTP, err)
 	}
-	p := &post{conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
+	p := &smtpConn{conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
 	options := []mail.Option{
 		mail.WithTimeout(dialTime), mail.WithHELO(domain(c.cfg.Address)), mail.WithTLSConfig(c.cfg.tls(c.cfg.SMTP)), mail.WithTLSPolicy(mail.NoTLS),
 		mail.WithUsername(c.cfg.User), mail.WithPassword(c.cfg.Password), mail.WithoutSMTPUTF8(),
@@ -294,7 +294,7 @@ func (c *Channel) openPost(ctx context.Context) (*post, error) {
 
 // end closes the connection without QUIT: in the middle of a mail, QUIT would end the mail and send it
 // (net/textproto).
-func (p *post) end() {
+func (p *smtpConn) end() {
 	p.stop()
 	_ = p.conn.Close() // the mail was answered, or never will be
 }

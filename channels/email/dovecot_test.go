@@ -60,7 +60,7 @@ func TestCopiesAtDovecot(t *testing.T) {
 	cfg.IMAP = d.imap
 	ch := open(t, cfg)
 	d.deliver(sam, mailOf(sam, "old", ""))
-	b := &box{}
+	b := &imapConn{}
 	stop := run(t, openDialing(t, d, cfg), b)
 	d.listening(t.Context())
 	d.deliver(sam, mailOf(sam, "hello", ""))

@@ -166,8 +166,8 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// box is an inbox that keeps messages as they are handed on.
-type box struct {
+// imapConn is an inbox that keeps messages as they are handed on.
+type imapConn struct {
 	mu      sync.Mutex
 	list    []channels.Message
 	gaps    []string
@@ -176,7 +176,7 @@ type box struct {
 	changed chan struct{}
 }
 
-func (b *box) Receive(_ context.Context, list []channels.Message, c *channels.Cursor) error {
+func (b *imapConn) Receive(_ context.Context, list []channels.Message, c *channels.Cursor) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fail > 0 && len(list) > 0 {
@@ -191,18 +191,18 @@ func (b *box) Receive(_ context.Context, list []channels.Message, c *channels.Cu
 	return nil
 }
 
-func (b *box) Accept(context.Context, []event.In, *channels.Cursor) ([]event.Receipt, error) {
+func (b *imapConn) Accept(context.Context, []event.In, *channels.Cursor) ([]event.Receipt, error) {
 	return nil, errors.New("mail knows persons: Receive is the way in")
 }
 
-func (b *box) Gap(_ context.Context, _, _ time.Time, why string) error {
+func (b *imapConn) Gap(_ context.Context, _, _ time.Time, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.gaps = append(b.gaps, why)
 	return nil
 }
 
-func (b *box) Cursor(_ context.Context, source, identity string) (string, error) {
+func (b *imapConn) Cursor(_ context.Context, source, identity string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cursor == nil || b.cursor.Source != source || b.cursor.Identity != identity {
@@ -211,14 +211,14 @@ func (b *box) Cursor(_ context.Context, source, identity string) (string, error)
 	return b.cursor.Value, nil
 }
 
-func (b *box) all() []channels.Message {
+func (b *imapConn) all() []channels.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.list)
 }
 
 // until waits until ok holds after something was received.
-func (b *box) until(t *testing.T, ok func() bool) {
+func (b *imapConn) until(t *testing.T, ok func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {

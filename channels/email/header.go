@@ -21,14 +21,14 @@ import (
 // header holds the parts of a mail's header that hob needs.
 type header struct {
 	ref
-	from      string   // the single address in From, in lower case; "" if there is none or more than one
-	name      string   // the author's display name
-	to        []string // the addresses in To and Cc, as far as the author named them
-	answers   string   // the id of the answered mail, as <id>; "" for none
-	judge     string   // the server in the first Authentication-Results header; "" if there is none, or its name is unusable
-	vouched   bool     // the receiving server confirms the domain of from
-	auto      bool     // sent by a program
-	forwarded bool     // according to the subject
+	from          string   // the single address in From, in lower case; "" if there is none or more than one
+	name          string   // the author's display name
+	to            []string // the addresses in To and Cc, as far as the author named them
+	answers       string   // the id of the answered mail, as <id>; "" for none
+	resultsServer string   // the server in the first Authentication-Results header; "" if there is none, or its name is unusable
+	verified      bool     // the receiving server confirms the domain of from
+	auto          bool     // sent by a program
+	forwarded     bool     // according to the subject
 }
 
 // readHeader parses a header. fallback is the id of a mail without one.
@@ -60,19 +60,19 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 			l.to = append(l.to, fold(a.Address))
 		}
 	}
-	l.vouched = l.from != "" && !twice(h) && vouched(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
+	l.verified = l.from != "" && !repeated(h) && verifiedBy(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
 	if name, _, err := results(h.Get("Authentication-Results")); err == nil && serverForm.MatchString(name) {
-		l.judge = name
+		l.resultsServer = name
 	}
 	l.auto = automatic(h, l.from)
 	l.forwarded = forwardPattern().MatchString(subject)
 	return l, nil
 }
 
-// twice reports whether a header occurs twice that may occur only once (RFC 5322, section 3.6). A signature
+// repeated reports whether a header occurs twice that may occur only once (RFC 5322, section 3.6). A signature
 // then covers the lowest (RFC 6376, section 5.4.2), while programs read the topmost, which anybody on the way
 // could have added.
-func twice(h textproto.Header) bool {
+func repeated(h textproto.Header) bool {
 	return slices.ContainsFunc([]string{
 		"From", "To", "Cc", "Subject", "Date", "Message-Id", "In-Reply-To", "References", "Content-Type", "Content-Transfer-Encoding",
 	}, func(key string) bool { return len(h.Values(key)) > 1 })
@@ -105,15 +105,15 @@ func decoded(value string) string {
 
 // line returns a text on one line, without invisible characters, cut to most characters.
 func line(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || unseen(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || invisible(r) }), " ")
 	if runes := []rune(text); len(runes) > most {
 		text = strings.TrimSpace(string(runes[:most-1])) + "…"
 	}
 	return text
 }
 
-// unseen reports control characters, and characters that reverse or hide text.
-func unseen(r rune) bool {
+// invisible reports control characters, and characters that reverse or hide text.
+func invisible(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200B || r == 0xFEFF
 }
 
@@ -190,7 +190,7 @@ func (c *Channel) message(l header) channels.Message {
 	if m.From.Name == "" {
 		m.From.Name = l.from
 	}
-	if !l.vouched && !m.From.Self {
+	if !l.verified && !m.From.Self {
 		m.From.ID, m.Forwarded = "unverified:"+l.from, true
 		m.Chat.ID = m.From.ID
 	}

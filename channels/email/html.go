@@ -160,7 +160,7 @@ func (w *textWriter) target() {
 
 // visible drops white space and invisible characters from an address.
 func visible(r rune) rune {
-	if unseen(r) || unicode.IsSpace(r) {
+	if invisible(r) || unicode.IsSpace(r) {
 		return -1
 	}
 	return r

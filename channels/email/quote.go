@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// own returns what the author of a mail wrote: without the quoted history below an answer, and without the
+// ownText returns what the author of a mail wrote: without the quoted history below an answer, and without the
 // signature. quotes reports that somebody else's words remain, for example quotes between the answers. If
 // nothing would remain, nothing is removed.
-func own(text string, forwarded bool) (rest string, quotes bool) {
+func ownText(text string, forwarded bool) (rest string, quotes bool) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t\r\u00A0")
@@ -24,7 +24,7 @@ func own(text string, forwarded bool) (rest string, quotes bool) {
 	if rest == "" {
 		rest = strings.Join(lines, "\n")
 	}
-	return rest, foreign(strings.Split(rest, "\n"))
+	return rest, hasForeign(strings.Split(rest, "\n"))
 }
 
 // Lines after which somebody else's mail begins, in several languages.
@@ -98,8 +98,8 @@ func signature(lines []string) int {
 	return len(lines)
 }
 
-// foreign reports whether somebody else's words remain.
-func foreign(lines []string) bool {
+// hasForeign reports whether somebody else's words remain.
+func hasForeign(lines []string) bool {
 	mark, pass, field := regexp.MustCompile(original), regexp.MustCompile(handedOn), regexp.MustCompile(headField)
 	fields, addressed := 0, false // consecutive header lines of a mail, in any language
 	for _, l := range lines {

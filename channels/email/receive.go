@@ -25,10 +25,10 @@ const (
 
 // Limits of fetching.
 const (
-	batch     = 50       // mails of one fetch
-	maxMail   = 25 << 20 // bytes; of a larger mail, and of a stranger's, only the beginning is read
-	beginning = 64 << 10 // bytes that are read first
-	handOn    = 8 << 20  // bytes of files after which the mails read so far are committed
+	batch       = 50       // mails of one fetch
+	maxMail     = 25 << 20 // bytes; of a larger mail, and of a stranger's, only the beginning is read
+	beginning   = 64 << 10 // bytes that are read first
+	commitAfter = 8 << 20  // bytes of files after which the mails read so far are committed
 )
 
 // position is how far a folder was read.
@@ -57,7 +57,7 @@ func (p *position) has(l header) bool {
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	*box
+	*imapConn
 	*poll.Source[position]
 }
 
@@ -69,13 +69,13 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 
 // receive reads new mail over one IMAP connection, and waits for more.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
-	b, err := c.openBox(ctx)
+	b, err := c.openIMAP(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.end()
-	r := &reader{Channel: c, box: b}
-	folder, err := b.look(c.cfg.Folder)
+	r := &reader{Channel: c, imapConn: b}
+	folder, err := b.examine(c.cfg.Folder)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 		for _, f := range m.Files {
 			size += int(f.Size)
 		}
-		if size < handOn {
+		if size < commitAfter {
 			continue
 		}
 		if err := r.Commit(ctx, list, next); err != nil {
@@ -225,8 +225,8 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	}
 	a.header, a.m, a.known = l, r.message(l), r.listens(l.from)
 	a.m.At = head.at
-	a.wanted = l.vouched && !l.auto && !a.m.From.Self
-	if a.known && !l.vouched && !l.auto {
+	a.wanted = l.verified && !l.auto && !a.m.From.Self
+	if a.known && !l.verified && !l.auto {
 		r.log.Warn("a mail in the name of a known sender is not verified (trust_results)", "channel", r.name, "from", l.from)
 	}
 	return a
@@ -257,7 +257,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 // fill adds the text and files to a message. The subject is added at the beginning of a thread, unless the
 // mail is a command or a code.
 func fill(m *channels.Message, l header, b body, known bool) {
-	text, quotes := own(b.text, l.forwarded)
+	text, quotes := ownText(b.text, l.forwarded)
 	m.Files, m.Forwarded = b.files, m.Forwarded || quotes
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "")
@@ -306,7 +306,7 @@ func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[i
 }
 
 // latest fetches the header of the newest mail, by its sequence number.
-func (b *box) latest(number uint32) (head []byte, err error) {
+func (b *imapConn) latest(number uint32) (head []byte, err error) {
 	piece := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}}
 	err = b.within(fetchTime, func() error {
 		list, err := b.Fetch(imap.SeqSetNum(number), &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
@@ -363,7 +363,7 @@ func (r *reader) rest(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-r.Closed():
-	case <-r.news:
+	case <-r.announced:
 	case <-timer.C:
 	}
 }

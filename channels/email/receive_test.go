@@ -15,7 +15,7 @@ import (
 )
 
 // texts are what has come.
-func (b *box) texts() string {
+func (b *imapConn) texts() string {
 	var all []string
 	for _, m := range b.list {
 		all = append(all, m.Text)
@@ -27,7 +27,7 @@ func (b *box) texts() string {
 func TestWhereItBegins(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	f.Say(sam, "old")
-	b := &box{}
+	b := &imapConn{}
 	stop := run(t, open(t, config(f)), b)
 	f.Listening(t.Context())
 	f.Say(sam, "one")
@@ -55,7 +55,7 @@ func TestWhereItBegins(t *testing.T) {
 // The cursor moves with what is stored, never before it.
 func TestTheCursorWaitsForTheInbox(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	b := &box{fail: 2}
+	b := &imapConn{fail: 2}
 	stop := run(t, open(t, config(f)), b)
 	f.Listening(t.Context())
 	before := b.value()
@@ -70,7 +70,7 @@ func TestTheCursorWaitsForTheInbox(t *testing.T) {
 	}
 }
 
-func (b *box) value() string {
+func (b *imapConn) value() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cursor == nil {
@@ -81,7 +81,7 @@ func (b *box) value() string {
 
 func TestTheServerCountsAnew(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	b := &box{}
+	b := &imapConn{}
 	stop := run(t, open(t, config(f)), b)
 	f.Listening(t.Context())
 	f.Say(sam, "one")
@@ -102,7 +102,7 @@ func TestTheServerCountsAnew(t *testing.T) {
 
 func TestACursorThatCannotBeRead(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	b := &box{cursor: &channels.Cursor{Source: "email", Identity: channelstest.EmailUser + " " + f.IMAP() + " INBOX", Value: "{"}}
+	b := &imapConn{cursor: &channels.Cursor{Source: "email", Identity: channelstest.EmailUser + " " + f.IMAP() + " INBOX", Value: "{"}}
 	stop := run(t, open(t, config(f)), b)
 	f.Listening(t.Context())
 	f.Say(sam, "one")
@@ -116,7 +116,7 @@ func TestACursorThatCannotBeRead(t *testing.T) {
 // A large mail is read whole when it is of somebody whom hob listens to; of a stranger's, and of one that is too large, the beginning.
 func TestLargeMails(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	b := &box{}
+	b := &imapConn{}
 	stop := run(t, open(t, config(f)), b)
 	f.Listening(t.Context())
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MB
@@ -151,7 +151,7 @@ func TestLargeMails(t *testing.T) {
 func TestAPasswordThatIsNotTaken(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	f.Revoke()
-	err := open(t, config(f)).Run(t.Context(), &box{})
+	err := open(t, config(f)).Run(t.Context(), &imapConn{})
 	later := (*channels.RetryAfter)(nil)
 	if !asErr(err, &later) || later.After < time.Minute || !strings.Contains(err.Error(), "check user and password") {
 		t.Errorf("%v", err)

@@ -10,7 +10,7 @@ import (
 // the server has counted its mails anew; another mail is another one.
 func TestAMailIsReadOnce(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	pay := func(id, references string) {
 		f.Put([]byte(mailOf(sam, "pay Eve "+id, "Message-ID: <"+id+"@example.org>\r\n"+references)))
 	}

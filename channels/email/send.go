@@ -44,7 +44,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	fail.Point("sending.answered")
 	// The mail is delivered now; an error of the copy must not cause a second one.
 	id := c.messageID(d)
-	c.keep(ctx, id, raw)
+	c.storeCopy(ctx, id, raw)
 	return id, nil
 }
 
@@ -128,7 +128,7 @@ func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 		return fmt.Errorf("read %s: %w", f.Name, err)
 	}
 	kind, _, err := mime.ParseMediaType(f.MIME)
-	if err != nil || strings.ContainsFunc(kind, unseen) {
+	if err != nil || strings.ContainsFunc(kind, invisible) {
 		kind = "application/octet-stream"
 	}
 	name := line(f.Name, maxSubject)
@@ -140,7 +140,7 @@ func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 
 // deliver hands a mail to the server (RFC 5321, section 3.3).
 func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
-	p, err := c.openPost(ctx)
+	p, err := c.openSMTP(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,9 +206,9 @@ func refusedLogin(err error) error {
 	return err
 }
 
-// keep stores a copy in the folder for sent mail, unless the server already did. The mail has been sent, so
+// storeCopy stores a copy in the folder for sent mail, unless the server already did. The mail has been sent, so
 // an error is only logged.
-func (c *Channel) keep(ctx context.Context, id string, raw []byte) {
+func (c *Channel) storeCopy(ctx context.Context, id string, raw []byte) {
 	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("no copy within %s", keepTime))
 	defer cancel()
 	if err := c.putCopy(ctx, id, raw); err != nil {
@@ -219,19 +219,19 @@ func (c *Channel) keep(ctx context.Context, id string, raw []byte) {
 // putCopy appends the mail to the folder for sent mail, marked as read. Some servers store a copy by
 // themselves; then it is there already.
 func (c *Channel) putCopy(ctx context.Context, id string, raw []byte) error {
-	b, err := c.openBox(ctx)
+	b, err := c.openIMAP(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.end()
-	folder, err := b.sent()
+	folder, err := b.sentFolder()
 	if err != nil {
 		return err
 	}
 	if folder == "" {
 		return errors.New("the mailbox has no such folder")
 	}
-	if there, err := b.holds(folder, id); err != nil || there {
+	if there, err := b.hasMessage(folder, id); err != nil || there {
 		return err
 	}
 	put := b.Append(folder, int64(len(raw)), &imap.AppendOptions{Flags: []imap.Flag{imap.FlagSeen}, Time: c.clock.Wall()})
@@ -250,12 +250,12 @@ func (c *Channel) putCopy(ctx context.Context, id string, raw []byte) error {
 // Find looks for a mail in the folder for sent mail. If it is there, the server accepted it. If it is not,
 // the result is unknown, because the copy is stored after sending.
 func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, error) {
-	b, err := c.openBox(ctx)
+	b, err := c.openIMAP(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	defer b.end()
-	folder, err := b.sent()
+	folder, err := b.sentFolder()
 	if err != nil {
 		return "", false, err
 	}
@@ -263,7 +263,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, 
 		return "", false, fmt.Errorf("the mailbox has no folder for sent mail: %w", channels.ErrUnknown)
 	}
 	id := c.messageID(d)
-	there, err := b.holds(folder, id)
+	there, err := b.hasMessage(folder, id)
 	switch {
 	case err != nil:
 		return "", false, err

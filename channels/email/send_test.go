@@ -215,7 +215,7 @@ func TestClassesOfFailure(t *testing.T) {
 
 // A mailbox without a folder of what was sent cannot be asked: what has arrived is unknown.
 func TestNoFolderOfWhatWasSent(t *testing.T) {
-	f := server(t, channelstest.EmailOptions{NoBox: true})
+	f := server(t, channelstest.EmailOptions{NoSentFolder: true})
 	ch := open(t, config(f))
 	d := delivery("x", "")
 	if _, err := ch.Send(t.Context(), d); err != nil {
@@ -343,7 +343,7 @@ func TestTry(t *testing.T) {
 			f.Put([]byte("Authentication-Results: mx.other.test; dmarc=pass header.from=y.test\r\nFrom: x@y.test\r\n\r\nx"))
 		}, []string{"has not verified the sender of the newest mail, x@y.test:", "set: trust_results = \"mx.other.test\""}, ""},
 		{"who could be trusted", channelstest.EmailOptions{}, func(f *channelstest.Email, c *email.Config) { f.Say(sam, "x"); c.TrustResults = "" }, []string{"newest mail, from " + sam, "set: trust_results = \"" + channelstest.EmailTrust + "\""}, "set trust_results"},
-		{"no copies", channelstest.EmailOptions{NoBox: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder for sent mail"}, ""},
+		{"no copies", channelstest.EmailOptions{NoSentFolder: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder for sent mail"}, ""},
 		{"no such folder", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.Folder = "none" }, nil, "open the folder none"},
 		{"no log-in", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Revoke() }, nil, "check user and password"},
 	} {

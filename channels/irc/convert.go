@@ -36,7 +36,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 	switch l.command {
 	case "PRIVMSG", "NOTICE":
 		m.Auto = l.command == "NOTICE" // must never be answered (RFC 2812, section 3.3.2)
-		text, ok := spoken(l.param(1), nick)
+		text, ok := plainText(l.param(1), nick)
 		if !ok {
 			return channels.Message{}, false
 		}
@@ -124,9 +124,9 @@ func (s *session) id(l line, nick string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// spoken returns a text without formatting. Of client-to-client messages (CTCP) only actions are read; an
+// plainText returns a text without formatting. Of client-to-client messages (CTCP) only actions are read; an
 // action never begins a command.
-func spoken(text, nick string) (string, bool) {
+func plainText(text, nick string) (string, bool) {
 	if rest, ok := strings.CutPrefix(text, "\x01"); ok {
 		action, ok := strings.CutPrefix(strings.TrimSuffix(rest, "\x01"), "ACTION ")
 		if !ok {

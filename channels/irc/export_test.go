@@ -34,11 +34,11 @@ func (t *Talk) Read(raw string) (channels.Message, bool) {
 }
 
 // Hear takes a line in as a connection does, without answering it.
-func (t *Talk) Hear(raw string) error { return t.s.heard(parse(raw)) }
+func (t *Talk) Hear(raw string) error { return t.s.handle(parse(raw)) }
 
 // Behind is the nick under which an account is known to be now, "" for none.
 func (t *Talk) Behind(account string) string {
-	nick, _ := speaker{t.s}.behind(account, fresh)
+	nick, _ := sender{t.s}.nickOf(account, fresh)
 	return nick
 }
 
@@ -66,7 +66,7 @@ func (t *Talk) Cut(source, target, text string) []string {
 }
 
 // CutNow is Cut for the source that is known.
-func (t *Talk) CutNow(target, text string) []string { return speaker{t.s}.cut(target, text) }
+func (t *Talk) CutNow(target, text string) []string { return sender{t.s}.cut(target, text) }
 
 // SASL are the lines that log in with a secret.
 func SASL(secret string) []string { return saslLines(secret) }

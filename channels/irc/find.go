@@ -11,12 +11,12 @@ import (
 // find returns the nick under which an account is logged in now. A message for a person must not reach
 // somebody else who took the nick meanwhile, so the server is asked. Its answer is valid until it reports a
 // change; if it does not report changes, the answer is valid for moments only.
-func (s speaker) find(ctx context.Context, account string) (string, error) {
+func (s sender) find(ctx context.Context, account string) (string, error) {
 	moments := fresh
 	if s.watches() {
 		moments = 0
 	}
-	nick, candidates := s.behind(account, moments)
+	nick, candidates := s.nickOf(account, moments)
 	// The nick that was last used is asked first, then the account's own name.
 	for _, name := range candidates {
 		if nick != "" {
@@ -25,7 +25,7 @@ func (s speaker) find(ctx context.Context, account string) (string, error) {
 		if _, _, err := s.ask(ctx, s.lookup(name)...); err != nil {
 			return "", fmt.Errorf("look for %s: %w", account, err)
 		}
-		nick, _ = s.behind(account, fresh)
+		nick, _ = s.nickOf(account, fresh)
 	}
 	if nick == "" {
 		return "", fmt.Errorf("%w: nobody is logged in as %s now", channels.ErrAddress, account[1:])
@@ -33,10 +33,10 @@ func (s speaker) find(ctx context.Context, account string) (string, error) {
 	return nick, nil
 }
 
-// behind returns the nick of an account, "" if unknown, and the nicks to ask for. For nicks that are not
+// nickOf returns the nick of an account, "" if unknown, and the nicks to ask for. For nicks that are not
 // watched, an answer within moments is accepted. After a long silence, for example when the machine slept,
 // nothing is accepted: a change may be unread.
-func (s speaker) behind(account string, moments time.Duration) (nick string, candidates []string) {
+func (s sender) nickOf(account string, moments time.Duration) (nick string, candidates []string) {
 	now := s.ch.clock.Wall()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,15 +44,15 @@ func (s speaker) behind(account string, moments time.Duration) (nick string, can
 	if heard := s.due.until.Add(-s.skew); now.Sub(heard).Abs() > deadAfter {
 		return "", candidates
 	}
-	return s.people.behind(account, now, moments), candidates
+	return s.people.nickOf(account, now, moments), candidates
 }
 
-// stillBehind returns an error if the server has reported meanwhile that the nick may no longer belong to the
+// stillNickOf returns an error if the server has reported meanwhile that the nick may no longer belong to the
 // account.
-func (s speaker) stillBehind(account, nick string) error {
+func (s sender) stillNickOf(account, nick string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.people.stands(nick, account) {
+	if !s.people.confirmed(nick, account) {
 		return fmt.Errorf("%w: %s may no longer be %s", channels.ErrAddress, nick, account[1:])
 	}
 	return nil
@@ -60,7 +60,7 @@ func (s speaker) stillBehind(account, nick string) error {
 
 // lookup returns the commands that ask for the account of a nick (WHOIS, numeric 330). If the server supports
 // it, the nick is watched first (MONITOR), so that the answer stays valid until a change is reported.
-func (s speaker) lookup(nick string) []string {
+func (s sender) lookup(nick string) []string {
 	ask := []string{"WHOIS " + nick}
 	if s.watches() && !s.isWatched(nick) {
 		return append([]string{"MONITOR + " + nick}, ask...)
@@ -69,7 +69,7 @@ func (s speaker) lookup(nick string) []string {
 }
 
 // isWatched reports whether the server already watches a nick.
-func (s speaker) isWatched(nick string) bool {
+func (s sender) isWatched(nick string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.people.watched[fold(nick)]
@@ -77,7 +77,7 @@ func (s speaker) isWatched(nick string) bool {
 
 // watches reports whether the server reports when a nick leaves, logs in or logs out (IRCv3 monitor and
 // extended-monitor).
-func (s speaker) watches() bool {
+func (s sender) watches() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, can := s.isup["MONITOR"]

@@ -16,11 +16,11 @@ import (
 )
 
 // conversation is a channel on a server in memory that offers caps, in the bubble of the test; f has room for a burst of lines.
-func conversation(t *testing.T, caps []string) (*channelstest.IRC, *irc.Channel, *channelstest.Box) {
+func conversation(t *testing.T, caps []string) (*channelstest.IRC, *irc.Channel, *channelstest.MessageInbox) {
 	t.Helper()
 	n := channelstest.NewNetwork()
 	f, cfg := inMemory(t, n, channelstest.IRCOptions{Caps: caps})
-	ch, b := openWith(t, n.Env(t, "irc", nil), cfg), &channelstest.Box{}
+	ch, b := openWith(t, n.Env(t, "irc", nil), cfg), &channelstest.MessageInbox{}
 	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
 	b.Until(t, func() bool { return b.Stored().Value != "" })
@@ -104,7 +104,7 @@ func TestAfterSleep(t *testing.T) {
 		e := n.Env(t, "irc", nil)
 		var slept atomic.Int64
 		e.Clock = sys.ShiftedClock(func() time.Duration { return time.Duration(slept.Load()) })
-		ch, b := openWith(t, e, cfg), &channelstest.Box{}
+		ch, b := openWith(t, e, cfg), &channelstest.MessageInbox{}
 		channelstest.Keep(t, ch, b)
 		f.Listening(t.Context())
 		b.Until(t, func() bool { return b.Stored().Value != "" })

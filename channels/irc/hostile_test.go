@@ -38,7 +38,7 @@ func TestARegistrationWithoutEnd(t *testing.T) {
 		}
 		ch := openWith(t, e, irc.Config{Server: "irc.test:6667", Plain: true})
 		began := time.Now()
-		err := ch.Run(t.Context(), &channelstest.Box{})
+		err := ch.Run(t.Context(), &channelstest.MessageInbox{})
 		if err == nil || !strings.Contains(err.Error(), "did not complete the registration within 2m0s") {
 			t.Errorf("Run: %v", err)
 		}

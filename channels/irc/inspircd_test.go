@@ -37,7 +37,7 @@ func TestEchoOfInspIRCd(t *testing.T) {
 	plain, secure, print := inspircd(t, program(t, "inspircd"))
 	cfg := irc.Config{Server: secure, Fingerprint: print, TrustNicks: true, Channels: []string{"#family"}}
 	w := real(t, "InspIRCd", plain, cfg)
-	ch, b := open(t, cfg), &channelstest.Box{}
+	ch, b := open(t, cfg), &channelstest.MessageInbox{}
 	channelstest.Keep(t, ch, b)
 	w.Listening(t.Context())
 	id, err := ch.Send(t.Context(), delivery("irc:#family", "hello"))

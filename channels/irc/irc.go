@@ -60,9 +60,9 @@ type Channel struct {
 
 	// Used by Run alone: received messages that are not committed, and channels that were reported to the
 	// owner.
-	pending []channels.Message
-	heard   int64 // the newest Heard in this process; used by Run alone
-	told    map[string]bool
+	pending  []channels.Message
+	heard    int64 // the newest Heard in this process; used by Run alone
+	reported map[string]bool
 
 	// mu protects live and up.
 	mu   sync.Mutex
@@ -101,7 +101,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}
 	return &Channel{
 		Audience: channels.Audience{Groups: cfg.Channels, Known: cfg.Known, Public: cfg.Public}, name: env.Name, cfg: cfg, host: host,
-		connect: env.Dial, clock: env.Clock, log: env.Log, told: map[string]bool{}, up: make(chan struct{}),
+		connect: env.Dial, clock: env.Clock, log: env.Log, reported: map[string]bool{}, up: make(chan struct{}),
 	}, nil
 }
 

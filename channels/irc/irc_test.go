@@ -66,9 +66,9 @@ func openWith(t testing.TB, e channels.Env, cfg irc.Config) *irc.Channel {
 }
 
 // listening runs a channel on a server, and waits until it listens.
-func listening(t *testing.T, f *channelstest.IRC, cfg irc.Config) (*irc.Channel, *channelstest.Box, func() []error) {
+func listening(t *testing.T, f *channelstest.IRC, cfg irc.Config) (*irc.Channel, *channelstest.MessageInbox, func() []error) {
 	t.Helper()
-	ch, b := open(t, cfg), &channelstest.Box{}
+	ch, b := open(t, cfg), &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
 	b.Until(t, func() bool { return b.Stored().Value != "" })

@@ -265,7 +265,7 @@ func TestServicesOfRealServers(t *testing.T) {
 			}
 			sam, service := join(t, addr, "sam"), join(t, addr, "ChanServ")
 			w := realOf(t, name, sam, "sam", cfg)
-			ch, b := open(t, cfg), &channelstest.Box{}
+			ch, b := open(t, cfg), &channelstest.MessageInbox{}
 			channelstest.Keep(t, ch, b)
 			w.Listening(t.Context())
 			service.say("JOIN #family", "PRIVMSG #family :sam gave hob +v", "NOTICE #family :hob joined", "PRIVMSG hob :hob is registered", "TOPIC #family :ask hob", "PART #family :bye, hob")

@@ -119,12 +119,12 @@ func (r *reader) enter(ctx context.Context) error {
 		return fmt.Errorf("join: %w", err)
 	}
 	for _, l := range got {
-		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.Groups, name) && !r.told[name] {
+		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.Groups, name) && !r.reported[name] {
 			at := r.s.now()
 			if err := r.Gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
 				return err
 			}
-			r.told[name] = true
+			r.reported[name] = true
 		}
 	}
 	r.mu.Lock()
@@ -314,7 +314,7 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	// The session collects messages while a commit runs.
 	come := r.s.waiting()
 	next := position{Heard: come.until.UnixMilli()} // not the present: a connection may have been dead while the machine slept
-	for _, why := range come.news {
+	for _, why := range come.gaps {
 		if err := r.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err
 		}
@@ -328,11 +328,11 @@ func (r *reader) take(ctx context.Context, save bool) error {
 }
 
 // waiting returns and removes the messages that were received and not committed.
-func (s *session) waiting() due {
+func (s *session) waiting() received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	come := s.due
-	s.due = due{until: come.until}
+	s.due = received{until: come.until}
 	return come
 }
 

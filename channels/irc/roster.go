@@ -17,19 +17,19 @@ const (
 type roster struct {
 	who     map[string]string // account of each nick, if the server reports every change
 	seen    map[string]string // the nick under which an account, like "$sam", last wrote
-	vouched map[string]voucher
+	reports map[string]report
 	watched map[string]bool // nicks of which the server reports when they leave or change their account
 }
 
-// voucher is what the server said about one nick, in an answer to WHOIS or in a line from that nick.
-type voucher struct {
+// report is what the server said about one nick, in an answer to WHOIS or in a line from that nick.
+type report struct {
 	nick, account string
 	at            time.Time
 }
 
 // newRoster makes an empty roster.
 func newRoster() roster {
-	return roster{who: map[string]string{}, seen: map[string]string{}, vouched: map[string]voucher{}, watched: map[string]bool{}}
+	return roster{who: map[string]string{}, seen: map[string]string{}, reports: map[string]report{}, watched: map[string]bool{}}
 }
 
 // named reports whether a name is an account: "", "*" and "0" mean none.
@@ -46,14 +46,14 @@ func (r roster) set(nick, account string) {
 	}
 }
 
-// vouch records what the server says now about a nick.
-func (r roster) vouch(nick, account string, now time.Time) {
-	delete(r.vouched, fold(nick))
+// setReport records what the server says now about a nick.
+func (r roster) setReport(nick, account string, now time.Time) {
+	delete(r.reports, fold(nick))
 	if named(account) {
-		if len(r.vouched) >= maxQueue {
-			clear(r.vouched)
+		if len(r.reports) >= maxQueue {
+			clear(r.reports)
 		}
-		r.vouched[fold(nick)] = voucher{nick, account, now}
+		r.reports[fold(nick)] = report{nick, account, now}
 	}
 }
 
@@ -78,15 +78,15 @@ func (r roster) candidates(account string) []string {
 	return nicks
 }
 
-// behind returns the nick under which an account is logged in now, "" if unknown. It needs a report that the
+// nickOf returns the nick under which an account is logged in now, "" if unknown. It needs a report that the
 // server would have corrected, or an answer within moments.
-func (r roster) behind(account string, now time.Time, moments time.Duration) string {
+func (r roster) nickOf(account string, now time.Time, moments time.Duration) string {
 	for _, nick := range r.candidates(account) {
 		if "$"+fold(r.who[fold(nick)]) == fold(account) {
 			return nick
 		}
-		v := r.vouched[fold(nick)]
-		if r.stands(nick, account) && (r.watched[fold(nick)] || now.Sub(v.at).Abs() < moments) {
+		v := r.reports[fold(nick)]
+		if r.confirmed(nick, account) && (r.watched[fold(nick)] || now.Sub(v.at).Abs() < moments) {
 			return v.nick
 		}
 	}
@@ -99,9 +99,9 @@ func (r roster) behind(account string, now time.Time, moments time.Duration) str
 	return first
 }
 
-// stands reports whether the server's last word is that the nick belongs to the account, however old.
-func (r roster) stands(nick, account string) bool {
-	return "$"+fold(r.who[fold(nick)]) == fold(account) || "$"+fold(r.vouched[fold(nick)].account) == fold(account)
+// confirmed reports whether the server's last word is that the nick belongs to the account, however old.
+func (r roster) confirmed(nick, account string) bool {
+	return "$"+fold(r.who[fold(nick)]) == fold(account) || "$"+fold(r.reports[fold(nick)].account) == fold(account)
 }
 
 // note follows the accounts of people in hob's channels (IRCv3 extended-join and account-notify, WHOX). It
@@ -137,12 +137,12 @@ func (r roster) left(nick, me string) {
 	}
 }
 
-// noteVouched records answers about single nicks (WHOIS, IRCv3 monitor and extended-monitor, and account-tag
+// noteReports records answers about single nicks (WHOIS, IRCv3 monitor and extended-monitor, and account-tag
 // if tells is set). It forgets them when somebody else may have the nick. nick is the sender of the line.
-func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
+func (r roster) noteReports(l line, nick string, tells bool, now time.Time) {
 	switch l.command {
 	case "330": // RPL_WHOISACCOUNT
-		r.vouch(l.param(1), l.param(2), now)
+		r.setReport(l.param(1), l.param(2), now)
 	case "730", "731": // RPL_MONONLINE, RPL_MONOFFLINE
 		for who := range strings.SplitSeq(l.last(), ",") {
 			name, _, _ := strings.Cut(who, "!")
@@ -154,10 +154,10 @@ func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 	case "401": // ERR_NOSUCHNICK
 		r.gone(l.param(1), true)
 	case "ACCOUNT":
-		r.vouch(nick, l.param(0), now)
+		r.setReport(nick, l.param(0), now)
 	case "PRIVMSG", "NOTICE":
 		if tells {
-			r.vouch(nick, l.tags["account"], now)
+			r.setReport(nick, l.tags["account"], now)
 		}
 	case "NICK": // note handles people in hob's channels
 		r.gone(nick, false) // what it means for those in the same channels, note knows
@@ -169,7 +169,7 @@ func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 
 // gone forgets what is known about a nick that may have a new user; all includes what note follows.
 func (r roster) gone(nick string, all bool) {
-	delete(r.vouched, fold(nick))
+	delete(r.reports, fold(nick))
 	if all {
 		delete(r.who, fold(nick))
 	}

@@ -26,7 +26,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
-	id, err := speaker{s}.send(ctx, d)
+	id, err := sender{s}.send(ctx, d)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
@@ -67,18 +67,18 @@ func (c *Channel) check(to event.Address) error {
 	return fmt.Errorf("address %q: want an account or a channel, like %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
 }
 
-// speaker sends messages over a session.
-type speaker struct{ *session }
+// sender sends messages over a session.
+type sender struct{ *session }
 
 // send resolves the recipient, sends the lines, and evaluates the server's answers.
-func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) {
+func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
 	target, may := d.To.Local(), func() error { return nil }
 	if account := target; strings.HasPrefix(account, "$") {
 		nick, err := s.find(ctx, account)
 		if err != nil {
 			return "", err
 		}
-		target, may = nick, func() error { return s.stillBehind(account, nick) }
+		target, may = nick, func() error { return s.stillNickOf(account, nick) }
 	}
 	var lines []string
 	for _, text := range s.cut(target, s.ch.Form().Render(d.Body).Text) {
@@ -102,7 +102,7 @@ func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) 
 
 // receipt evaluates the server's answers to n lines: the id of the first line, if the server echoes it, or
 // the refusal. If only some lines were refused, the result is unknown.
-func (s speaker) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
+func (s sender) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
 	var no error
 	refused := 0
 	id := fmt.Sprintf("%s/%d", d.Nonce, d.Part)
@@ -174,11 +174,11 @@ const (
 )
 
 // unsayable removes characters that would end a line or begin a CTCP message.
-var unsayable = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
+var stripControls = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 
 // cut splits a text into lines that stay below the limit when the server adds hob's source. Empty lines are
 // dropped.
-func (s speaker) cut(target, text string) []string {
+func (s sender) cut(target, text string) []string {
 	s.mu.Lock()
 	source := len(s.prefix)
 	s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s speaker) cut(target, text string) []string {
 	room := max(leastText, lineSize-len(": PRIVMSG  :\r\n")-source-len(target))
 	var lines []string
 	for l := range strings.SplitSeq(text, "\n") {
-		l = strings.TrimRight(unsayable.Replace(l), " ")
+		l = strings.TrimRight(stripControls.Replace(l), " ")
 		for len(l) > room {
 			at := room
 			for at > 0 && !utf8.RuneStart(l[at]) {

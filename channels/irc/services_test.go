@@ -101,7 +101,7 @@ func TestAccountsOfServices(t *testing.T) {
 		t.Errorf("%q, %v", lines, err)
 	}
 	w := realOf(t, "InspIRCd", sam, "$sam", cfg)
-	ch, b := open(t, cfg), &channelstest.Box{}
+	ch, b := open(t, cfg), &channelstest.MessageInbox{}
 	channelstest.Keep(t, ch, b)
 	w.Listening(t.Context())
 	w.Say("hello")

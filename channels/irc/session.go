@@ -57,17 +57,17 @@ type session struct {
 	prefix  string // nick!user@host as others see it; "" if unknown
 	people  roster
 	batches map[string]string // open batches and their types
-	due     due
+	due     received
 	asked   *exchange
 	count   int           // counts exchanges, and messages without an id
 	skew    time.Duration // how far the server's clock is ahead
 	err     error         // why done is closed
 }
 
-// due holds what was received and not yet committed.
-type due struct {
+// received holds what was received and not yet committed.
+type received struct {
 	list  []channels.Message
-	news  []string  // gaps to report to the owner
+	gaps  []string  // gaps to report to the owner
 	until time.Time // the server's time of its last line: until then, due is complete
 }
 
@@ -159,7 +159,7 @@ func (s *session) listen() error {
 	for {
 		l, err := s.read()
 		if err == nil {
-			err = s.heard(l)
+			err = s.handle(l)
 		}
 		if err != nil {
 			s.mu.Lock()
@@ -172,8 +172,8 @@ func (s *session) listen() error {
 	}
 }
 
-// heard processes a line: it answers pings, updates the records, and queues messages for the next commit.
-func (s *session) heard(l line) error {
+// handle processes a line: it answers pings, updates the records, and queues messages for the next commit.
+func (s *session) handle(l line) error {
 	switch l.command {
 	case "PING":
 		return s.write("PONG :" + l.last())
@@ -257,7 +257,7 @@ func (s *session) note(l line) {
 		}
 	}
 	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
-		s.due.news = append(s.due.news, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.Foreign(l.last())))
+		s.due.gaps = append(s.due.gaps, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.Foreign(l.last())))
 	}
 	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {
 		s.prefix = l.source
@@ -265,7 +265,7 @@ func (s *session) note(l line) {
 	if s.caps["extended-join"] && s.caps["account-notify"] {
 		s.people.note(l, nick, s.nick)
 	}
-	s.people.noteVouched(l, nick, s.caps["account-tag"], s.ch.clock.Wall())
+	s.people.noteReports(l, nick, s.caps["account-tag"], s.ch.clock.Wall())
 }
 
 // me returns hob's current nick.

@@ -47,7 +47,7 @@ func TestRefusedByTheServer(t *testing.T) {
 	for numeric, want := range map[string]string{"465": "has banned hob", "464": "check server_password"} {
 		f := modern(t)
 		f.Refuse(numeric)
-		err := open(t, config(f)).Run(t.Context(), &channelstest.Box{})
+		err := open(t, config(f)).Run(t.Context(), &channelstest.MessageInbox{})
 		if later := (*channels.RetryAfter)(nil); !errors.As(err, &later) || later.After < time.Minute || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", numeric, err)
 		}
@@ -147,7 +147,7 @@ func TestFullInbox(t *testing.T) {
 	f := server(t, channelstest.IRCOptions{Plain: true})
 	cfg := config(f)
 	cfg.TrustNicks = true
-	ch, b := open(t, cfg), &channelstest.Box{}
+	ch, b := open(t, cfg), &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, ch, b)
 	b.Until(t, func() bool { return b.Stored().Value != "" })
 	b.FailNext(3)
@@ -305,7 +305,7 @@ func TestNickThatTheNetworkGives(t *testing.T) {
 	if ch.Nick() != "" {
 		t.Errorf("before it is connected hob is %q", ch.Nick())
 	}
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, ch, b)
 	b.Until(t, func() bool { return b.Stored().Value != "" })
 	text, _, err := ch.Link(t.Context())

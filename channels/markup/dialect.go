@@ -21,8 +21,8 @@ type dialect struct {
 	only   func(style) style                 // reduces a set of styles to those that may be combined; nil: all may
 }
 
-// board is a text that is being written.
-type board struct {
+// styledText is a text that is being written.
+type styledText struct {
 	dialect
 	out    strings.Builder
 	units  int
@@ -32,7 +32,7 @@ type board struct {
 
 // piece writes a text, block by block.
 func (d dialect) piece(text doc) Piece {
-	b := &board{dialect: d, last: map[style]int{}}
+	b := &styledText{dialect: d, last: map[style]int{}}
 	for i, l := range text {
 		var before leaf
 		if i > 0 {
@@ -48,7 +48,7 @@ func (d dialect) piece(text doc) Piece {
 }
 
 // put writes a string. Only platforms with ranges need the position.
-func (b *board) put(s string) {
+func (b *styledText) put(s string) {
 	b.out.WriteString(s)
 	if b.named != nil {
 		b.units += units(s)
@@ -66,7 +66,7 @@ func outermost(l leaf) int {
 }
 
 // space writes the separation of two blocks, and opens or closes the outermost quote.
-func (b *board) space(before, l leaf, first bool) {
+func (b *styledText) space(before, l leaf, first bool) {
 	wrapped := b.around != [2]string{}
 	was, is := outermost(before), outermost(l)
 	if wrapped && was != 0 && was != is {
@@ -85,7 +85,7 @@ func (b *board) space(before, l leaf, first bool) {
 }
 
 // quotes returns the prefix of each line of a leaf for its quotes.
-func (b *board) quotes(l leaf) string {
+func (b *styledText) quotes(l leaf) string {
 	n := 0
 	for _, box := range l.path {
 		if !box.item() {
@@ -99,7 +99,7 @@ func (b *board) quotes(l leaf) string {
 }
 
 // leaf writes a block. known is the number of containers that it shares with the block before.
-func (b *board) leaf(l leaf, known int) {
+func (b *styledText) leaf(l leaf, known int) {
 	quotes := b.quotes(l)
 	// Markers are written with the item's first block; later blocks and lines are indented instead.
 	var markers, indent string
@@ -134,7 +134,7 @@ func (b *board) leaf(l leaf, known int) {
 }
 
 // code writes a code block. If the platform has marks for blocks, these must be at the beginning of a line.
-func (b *board) code(l leaf, quotes, markers, indent string) {
+func (b *styledText) code(l leaf, quotes, markers, indent string) {
 	if b.block == nil {
 		b.put(quotes + markers)
 		b.inline([]run{{text: l.words(), style: mono}}, quotes+indent)
@@ -149,7 +149,7 @@ func (b *board) code(l leaf, quotes, markers, indent string) {
 
 // inline writes text; each line but the first begins with the prefix. Marks are closed at the end of each
 // line, as most platforms require.
-func (b *board) inline(runs []run, prefix string) {
+func (b *styledText) inline(runs []run, prefix string) {
 	var before run
 	for i, r := range runs {
 		if b.only != nil {
@@ -180,7 +180,7 @@ func (b *board) inline(runs []run, prefix string) {
 
 // torn reports whether a mark between two runs touches a letter or another mark, so that the platform would
 // not recognise it.
-func (b *board) torn(before, after run) bool {
+func (b *styledText) torn(before, after run) bool {
 	if b.seam == "" || before.style == after.style {
 		return false
 	}
@@ -200,7 +200,7 @@ func (b *board) torn(before, after run) bool {
 func ascii(r rune) bool { return r > ' ' && r < 0x7F && !alphanumeric(r) }
 
 // styled writes text between the marks of its styles. White space alone gets no marks.
-func (b *board) styled(r run, written string) {
+func (b *styledText) styled(r run, written string) {
 	if strings.TrimSpace(r.text) == "" && r.style&mono == 0 {
 		b.put(written)
 		return
@@ -224,7 +224,7 @@ func (b *board) styled(r run, written string) {
 }
 
 // ranges records the styles of the text written since start. A range that ended there is extended.
-func (b *board) ranges(s style, start int) {
+func (b *styledText) ranges(s style, start int) {
 	for _, bit := range nesting() {
 		if s&bit == 0 || b.units == start {
 			continue

@@ -24,14 +24,14 @@ const (
 // leaf is a block that contains no other blocks.
 type leaf struct {
 	kind  kind
-	level int    // of a heading
-	lang  string // of code
-	path  []box  // its containers, from outside
+	level int         // of a heading
+	lang  string      // of code
+	path  []container // its containers, from outside
 	runs  []run
 }
 
-// box is a container: one quote or one list item. The first leaf of an item carries its marker.
-type box struct {
+// container is a container: one quote or one list item. The first leaf of an item carries its marker.
+type container struct {
 	id     int // of this quote or item
 	list   int // list of the item, 0 for a quote
 	number int // number of an ordered item, otherwise -1
@@ -50,10 +50,10 @@ const (
 )
 
 // item reports whether the container is a list item and not a quote.
-func (b box) item() bool { return b.list != 0 }
+func (b container) item() bool { return b.list != 0 }
 
 // marker returns the text before an item: its number or a bullet, and its check box.
-func (b box) marker() string {
+func (b container) marker() string {
 	mark := "• "
 	if b.number >= 0 {
 		mark = numeral(b.number) + ". "
@@ -105,7 +105,7 @@ func shared(a, b leaf) int {
 
 // between returns the list that decides whether a blank line separates two consecutive blocks, as one of its
 // containers. A container without a list means that there is always one.
-func between(a, b leaf) box {
+func between(a, b leaf) container {
 	n := shared(a, b)
 	if n < len(a.path) && n < len(b.path) && a.path[n].item() && a.path[n].list == b.path[n].list {
 		return b.path[n]
@@ -113,7 +113,7 @@ func between(a, b leaf) box {
 	if n > 0 {
 		return b.path[n-1]
 	}
-	return box{}
+	return container{}
 }
 
 // closeBy reports whether two consecutive blocks have no blank line between them.

@@ -8,7 +8,7 @@ import (
 // page is HTML that is being written: well-formed, with only the tags that org.matrix.custom.html allows.
 type page struct {
 	out  strings.Builder
-	open []box
+	open []container
 }
 
 // pageOf writes a text as HTML.
@@ -43,7 +43,7 @@ func (p *page) closeTo(known int, next leaf) {
 }
 
 // listTag returns the tag of an item's list.
-func listTag(b box) string {
+func listTag(b container) string {
 	if b.number >= 0 {
 		return "ol"
 	}

@@ -80,8 +80,8 @@ func deceptive(label string, u *url.URL) bool {
 // plainHost returns a host for comparison: "www." makes no difference.
 func plainHost(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
 
-// tells reports whether the label already shows the whole address.
-func tells(r run) bool {
+// showsAddress reports whether the label already shows the whole address.
+func showsAddress(r run) bool {
 	_, rest, _ := strings.Cut(r.url, ":")
 	return r.text == r.url || r.text == rest || r.text == strings.TrimPrefix(rest, "//")
 }

@@ -21,16 +21,16 @@ var (
 
 // plain is text without marks. It is the base of the dialects whose styles are beside the text.
 func plain() dialect {
-	return dialect{text: as, code: as, link: beside, quote: "> "}
+	return dialect{text: as, code: as, link: withAddress, quote: "> "}
 }
 
 // as returns the text unchanged.
 func as(words string) string { return words }
 
-// beside writes a link on a platform without links: the address follows the text, unless the text already
+// withAddress writes a link on a platform without links: the address follows the text, unless the text already
 // shows it.
-func beside(label, target string) string {
-	if tells(run{text: label, url: target}) {
+func withAddress(label, target string) string {
+	if showsAddress(run{text: label, url: target}) {
 		return label
 	}
 	return label + " (" + target + ")"
@@ -119,7 +119,7 @@ func discord() dialect {
 		code:  func(words string) string { return harmless(strings.ReplaceAll(words, "`", "\u02CB")) },
 		link: func(label, target string) string {
 			if !strings.HasPrefix(target, "http") {
-				return beside(label, target)
+				return withAddress(label, target)
 			}
 			same := label == discordWords(target)
 			if target = inAddress.Replace(target); same {

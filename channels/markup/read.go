@@ -160,11 +160,11 @@ func (r *reader) add(l leaf) {
 }
 
 // blocks converts the children of a block. maxDepth limits the recursion.
-func (r *reader) blocks(parent ast.Node, path []box) {
+func (r *reader) blocks(parent ast.Node, path []container) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Blockquote:
-			r.blocks(n, within(path, box{id: r.next(), number: -1}))
+			r.blocks(n, within(path, container{id: r.next(), number: -1}))
 		case *ast.List:
 			r.list(n, path)
 		case *ast.Heading:
@@ -181,8 +181,8 @@ func (r *reader) blocks(parent ast.Node, path []box) {
 			r.table(n, path)
 		default: // a paragraph, or the text of a tight item
 			runs := r.inlines(n)
-			if mark, alone := r.box(n); alone {
-				runs = []run{{text: strings.TrimSpace(box{number: -1, task: mark}.marker())}}
+			if mark, alone := r.checkBox(n); alone {
+				runs = []run{{text: strings.TrimSpace(container{number: -1, task: mark}.marker())}}
 			}
 			r.add(leaf{path: path, runs: runs})
 		}
@@ -190,9 +190,9 @@ func (r *reader) blocks(parent ast.Node, path []box) {
 }
 
 // heading converts a heading to one line. A heading with a check box becomes a task in bold.
-func (r *reader) heading(n *ast.Heading, path []box) {
+func (r *reader) heading(n *ast.Heading, path []container) {
 	l := leaf{kind: heading, level: n.Level, path: path, runs: r.inlines(n)}
-	mark, _ := r.box(n)
+	mark, _ := r.checkBox(n)
 	for i := range l.runs {
 		l.runs[i].text = strings.ReplaceAll(l.runs[i].text, "\n", " ")
 		if mark != noTask {
@@ -204,18 +204,18 @@ func (r *reader) heading(n *ast.Heading, path []box) {
 }
 
 // within returns a path with one more container. It copies, because siblings share the path.
-func within(path []box, b box) []box {
+func within(path []container, b container) []container {
 	return append(path[:len(path):len(path)], b)
 }
 
 // list converts a list. The items keep their list's id, so that a cut list continues with the next number.
-func (r *reader) list(n *ast.List, path []box) {
+func (r *reader) list(n *ast.List, path []container) {
 	list, number := r.next(), -1
 	if n.IsOrdered() {
 		number = n.Start
 	}
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		b := box{id: r.next(), list: list, number: number, task: r.task(item), tight: n.IsTight}
+		b := container{id: r.next(), list: list, number: number, task: r.task(item), tight: n.IsTight}
 		before := len(r.out)
 		inside := within(path, b)
 		r.blocks(item, inside)
@@ -234,15 +234,15 @@ func (r *reader) task(item ast.Node) task {
 	if first == nil {
 		return noTask
 	}
-	mark, alone := r.box(first)
+	mark, alone := r.checkBox(first)
 	if alone {
 		return noTask
 	}
 	return mark
 }
 
-// box returns the check box at the beginning of a paragraph, and whether the paragraph has nothing else.
-func (r *reader) box(block ast.Node) (mark task, alone bool) {
+// checkBox returns the check box at the beginning of a paragraph, and whether the paragraph has nothing else.
+func (r *reader) checkBox(block ast.Node) (mark task, alone bool) {
 	n, ok := block.FirstChild().(*extast.TaskCheckBox)
 	switch {
 	case !ok:
@@ -256,13 +256,13 @@ func (r *reader) box(block ast.Node) (mark task, alone bool) {
 }
 
 // code converts a code block.
-func (r *reader) code(path []box, lang string, lines *text.Segments) {
+func (r *reader) code(path []container, lang string, lines *text.Segments) {
 	words := undirected(strings.TrimSuffix(string(lines.Value(r.src)), "\n"))
 	r.add(leaf{kind: code, lang: lang, path: path, runs: []run{{text: words}}})
 }
 
 // html shows HTML as text.
-func (r *reader) html(n *ast.HTMLBlock, path []box) {
+func (r *reader) html(n *ast.HTMLBlock, path []container) {
 	words := string(n.Lines().Value(r.src))
 	if n.HasClosure() {
 		words += string(n.ClosureLine.Value(r.src))

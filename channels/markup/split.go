@@ -66,14 +66,14 @@ func (f Form) least(d doc, places []place) (head, rest doc) {
 				markers += b.marker()
 			}
 		}
-		leave(d[1:], first.path)
+		detach(d[1:], first.path)
 		d[0].path = nil
 		d[0].runs = append([]run{{text: markers}}, first.runs...)
 	case slices.ContainsFunc(first.runs, func(r run) bool { return r.style != 0 || r.url != "" }):
 		d[0].runs = nil
 		for _, r := range first.runs {
 			if r.url != "" {
-				r.text = beside(r.text, r.url)
+				r.text = withAddress(r.text, r.url)
 			}
 			d[0].runs = append(d[0].runs, run{text: r.text})
 		}
@@ -178,16 +178,16 @@ func restOf(d doc, p place) doc {
 	l := d[p.leaf]
 	rest := d[p.leaf+1:]
 	if l.kind != rule {
-		if d[p.leaf].runs = behind(l, p); !d[p.leaf].blank() {
+		if d[p.leaf].runs = after(l, p); !d[p.leaf].blank() {
 			rest = d[p.leaf:]
 		}
 	}
-	leave(rest, l.path)
+	detach(rest, l.path)
 	return rest
 }
 
-// behind returns the runs of a leaf after a place, with the directions that are open there opened again.
-func behind(l leaf, p place) []run {
+// after returns the runs of a leaf after a place, with the directions that are open there opened again.
+func after(l leaf, p place) []run {
 	open := ""
 	if l.kind != code {
 		before := slices.Clone(l.runs[:p.run+1])
@@ -215,13 +215,13 @@ func behind(l leaf, p place) []run {
 	return runs
 }
 
-// leave removes the items in begun from the leaves, because these items began before them.
-func leave(d doc, begun []box) {
+// detach removes the items in begun from the leaves, because these items began before them.
+func detach(d doc, begun []container) {
 	for i, l := range d {
-		stays := func(b box) bool {
-			return !b.item() || !slices.ContainsFunc(begun, func(o box) bool { return o.id == b.id })
+		stays := func(b container) bool {
+			return !b.item() || !slices.ContainsFunc(begun, func(o container) bool { return o.id == b.id })
 		}
-		var path []box
+		var path []container
 		for _, b := range l.path {
 			if stays(b) {
 				path = append(path, b)

@@ -12,7 +12,7 @@ const maxTable = 80
 
 // table shows a table as aligned text in a fixed-width font. If it is too wide or contains links, it is shown
 // row by row, with each cell after the name of its column.
-func (r *reader) table(n *extast.Table, path []box) {
+func (r *reader) table(n *extast.Table, path []container) {
 	var rows [][][]run
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells [][]run

@@ -38,12 +38,12 @@ func write(d doc) string {
 // writer is Markdown that is being written.
 type writer struct {
 	out  strings.Builder
-	open []shelf
+	open []openContainer
 }
 
-// shelf is an open container, with the form of its marker.
-type shelf struct {
-	box
+// openContainer is an open container, with the form of its marker.
+type openContainer struct {
+	container
 	sign  byte
 	width int
 }
@@ -67,7 +67,7 @@ func (w *writer) enter(l leaf, known int) string {
 	first := w.prefix(known)
 	for i, b := range l.path[known:] {
 		i += known
-		s := shelf{box: b}
+		s := openContainer{container: b}
 		if !b.item() {
 			first += "> "
 		} else {
@@ -93,7 +93,7 @@ func (w *writer) enter(l leaf, known int) string {
 
 // sign returns the character of an item's marker. A list that follows another list needs another sign, or it
 // would continue that list. Nested bullets differ too, because three equal ones may form a rule.
-func (w *writer) sign(b box, depth int, beside bool) byte {
+func (w *writer) sign(b container, depth int, beside bool) byte {
 	signs := [...]byte{'-', '+'}
 	switch {
 	case b.number >= 0:

@@ -41,7 +41,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		if !slices.Contains(in, room) {
 			return lines, fmt.Errorf("it is not in the room %s: invite %s there", room, me.ID)
 		}
-		secret, err := c.locked(ctx, room)
+		secret, err := c.encrypted(ctx, room)
 		if err != nil {
 			return lines, trouble(err)
 		}

@@ -26,13 +26,13 @@ func cutID(s string) (room, event string) {
 	return room, "$" + event
 }
 
-// minds reports whether hob listens in a room.
-func (r *reader) minds(room string, p place) bool {
+// concerns reports whether hob listens in a room.
+func (r *reader) concerns(room string, p place) bool {
 	return slices.Contains(r.Groups, room) || p.alone(r.me.ID) != ""
 }
 
 // messages converts the events of a room. told lists the rooms that were already reported to the owner.
-func (r *reader) messages(ctx context.Context, room string, happened []happening, told []string) (list []channels.Message, nowTold []string, err error) {
+func (r *reader) messages(ctx context.Context, room string, happened []roomEvent, told []string) (list []channels.Message, nowTold []string, err error) {
 	for _, e := range happened {
 		// State events are not messages.
 		if e.Key != nil {
@@ -46,7 +46,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 			return nil, told, err
 		}
 		if e.Type == "m.room.encrypted" {
-			if told, err = r.unreadable(ctx, room, p, e, told); err != nil {
+			if told, err = r.reportEncrypted(ctx, room, p, e, told); err != nil {
 				return nil, told, err
 			}
 			continue
@@ -56,7 +56,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 			continue
 		}
 		// The message itself is committed as a group's; only its place is reported.
-		if told, err = r.overheard(ctx, room, p, e, told); err != nil {
+		if told, err = r.reportExposed(ctx, room, p, e, told); err != nil {
 			return nil, told, err
 		}
 		if m.Chat.Group == "" {
@@ -69,9 +69,9 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 	return list, told, nil
 }
 
-// unreadable reports an encrypted room to the owner, once.
-func (r *reader) unreadable(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
-	if slices.Contains(told, room) || !r.minds(room, p) {
+// reportEncrypted reports an encrypted room to the owner, once.
+func (r *reader) reportEncrypted(ctx context.Context, room string, p place, e roomEvent, told []string) ([]string, error) {
+	if slices.Contains(told, room) || !r.concerns(room, p) {
 		return told, nil
 	}
 	at := time.UnixMilli(e.At)
@@ -85,9 +85,9 @@ func (r *reader) unreadable(ctx context.Context, room string, p place, e happeni
 	return append(slices.Clone(told), room), nil
 }
 
-// overheard reports a room, once, in which the owner writes to hob alone while others could read along.
-func (r *reader) overheard(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
-	host, _ := hosts{r.Channel}.of(room)
+// reportExposed reports a room, once, in which the owner writes to hob alone while others could read along.
+func (r *reader) reportExposed(ctx context.Context, room string, p place, e roomEvent, told []string) ([]string, error) {
+	host, _ := inviters{r.Channel}.of(room)
 	why, mark := p.exposed(r.me.ID, host), "open "+room
 	if why == "" || p.alone(r.me.ID) != e.Sender || !slices.Contains(r.owner(), e.Sender) || slices.Contains(r.Groups, room) || slices.Contains(told, mark) {
 		return told, nil
@@ -113,7 +113,7 @@ func (c *Channel) heard(messages []channels.Message) string {
 }
 
 // message converts an event. It returns false if hob reads nothing in it.
-func (r *reader) message(room string, p place, e happening) (channels.Message, bool) {
+func (r *reader) message(room string, p place, e roomEvent) (channels.Message, bool) {
 	m := channels.Message{
 		ID: id(room, e.ID), At: time.UnixMilli(e.At), Chat: r.chat(room, p, e.Sender),
 		From: channels.Person{ID: e.Sender, Name: p.names[e.Sender], Self: e.Sender == r.me.ID},
@@ -135,7 +135,7 @@ func (r *reader) message(room string, p place, e happening) (channels.Message, b
 		m.Deletes = id(room, gone.Redacts)
 		return m, gone.Redacts != ""
 	case "m.room.message", "m.sticker":
-		var s said
+		var s messageContent
 		if json.Unmarshal(e.Content, &s) != nil {
 			return m, false
 		}
@@ -151,7 +151,7 @@ func (r *reader) message(room string, p place, e happening) (channels.Message, b
 // chat returns the chat of a message: a private chat if the sender is the only other person and nobody else
 // can read along, otherwise a group. The address of a private chat is the person.
 func (r *reader) chat(room string, p place, sender string) channels.Chat {
-	host, _ := hosts{r.Channel}.of(room)
+	host, _ := inviters{r.Channel}.of(room)
 	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
 		return channels.Chat{ID: sender}
 	}
@@ -163,7 +163,7 @@ func (r *reader) chat(room string, p place, sender string) channels.Chat {
 }
 
 // fill adds the content of an event to a message. A thread in a group has its own address.
-func (r *reader) fill(m *channels.Message, s said, room string) {
+func (r *reader) fill(m *channels.Message, s messageContent, room string) {
 	relates := s.Relates
 	switch {
 	case relates.Kind == "m.replace" && relates.ID != "":
@@ -199,7 +199,7 @@ func (r *reader) fill(m *channels.Message, s said, room string) {
 	case s.Type == "m.emote":
 		text = "* " + m.From.Name + " " + text
 	}
-	m.Text = r.me.uncalled(text)
+	m.Text = r.me.withoutName(text)
 }
 
 // unquoted removes the quote that clients before v1.13 put before a reply ("Fallbacks for rich replies").
@@ -222,7 +222,7 @@ func (a account) unquoted(text string) (rest string, mine bool) {
 
 // mentioned reports whether a message mentions hob: by m.mentions ("User and room mentions"), or in older
 // clients by a link to hob, or by its name as a word.
-func (a account) mentioned(s said, text string) bool {
+func (a account) mentioned(s messageContent, text string) bool {
 	if s.Mentions != nil {
 		return slices.Contains(s.Mentions.People, a.ID)
 	}
@@ -231,7 +231,7 @@ func (a account) mentioned(s said, text string) bool {
 			return true
 		}
 	}
-	for _, name := range a.called() {
+	for _, name := range a.names() {
 		if hasWord(text, name) {
 			return true
 		}
@@ -239,8 +239,8 @@ func (a account) mentioned(s said, text string) bool {
 	return false
 }
 
-// called returns hob's names, the longest first.
-func (a account) called() []string {
+// names returns hob's names, the longest first.
+func (a account) names() []string {
 	local, _, _ := strings.Cut(strings.TrimPrefix(a.ID, "@"), ":")
 	names := []string{a.ID, "@" + local, local}
 	if a.name != "" {
@@ -250,9 +250,9 @@ func (a account) called() []string {
 	return names
 }
 
-// uncalled removes hob's name from the beginning of a text, unless there is nothing else.
-func (a account) uncalled(text string) string {
-	for _, name := range a.called() {
+// withoutName removes hob's name from the beginning of a text, unless there is nothing else.
+func (a account) withoutName(text string) string {
+	for _, name := range a.names() {
 		if len(text) <= len(name) || !strings.EqualFold(text[:len(name)], name) {
 			continue
 		}
@@ -290,7 +290,7 @@ func isWord(r rune) bool {
 }
 
 // file describes the file of a message.
-func (c *Channel) file(s said) channels.Attachment {
+func (c *Channel) file(s messageContent) channels.Attachment {
 	a := channels.Attachment{Name: s.Filename, MIME: s.Info.MIME, Size: max(s.Info.Size, 0), Voice: s.Voice != nil}
 	if a.Name == "" {
 		a.Name = s.Body

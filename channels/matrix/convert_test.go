@@ -53,7 +53,7 @@ func TestOnlyTwoAreAPrivateChat(t *testing.T) {
 func TestARoomChangesWhileHobIsInIt(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)
 	f.Say(chat, sam, "alone")
 	b.Until(t, func() bool { return len(b.List()) == 1 })
@@ -174,7 +174,7 @@ func TestFiles(t *testing.T) {
 		f.Room(chat, "", sam)
 		f.File("f1", []byte("data"))
 		ch := open(t, f)
-		b := &channelstest.Box{}
+		b := &channelstest.MessageInbox{}
 		channelstest.Keep(t, ch, b)
 		f.Listening(t.Context())
 		f.Write(chat, sam, tc.c)

@@ -53,7 +53,7 @@ func (c createdRooms) earlier(ctx context.Context, me, person string) error {
 	}
 	err = c.check(ctx, me, person, room)
 	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
-		return sealed(me, person) // hob left the room because it was encrypted
+		return encryptedError(me, person) // hob left the room because it was encrypted
 	}
 	return err
 }
@@ -64,14 +64,14 @@ func (c createdRooms) check(ctx context.Context, me, person, room string) error 
 	if err != nil {
 		return err
 	}
-	if !p.secret {
+	if !p.encrypted {
 		c.note(ctx, me, person, "")
 		return nil
 	}
 	if p.members[me] == "join" {
 		c.leave(ctx, person, room)
 	}
-	return sealed(me, person)
+	return encryptedError(me, person)
 }
 
 // leave withdraws the invitation and leaves a room. Errors are only logged, because the room is not used any
@@ -116,8 +116,8 @@ func (c createdRooms) note(ctx context.Context, me, person, room string) {
 	}
 }
 
-// sealed says why no room is created for a person.
-func sealed(me, person string) error {
+// encryptedError says why no room is created for a person.
+func encryptedError(me, person string) error {
 	return fmt.Errorf("the homeserver encrypts the rooms that hob creates, and hob does not support encryption: let %s begin a private chat with %s without it; "+
 		"if the homeserver encrypts all new rooms, switch that off there first (Synapse: encryption_enabled_by_default_for_room_type): %w", person, me, channels.ErrPermanent)
 }

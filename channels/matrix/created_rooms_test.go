@@ -34,7 +34,7 @@ func TestRoomsThatComeOutEncrypted(t *testing.T) {
 		t.Errorf("to somebody else: %v, %d rooms made, %d left", err, f.Calls("createRoom"), f.Calls("leave"))
 	}
 	f.Room(chat, "", sam)
-	channelstest.Keep(t, second, &channelstest.Box{})
+	channelstest.Keep(t, second, &channelstest.MessageInbox{})
 	f.Listening(t.Context())
 	f.Say(chat, sam, "in the clear")
 	waitFor(t, "noting the private chat", func() bool { return strings.Contains(f.Directs(), `["`+chat) })

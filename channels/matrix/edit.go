@@ -26,7 +26,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	if !strings.HasPrefix(room, "!") || event == "$" {
 		return fmt.Errorf("edit %q: it is not a message in a room: %w", remoteID, channels.ErrPermanent)
 	}
-	if err := c.clear(ctx, room); err != nil {
+	if err := c.checkUnencrypted(ctx, room); err != nil {
 		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))
 	}
 	out := content(d, c.Form())

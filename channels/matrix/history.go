@@ -19,9 +19,9 @@ const (
 	maxPages = 300
 )
 
-// happened returns the events of a room since the position, oldest first. If the timeline is limited, the
+// newEvents returns the events of a room since the position, oldest first. If the timeline is limited, the
 // missing events are fetched. Events from before hob was invited or joined are never read.
-func (r *reader) happened(ctx context.Context, room string, t timeline) ([]happening, error) {
+func (r *reader) newEvents(ctx context.Context, room string, t timeline) ([]roomEvent, error) {
 	list, entered := r.since(t.Events)
 	if !t.Limited || entered {
 		return list, nil
@@ -31,7 +31,7 @@ func (r *reader) happened(ctx context.Context, room string, t timeline) ([]happe
 }
 
 // since parses events, oldest first, and drops everything before hob entered the room.
-func (r *reader) since(raws []json.RawMessage) (list []happening, entered bool) {
+func (r *reader) since(raws []json.RawMessage) (list []roomEvent, entered bool) {
 	for _, raw := range raws {
 		e, ok := read(raw)
 		if !ok {
@@ -48,7 +48,7 @@ func (r *reader) since(raws []json.RawMessage) (list []happening, entered bool) 
 }
 
 // entry reports whether hob's time in a room begins with an event.
-func (a account) entry(e happening) bool {
+func (a account) entry(e roomEvent) bool {
 	who, m, ok := e.membership()
 	before := e.Unsigned.Before.Membership
 	return ok && who == a.ID && (m.Membership == "invite" || m.Membership == "join" && before != "invite" && before != "join")
@@ -56,8 +56,8 @@ func (a account) entry(e happening) bool {
 
 // older fetches the events between the position and the beginning of a limited timeline, oldest first
 // ("/messages", backwards). If there are too many, or the server refuses, a gap is reported.
-func (r *reader) older(ctx context.Context, room, from string) ([]happening, error) {
-	var pages [][]happening
+func (r *reader) older(ctx context.Context, room, from string) ([]roomEvent, error) {
+	var pages [][]roomEvent
 	for range maxPages {
 		p, err := r.page(ctx, room, from)
 		if wire.Final(err) && !wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests) {
@@ -86,14 +86,14 @@ func (r *reader) page(ctx context.Context, room, from string) (page, error) {
 }
 
 // joinPages joins pages in the order of their events; the first page is the newest.
-func joinPages(pages [][]happening) []happening {
+func joinPages(pages [][]roomEvent) []roomEvent {
 	slices.Reverse(pages)
 	return slices.Concat(pages...)
 }
 
 // gap reports events that cannot be read, if hob listens in the room, and continues with those that were
 // read.
-func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why string) ([]happening, error) {
+func (r *reader) gap(ctx context.Context, room string, pages [][]roomEvent, why string) ([]roomEvent, error) {
 	list := joinPages(pages)
 	p, err := r.place(ctx, room)
 	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
@@ -102,7 +102,7 @@ func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why 
 	if err != nil {
 		return nil, err
 	}
-	if !r.minds(room, p) {
+	if !r.concerns(room, p) {
 		return list, nil
 	}
 	to := r.clock.Wall()

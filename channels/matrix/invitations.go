@@ -106,11 +106,11 @@ func (a account) invitedBy(before map[string]string, news *synced) map[string]st
 	return list
 }
 
-// hosts records who invited hob to the rooms that it is in, as far as hob saw the invitation.
-type hosts struct{ *Channel }
+// inviters records who invited hob to the rooms that it is in, as far as hob saw the invitation.
+type inviters struct{ *Channel }
 
 // note replaces the records.
-func (c hosts) note(list map[string]string) {
+func (c inviters) note(list map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.invited = map[string]string{}
@@ -118,7 +118,7 @@ func (c hosts) note(list map[string]string) {
 }
 
 // of returns who invited hob to a room, "" if unknown; known is false until the cursor was read.
-func (c hosts) of(room string) (by string, known bool) {
+func (c inviters) of(room string) (by string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.invited[room], c.invited != nil

@@ -42,7 +42,7 @@ func TestInvitations(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			f.Room(chat, "", sam)
-			b := &channelstest.Box{}
+			b := &channelstest.MessageInbox{}
 			listening(t, f, b)
 			f.Invite(tc.room, tc.by, tc.direct)
 			if tc.taken {
@@ -61,7 +61,7 @@ func TestInvitationFromBeforeTheFirstSync(t *testing.T) {
 	f := server(t)
 	f.Invite("!a:hob.test", sam, true)
 	f.Say("!a:hob.test", sam, "written at once")
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, open(t, f), b)
 	b.Until(t, func() bool { return len(b.List()) == 1 })
 	if m := b.List()[0]; m.Text != "written at once" || m.Chat != (channels.Chat{ID: sam}) {
@@ -71,7 +71,7 @@ func TestInvitationFromBeforeTheFirstSync(t *testing.T) {
 
 func TestHistoryOfARoomIsNoNews(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)
 	f.Member(home, eve, "join")
 	for range 120 {
@@ -87,7 +87,7 @@ func TestHistoryOfARoomIsNoNews(t *testing.T) {
 
 func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	f.Fail("join", channelstest.MatrixFault{Status: 502}, channelstest.MatrixFault{Status: 502}) // the first is that of the listed room
 	f.Fail("join", channelstest.MatrixFault{Status: 502})
 	stop := listening(t, f, b)
@@ -98,11 +98,11 @@ func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 	waitFor(t, "joining", func() bool { f.Say(chat, eve, "time passes"); return f.Joined("!a:hob.test") })
 }
 
-func TestPairingOpensTheDoor(t *testing.T) {
+func TestPairingAcceptsInvitations(t *testing.T) {
 	f := server(t)
 	e, pairing := env(t), atomic.Bool{}
 	e.Pairing = func(context.Context) (bool, error) { return pairing.Load(), nil }
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	ch := openWith(t, e, f)
 	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
@@ -139,7 +139,7 @@ func TestOwnerWhoIsPairedLater(t *testing.T) {
 	e, owner := env(t), atomic.Pointer[[]event.Address]{}
 	owner.Store(&[]event.Address{"cli:main"})
 	e.Owner = func() []event.Address { return *owner.Load() }
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, openWith(t, e, f), b)
 	f.Listening(t.Context())
 	f.Invite("!before:hob.test", eve, false)
@@ -168,7 +168,7 @@ func TestAccount(t *testing.T) {
 func TestListedRoomsAreJoined(t *testing.T) {
 	f := server(t)
 	f.Member(home, hob, "invite") // as open as can be
-	listening(t, f, &channelstest.Box{})
+	listening(t, f, &channelstest.MessageInbox{})
 	if !f.Joined(home) {
 		t.Error("hob is not in a room that is listed")
 	}
@@ -180,7 +180,7 @@ func TestAnswersGoWhereAPersonWroteLast(t *testing.T) {
 	f.Room("!new:hob.test", "", sam)
 	f.Direct(sam, chat)
 	f.Direct(ana, "!of-ana:hob.test")
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	ch := open(t, f)
 	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())

@@ -70,7 +70,7 @@ func openWith(t testing.TB, e channels.Env, f *channelstest.Matrix) *matrix.Chan
 type obj = map[string]any
 
 // listening runs a channel that has caught up with its server.
-func listening(t *testing.T, f *channelstest.Matrix, b *channelstest.Box) (stop func() []error) {
+func listening(t *testing.T, f *channelstest.Matrix, b *channelstest.MessageInbox) (stop func() []error) {
 	t.Helper()
 	stop = channelstest.Keep(t, open(t, f), b)
 	f.Listening(t.Context())
@@ -80,7 +80,7 @@ func listening(t *testing.T, f *channelstest.Matrix, b *channelstest.Box) (stop 
 // one is the message that is received next.
 func one(t *testing.T, f *channelstest.Matrix, write func()) channels.Message {
 	t.Helper()
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listening(t, f, b)
 	write()
 	b.Until(t, func() bool { return len(b.List()) > 0 })

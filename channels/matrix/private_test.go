@@ -70,7 +70,7 @@ func TestWhatIsPrivate(t *testing.T) {
 			f.Room(chat, "", sam)
 			tc.set(f)
 			f.Direct(sam, chat)
-			b := &channelstest.Box{}
+			b := &channelstest.MessageInbox{}
 			ch := open(t, f)
 			channelstest.Keep(t, ch, b)
 			f.Listening(t.Context())
@@ -99,7 +99,7 @@ func TestWhatIsPrivate(t *testing.T) {
 func TestARoomIsOpenedUp(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)
 	for n, step := range []struct{ kind, key, open, shut string }{
 		{"m.room.join_rules", "join_rule", "public", "invite"},
@@ -121,7 +121,7 @@ func TestARoomIsOpenedUp(t *testing.T) {
 // has invited. Before hob has read what it knows, nothing is sent, and no second room made.
 func TestWhoInvitedIsKept(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listening(t, f, b)
 	f.State(chat, eve, "m.room.create", "", obj{})
 	f.Invite(chat, sam, true)

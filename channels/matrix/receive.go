@@ -30,12 +30,12 @@ const (
 
 // position is how far an account was read.
 type position struct {
-	Since   string            `json:"since"`             // the sync token; "": nothing was read
-	Heard   int64             `json:"heard"`             // when the server last answered, in Unix seconds of hob's clock
-	Told    []string          `json:"told,omitempty"`    // rooms that were reported to the owner as encrypted or not private
-	Invited map[string]invite `json:"invited,omitempty"` // open invitations by room
-	Hosts   map[string]string `json:"hosts,omitempty"`   // who invited hob to the rooms that it is in, if known
-	Lost    int64             `json:"lost,omitempty"`    // when the homeserver last rejected Since as unknown, in Unix seconds
+	Since    string            `json:"since"`             // the sync token; "": nothing was read
+	Heard    int64             `json:"heard"`             // when the server last answered, in Unix seconds of hob's clock
+	Reported []string          `json:"told,omitempty"`    // rooms that were reported to the owner as encrypted or not private
+	Invited  map[string]invite `json:"invited,omitempty"` // open invitations by room
+	Hosts    map[string]string `json:"hosts,omitempty"`   // who invited hob to the rooms that it is in, if known
+	Lost     int64             `json:"lost,omitempty"`    // when the homeserver last rejected Since as unknown, in Unix seconds
 }
 
 // invite is an invitation to a room.
@@ -70,7 +70,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
-	hosts{c}.note(r.Pos.Hosts)
+	inviters{c}.note(r.Pos.Hosts)
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
 	// Invitations are accepted before the messages are read: a new room has none yet.
 	next.Invited, next.Hosts = r.invitations(ctx, news)
-	hosts{r.Channel}.note(next.Hosts)
+	inviters{r.Channel}.note(next.Hosts)
 	var list []channels.Message
 	var receipts []receipt
 	for _, room := range slices.Sorted(maps.Keys(news.Rooms.Join)) {
@@ -170,21 +170,21 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 		if r.Pos.Since == "" {
 			continue
 		}
-		happened, err := r.happened(ctx, room, j.Timeline)
+		happened, err := r.newEvents(ctx, room, j.Timeline)
 		if err != nil {
 			return err
 		}
-		messages, told, err := r.messages(ctx, room, happened, next.Told)
+		messages, told, err := r.messages(ctx, room, happened, next.Reported)
 		if err != nil {
 			return err
 		}
-		list, next.Told = append(list, messages...), told
+		list, next.Reported = append(list, messages...), told
 		if last := r.heard(messages); last != "" {
 			receipts = append(receipts, receipt{room, last})
 		}
 	}
 	// A sync without news is stored only from time to time.
-	same := len(list) == 0 && r.Pos.Since != "" && len(next.Told) == len(r.Pos.Told) && maps.Equal(next.Invited, r.Pos.Invited) && maps.Equal(next.Hosts, r.Pos.Hosts)
+	same := len(list) == 0 && r.Pos.Since != "" && len(next.Reported) == len(r.Pos.Reported) && maps.Equal(next.Invited, r.Pos.Invited) && maps.Equal(next.Hosts, r.Pos.Hosts)
 	if same && !r.Due(time.Unix(next.Heard, 0)) {
 		r.Pos = next
 		return nil
@@ -193,7 +193,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 		return err
 	}
 	for _, rc := range receipts {
-		r.seen(ctx, rc)
+		r.sendReceipt(ctx, rc)
 	}
 	return nil
 }
@@ -239,8 +239,8 @@ func (r *reader) place(ctx context.Context, room string) (place, error) {
 // receipt marks everything in a room up to an event as read.
 type receipt struct{ room, event string }
 
-// seen sends a read receipt ("Receipts"). Nothing depends on it.
-func (r *reader) seen(ctx context.Context, rc receipt) {
+// sendReceipt sends a read receipt ("Receipts"). Nothing depends on it.
+func (r *reader) sendReceipt(ctx context.Context, rc receipt) {
 	if err := r.api.call(ctx, http.MethodPost, path("v3", "rooms", rc.room, "receipt", "m.read", rc.event), map[string]any{}, nil); err != nil {
 		r.log.Debug("a message is not shown as read", "channel", r.name, "err", err)
 	}

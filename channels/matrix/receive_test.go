@@ -23,7 +23,7 @@ import (
 	"hob/daemon/sys"
 )
 
-func since(t *testing.T, b *channelstest.Box) string {
+func since(t *testing.T, b *channelstest.MessageInbox) string {
 	t.Helper()
 	var p struct{ Since string }
 	if err := json.Unmarshal([]byte(b.Stored().Value), &p); err != nil {
@@ -35,7 +35,7 @@ func since(t *testing.T, b *channelstest.Box) string {
 func TestSyncsBehindTheCommitOnly(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listening(t, f, b)
 	before := f.Sinces()
 	b.FailNext(2)
@@ -62,7 +62,7 @@ func TestSyncsBehindTheCommitOnly(t *testing.T) {
 
 func TestCursorIsOfOneAccountAndDevice(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	if want := hob + " DEV " + f.URL(); b.Stored().Source != "matrix" || b.Stored().Identity != want {
 		t.Errorf("cursor %+v, want it tied to %q", b.Stored(), want)
@@ -82,7 +82,7 @@ func TestWhatWasSaidBeforeIsNoNews(t *testing.T) {
 func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := channelstest.BoxAt(channels.Cursor{Source: "matrix", Identity: hob + " DEV " + f.URL(), Value: "nonsense"})
+	b := channelstest.MessageInboxAt(channels.Cursor{Source: "matrix", Identity: hob + " DEV " + f.URL(), Value: "nonsense"})
 	listening(t, f, b)
 	f.Say(chat, sam, "one")
 	b.Until(t, func() bool { return len(b.List()) == 1 })
@@ -91,7 +91,7 @@ func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 func TestBacklog(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	const n = 10_000
 	for i := range n {
@@ -114,7 +114,7 @@ func TestWhatIsLeftOutAndCannotBeHadIsAGap(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
 	f.Room("!other:hob.test", "", sam, eve)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	for _, room := range []string{"!other:hob.test", chat} { // the first is none of hob's business
 		for i := range 200 {
@@ -143,7 +143,7 @@ func TestWhatIsLeftOutAndCannotBeHadIsAGap(t *testing.T) {
 func TestATroubleOfTheConnectionLeavesNothingOut(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	for i := range 200 {
 		f.Say(chat, sam, fmt.Sprint(i))
@@ -159,7 +159,7 @@ func TestATroubleOfTheConnectionLeavesNothingOut(t *testing.T) {
 func TestAnUnknownTokenIsAGap(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)
 	f.Forget()
 	b.Until(t, func() bool {
@@ -190,7 +190,7 @@ func TestRefusedSyncs(t *testing.T) {
 	} {
 		f := server(t)
 		f.Room(chat, "", sam)
-		b := &channelstest.Box{}
+		b := &channelstest.MessageInbox{}
 		listening(t, f, b)()
 		again := f.Calls("sync") + 2 // with a token that the server knows
 		if tc.lost {
@@ -216,7 +216,7 @@ func TestRefusedSyncs(t *testing.T) {
 func TestAServerThatKnowsNoToken(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	no, calls := channelstest.MatrixFault{Status: 400, Code: "M_UNKNOWN", Why: "Invalid stream token"}, f.Calls("sync")
 	f.Fail("sync", no, channelstest.MatrixFault{}, no, no, no, no, no)
@@ -244,7 +244,7 @@ func TestAServerThatKnowsNoToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := channelstest.BoxAt(channels.Cursor{Source: c.Source, Identity: c.Identity, Value: string(raw)})
+		again := channelstest.MessageInboxAt(channels.Cursor{Source: c.Source, Identity: c.Identity, Value: string(raw)})
 		f.Fail("sync", no)
 		calls := f.Calls("sync")
 		stop := channelstest.Keep(t, open(t, f), again)
@@ -258,14 +258,14 @@ func TestAServerThatKnowsNoToken(t *testing.T) {
 
 var errDeaf = errors.New("nobody listens")
 
-type deaf struct{ *channelstest.Box }
+type deaf struct{ *channelstest.MessageInbox }
 
 func (*deaf) Gap(context.Context, time.Time, time.Time, string) error { return errDeaf }
 
-func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
+func TestGapIsKeptUntilStored(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)()
 	old := b.Stored().Value
 	f.Put(chat, obj{"sender": sam, "type": "m.room.encrypted", "content": obj{}})
@@ -287,7 +287,7 @@ func TestEncryptedRoomsAreSaidOnce(t *testing.T) {
 	f.Room(chat, "", sam)
 	f.Room(home, "Home", sam, eve)
 	f.Room("!other:hob.test", "", sam, eve)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listening(t, f, b)
 	secret := func(room string) { f.Put(room, obj{"sender": sam, "type": "m.room.encrypted", "content": obj{}}) }
 	secret("!other:hob.test")
@@ -313,7 +313,7 @@ func TestReadReceiptsForThoseWhoAreListenedTo(t *testing.T) {
 	f.Room(chat, "", sam)
 	f.Room(home, "Home", sam, eve)
 	f.Room("!eve:hob.test", "", eve)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listening(t, f, b)
 	f.Say("!eve:hob.test", eve, "hello?")
 	f.Say(home, sam, "to the others")
@@ -355,7 +355,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			tc.set(f)
-			err := open(t, f).Run(t.Context(), &channelstest.Box{})
+			err := open(t, f).Run(t.Context(), &channelstest.MessageInbox{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %v, want one that says %q", err, tc.want)
 			}
@@ -391,7 +391,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = ch.Run(t.Context(), &channelstest.Box{})
+		err = ch.Run(t.Context(), &channelstest.MessageInbox{})
 		if took := time.Since(began); took <= 30*time.Second || took > time.Minute {
 			t.Errorf("found after %s, want it after the long poll and within a minute", took)
 		}
@@ -421,7 +421,7 @@ func dumbAfterOneSync(conn net.Conn) {
 
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	f := server(t)
-	channelstest.Keep(t, open(t, f), &channelstest.Box{})
+	channelstest.Keep(t, open(t, f), &channelstest.MessageInbox{})
 	f.Listening(t.Context())
 	before := runtime.NumGoroutine()
 	const n = 1000

@@ -14,12 +14,12 @@ import (
 
 // place is the current state of a room.
 type place struct {
-	title   string
-	secret  bool              // encrypted
-	by      string            // creator
-	ajar    string            // why people outside the room can read along; "" if they cannot
-	members map[string]string // membership by id: join, invite or leave
-	names   map[string]string // display names
+	title     string
+	encrypted bool              // encrypted
+	by        string            // creator
+	openTo    string            // why people outside the room can read along; "" if they cannot
+	members   map[string]string // membership by id: join, invite or leave
+	names     map[string]string // display names
 }
 
 // alone returns the only other person in a room, joined or invited; "" if there are more, or none.
@@ -45,8 +45,8 @@ func (p place) exposed(me, host string) string {
 	switch {
 	case other == "":
 		return "more people are in it"
-	case p.ajar != "":
-		return p.ajar
+	case p.openTo != "":
+		return p.openTo
 	case p.by != me && p.by != other && host != other:
 		return "somebody else created it, and " + other + " has not invited hob"
 	}
@@ -75,7 +75,7 @@ func (c *Channel) look(ctx context.Context, room string) (place, error) {
 
 // setting applies a state event ("Room events"). The list of join rules may grow, so that an unknown rule
 // counts as open. The defaults are safe: without a rule an invitation is needed, and only members can read.
-func (p *place) setting(e happening) {
+func (p *place) setting(e roomEvent) {
 	if e.Key == nil || *e.Key != "" && e.Type != "m.room.third_party_invite" {
 		return
 	}
@@ -90,22 +90,22 @@ func (p *place) setting(e happening) {
 	}
 	switch {
 	case e.Type == "m.room.encryption":
-		p.secret = true
+		p.encrypted = true
 	case e.Type == "m.room.name":
 		p.title = says.Name
 	case e.Type == "m.room.create":
 		p.by = e.Sender
 	case e.Type == "m.room.join_rules" && !slices.Contains([]string{"invite", "private", "knock"}, says.Rule):
-		p.ajar = "others can join it without being invited"
+		p.openTo = "others can join it without being invited"
 	case e.Type == "m.room.history_visibility" && says.Seen == "world_readable":
-		p.ajar = "anybody can read it"
+		p.openTo = "anybody can read it"
 	case e.Type == "m.room.third_party_invite" && says.Invited != "":
-		p.ajar = "somebody else is invited to it"
+		p.openTo = "somebody else is invited to it"
 	}
 }
 
-// locked reports whether a room is encrypted.
-func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
+// encrypted reports whether a room is encrypted.
+func (c *Channel) encrypted(ctx context.Context, room string) (bool, error) {
 	err := c.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "state", "m.room.encryption"), nil, nil)
 	if wire.HasCode(err, "M_NOT_FOUND") {
 		return false, nil
@@ -116,9 +116,9 @@ func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
 	return true, nil
 }
 
-// clear returns an error if a room is encrypted, so that nothing may be sent there.
-func (c *Channel) clear(ctx context.Context, room string) error {
-	secret, err := c.locked(ctx, room)
+// checkUnencrypted returns an error if a room is encrypted, so that nothing may be sent there.
+func (c *Channel) checkUnencrypted(ctx context.Context, room string) error {
+	secret, err := c.encrypted(ctx, room)
 	if err == nil && secret {
 		err = fmt.Errorf("the room %s is encrypted, and hob does not support encryption: %w", room, channels.ErrPermanent)
 	}
@@ -168,8 +168,8 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 	}
 	for i, room := range rooms {
 		p, err := c.look(ctx, room)
-		host, known := hosts{c}.of(room)
-		fits := p.alone(me) == person && !p.secret && p.members[me] == "join"
+		host, known := inviters{c}.of(room)
+		fits := p.alone(me) == person && !p.encrypted && p.members[me] == "join"
 		switch {
 		case wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is no longer in it
 			continue
@@ -179,7 +179,7 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 			return room, false, nil
 		case fits && !known && p.exposed(me, person) == "":
 			return "", false, fmt.Errorf("it is not known yet who invited hob to the private chat with %s", person)
-		case i == 0 && p.members[person] == "leave" && !p.secret:
+		case i == 0 && p.members[person] == "leave" && !p.encrypted:
 			gone = true
 		}
 	}
@@ -238,7 +238,7 @@ func (c privates) prefer(ctx context.Context, me, person, room string) error {
 // room returns the room of a target. A missing private chat is created.
 func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	if at.person == "" {
-		return at.room, c.clear(ctx, at.room)
+		return at.room, c.checkUnencrypted(ctx, at.room)
 	}
 	me, err := c.self(ctx)
 	if err != nil {

@@ -54,8 +54,8 @@ type page struct { // newest first
 	End   string            `json:"end"`   // "" at the beginning of the visible history
 }
 
-// happening is an event in a room.
-type happening struct {
+// roomEvent is an event in a room.
+type roomEvent struct {
 	ID       string          `json:"event_id"`
 	Type     string          `json:"type"`
 	Sender   string          `json:"sender"`
@@ -77,19 +77,19 @@ type member struct {
 	Direct     bool   `json:"is_direct"`
 }
 
-// said is the content of m.room.message and m.sticker.
-type said struct {
-	Type     string    `json:"msgtype"`
-	Body     string    `json:"body"`
-	HTML     string    `json:"formatted_body"`
-	Filename string    `json:"filename"` // of media; Body is then a caption if it differs
-	URL      string    `json:"url"`
-	Geo      string    `json:"geo_uri"`
-	Info     info      `json:"info"`
-	Voice    *struct{} `json:"org.matrix.msc3245.voice"`
-	Mentions *mentions `json:"m.mentions"` // nil: the sender's client does not support it
-	Relates  relation  `json:"m.relates_to"`
-	New      *said     `json:"m.new_content"`
+// messageContent is the content of m.room.message and m.sticker.
+type messageContent struct {
+	Type     string          `json:"msgtype"`
+	Body     string          `json:"body"`
+	HTML     string          `json:"formatted_body"`
+	Filename string          `json:"filename"` // of media; Body is then a caption if it differs
+	URL      string          `json:"url"`
+	Geo      string          `json:"geo_uri"`
+	Info     info            `json:"info"`
+	Voice    *struct{}       `json:"org.matrix.msc3245.voice"`
+	Mentions *mentions       `json:"m.mentions"` // nil: the sender's client does not support it
+	Relates  relation        `json:"m.relates_to"`
+	New      *messageContent `json:"m.new_content"`
 }
 
 // info describes a file ("FileInfo").
@@ -117,14 +117,14 @@ type reply struct {
 }
 
 // read parses an event. It returns false if the event is malformed.
-func read(raw json.RawMessage) (happening, bool) {
-	var e happening
+func read(raw json.RawMessage) (roomEvent, bool) {
+	var e roomEvent
 	err := json.Unmarshal(raw, &e)
 	return e, err == nil && e.Type != "" && strings.HasPrefix(e.Sender, "@")
 }
 
 // membership returns the change of a member. ok is false for other events.
-func (e happening) membership() (who string, m member, ok bool) {
+func (e roomEvent) membership() (who string, m member, ok bool) {
 	if e.Type != "m.room.member" || e.Key == nil || json.Unmarshal(e.Content, &m) != nil {
 		return "", m, false
 	}

@@ -50,7 +50,7 @@ func (c *Channel) health(ctx context.Context) ([]string, error) {
 	case a.code == http.StatusNotFound:
 		return nil, nil
 	case a.code != http.StatusOK:
-		return nil, c.said(a)
+		return nil, c.explain(a)
 	case json.Unmarshal(a.body, &how) != nil || how.Healthy == nil:
 		return nil, fmt.Errorf("%s answers, but not as an ntfy server does; check the key server", c.server)
 	case !*how.Healthy:
@@ -71,11 +71,11 @@ func (c *Channel) readable(ctx context.Context, topic string) (string, error) {
 	case a.code == http.StatusOK, a.code == http.StatusForbidden && !c.receive:
 		return fmt.Sprintf("The topic %s is only sent to (receive is false): the first message will show whether that is allowed.", topic), nil
 	}
-	return "", fmt.Errorf("the topic %s cannot be read: %w", topic, c.said(a))
+	return "", fmt.Errorf("the topic %s cannot be read: %w", topic, c.explain(a))
 }
 
-// said explains an error status, and says what to do about it.
-func (c *Channel) said(a answer) error {
+// explain explains an error status, and says what to do about it.
+func (c *Channel) explain(a answer) error {
 	err := fmt.Errorf("the server says %s", a.status)
 	switch {
 	case a.code == http.StatusUnauthorized && c.token != "":

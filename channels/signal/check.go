@@ -33,11 +33,11 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if personForm.MatchString(c.account) {
 		r.me = me{UUID: c.account}
 	}
-	if err := r.know(ctx); err != nil {
+	if err := r.findAccount(ctx); err != nil {
 		return lines, r.trouble(err)
 	}
 	lines = append(lines, fmt.Sprintf("It has the account %s, with the account id %s.", c.account, orUnknown(r.me.UUID)))
-	if err := r.hears(ctx); err != nil {
+	if err := r.checkStream(ctx); err != nil {
 		return lines, r.trouble(err)
 	}
 	lines = append(lines, "It delivers the messages of that account.")

@@ -83,7 +83,7 @@ func (r *reader) edited(e *envelope, ed *edit, from channels.Person) (channels.M
 
 // written converts a message or a deletion. Reactions and answers to stories are ignored.
 func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.Message, bool) {
-	if d.Timestamp == 0 || given(d.Reaction) || given(d.Story) {
+	if d.Timestamp == 0 || present(d.Reaction) || present(d.Story) {
 		return channels.Message{}, false
 	}
 	m := channels.Message{
@@ -110,8 +110,8 @@ func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.M
 	return m, true
 }
 
-// given reports whether an optional field has a value.
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+// present reports whether an optional field has a value.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // words replaces the placeholders of mentions by names, and removes a mention of hob from the beginning of
 // the text. called: the text mentions hob. Offsets count UTF-16 code units.

@@ -19,7 +19,7 @@ func host(t *testing.T, f *channelstest.Signal) (*channelstest.Inbox, *channels.
 	return s.In, s.Host
 }
 
-func TestThroughTheDoor(t *testing.T) {
+func TestThroughHost(t *testing.T) {
 	f := server(t)
 	f.File("pic", base64.StdEncoding.EncodeToString([]byte("\x89PNG")))
 	in, h := host(t, f)

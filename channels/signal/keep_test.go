@@ -17,14 +17,14 @@ import (
 const keeper = "run-signal-cli-at"
 
 // said is an inbox that says when something has come.
-type said struct{ channelstest.Box }
+type said struct{ channelstest.MessageInbox }
 
 // Receive takes messages.
 func (b *said) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
 	if len(list) > 0 {
 		fmt.Print(".")
 	}
-	return b.Box.Receive(ctx, list, c)
+	return b.MessageInbox.Receive(ctx, list, c)
 }
 
 // keep is a hob whose channel runs signal-cli at an address, and that does not end by itself.

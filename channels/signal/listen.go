@@ -44,17 +44,17 @@ func (r *reader) listen(ctx context.Context, last string) (*http.Response, error
 	return nil, channels.Refused(r.unknown())
 }
 
-// lookTime is how long hears waits for the header of an answer. A refusal comes at once, but an older
+// lookTime is how long checkStream waits for the header of an answer. A refusal comes at once, but an older
 // signal-cli sends the header of a stream only with the first keep-alive, after 15 seconds.
 const lookTime = time.Second
 
 // errSilent means that nothing was refused within lookTime.
 var errSilent = errors.New("no answer yet")
 
-// hears checks that signal-cli would deliver messages, without reading any: it disconnects as soon as it
+// checkStream checks that signal-cli would deliver messages, without reading any: it disconnects as soon as it
 // knows. A newer signal-cli delivers messages that arrive meanwhile to the next reader; an older one delivers
 // them to the connected readers only.
-func (r *reader) hears(ctx context.Context) error {
+func (r *reader) checkStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, errSilent)
 	defer cancel()
 	resp, err := r.listen(ctx, "")

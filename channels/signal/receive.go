@@ -40,13 +40,13 @@ type batch struct {
 type reader struct {
 	*Channel
 	*poll.Source[position]
-	me     me
-	mine   bool   // hob runs the daemon itself, so that the daemon takes nothing from Signal while nobody reads
-	lists  bool   // the daemon supports several accounts: it can list them
-	shared bool   // it has several, and numbers the events of all of them together
-	named  string // if shared: hob's account in the daemon's list
-	judged bool   // it is already decided whether this stream follows a gap
-	broken bool   // the previous stream did not end normally
+	me         me
+	mine       bool   // hob runs the daemon itself, so that the daemon takes nothing from Signal while nobody reads
+	lists      bool   // the daemon supports several accounts: it can list them
+	shared     bool   // it has several, and numbers the events of all of them together
+	named      string // if shared: hob's account in the daemon's list
+	gapChecked bool   // it is already decided whether this stream follows a gap
+	broken     bool   // the previous stream did not end normally
 }
 
 // Run receives until ctx ends. It returns an error if the daemon cannot be reached or ends the stream, or if
@@ -64,7 +64,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 	if err := r.open(ctx, in); err != nil {
 		return err
 	}
-	if err := r.know(ctx); err != nil {
+	if err := r.findAccount(ctx); err != nil {
 		return r.trouble(err)
 	}
 	r.Pos.Me = r.me.UUID
@@ -75,7 +75,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 	}
 	err := r.stream(ctx)
 	if ctx.Err() != nil {
-		return r.goodbye(context.WithoutCancel(ctx))
+		return r.storeNormalEnd(context.WithoutCancel(ctx))
 	}
 	return r.trouble(err)
 }
@@ -97,9 +97,9 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	return nil
 }
 
-// know finds hob's own account id, by which groups mention it, and whether the daemon serves other accounts.
+// findAccount finds hob's own account id, by which groups mention it, and whether the daemon serves other accounts.
 // The id is stored in the position.
-func (r *reader) know(ctx context.Context) error {
+func (r *reader) findAccount(ctx context.Context) error {
 	var all []account
 	err := r.rpc.call(ctx, "listAccounts", nil, &all)
 	no := (*refused)(nil)
@@ -164,14 +164,14 @@ func (r *reader) stream(ctx context.Context) error {
 	opened.Open = true
 	// From now on an abnormal end may lose events, so that is stored before the first one is read.
 	if opened.Heard == 0 {
-		opened.Heard, r.judged = r.clock.Wall().Unix(), true // no earlier message can be missing
+		opened.Heard, r.gapChecked = r.clock.Wall().Unix(), true // no earlier message can be missing
 	}
 	if err := r.commit(ctx, nil, opened); err != nil {
 		return err
 	}
 	s := newEvents(resp.Body, func() { alarm.Reset(r.quiet) })
 	for {
-		list, err := some(s)
+		list, err := nextEvents(s)
 		if terr := r.take(ctx, list); terr != nil {
 			return terr
 		}
@@ -181,8 +181,8 @@ func (r *reader) stream(ctx context.Context) error {
 	}
 }
 
-// some returns the next event, and further events that are already in the buffer.
-func some(s *events) ([]sse, error) {
+// nextEvents returns the next event, and further events that are already in the buffer.
+func nextEvents(s *events) ([]sse, error) {
 	var list []sse
 	for len(list) < most && (len(list) == 0 || s.ready()) {
 		e, err := s.next()
@@ -202,7 +202,7 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 		if len(e.Data) == 0 {
 			continue
 		}
-		if err := r.judge(ctx, e); err != nil {
+		if err := r.checkGap(ctx, e); err != nil {
 			return err
 		}
 		m, ok, err := r.read(e.Data)
@@ -232,21 +232,21 @@ func (r *reader) commit(ctx context.Context, messages []channels.Message, next p
 	return nil
 }
 
-// goodbye stores that reading ended normally, so that nothing was lost.
-func (r *reader) goodbye(ctx context.Context) error {
+// storeNormalEnd stores that reading ended normally, so that nothing was lost.
+func (r *reader) storeNormalEnd(ctx context.Context) error {
 	if r.kept != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWord)
 	defer cancel()
 	next := r.Pos
-	next.Open = r.broken && !r.judged // whether an earlier break lost events is still unknown
+	next.Open = r.broken && !r.gapChecked // whether an earlier break lost events is still unknown
 	return r.commit(ctx, nil, next)
 }
 
-// judge decides, at the first event of a stream, whether earlier events are missing, and reports the gap.
-func (r *reader) judge(ctx context.Context, e sse) error {
-	if r.judged {
+// checkGap decides, at the first event of a stream, whether earlier events are missing, and reports the gap.
+func (r *reader) checkGap(ctx context.Context, e sse) error {
+	if r.gapChecked {
 		return nil
 	}
 	why := r.missing(e.ID)
@@ -255,7 +255,7 @@ func (r *reader) judge(ctx context.Context, e sse) error {
 			return err
 		}
 	}
-	r.judged = true
+	r.gapChecked = true
 	return nil
 }
 

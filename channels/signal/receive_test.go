@@ -27,7 +27,7 @@ func texts(list []channels.Message) []string {
 
 // TestCommitFailsAndHobDies is a crash behind a commit that did not succeed: the cursor has not moved, and the daemon hands the message on again.
 func TestCommitFailsAndHobDies(t *testing.T) {
-	f, b := server(t), &channelstest.Box{}
+	f, b := server(t), &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
 	f.Say(sam, "one")
 	b.Came(t, 1)
@@ -49,7 +49,7 @@ func TestCommitFailsAndHobDies(t *testing.T) {
 
 // TestKeptForTheNextRun is a commit that fails twice with a daemon that hands nothing on again.
 func TestKeptForTheNextRun(t *testing.T) {
-	f, b := server(t), (&channelstest.Box{}).FailNext(2)
+	f, b := server(t), (&channelstest.MessageInbox{}).FailNext(2)
 	f.Plain()
 	f.Say(sam, "one")
 	stop := channelstest.Keep(t, open(t, f), b)
@@ -78,7 +78,7 @@ func TestGaps(t *testing.T) {
 		{"other accounts had some", false, func(f *channelstest.Signal) { several(f); f.Skip(900) }, ""},
 		{"an older version", true, func(*channelstest.Signal) {}, "does not deliver again"},
 	} {
-		f, b := server(t), &channelstest.Box{}
+		f, b := server(t), &channelstest.MessageInbox{}
 		if tc.plain {
 			f.Plain()
 		}
@@ -124,7 +124,7 @@ func TestOneOfSeveral(t *testing.T) {
 		{"the only one, which needs no name", phone, func(f *channelstest.Signal) { f.Plain(); f.Accounts(obj{"number": phone}) }, 1},
 		{"the only one, known by its account id", own, func(f *channelstest.Signal) { f.Accounts(obj{"number": phone, "aci": own}) }, 1},
 	} {
-		f, b := server(t), &channelstest.Box{}
+		f, b := server(t), &channelstest.MessageInbox{}
 		tc.set(f)
 		stop := channelstest.Keep(t, openAs(t, env(t), f, tc.account), b)
 		f.Listening(t.Context())
@@ -146,7 +146,7 @@ func TestOneOfSeveral(t *testing.T) {
 
 // TestHalfOpen is a connection over which nothing comes any more: keep-alives hold it, silence ends it.
 func TestHalfOpen(t *testing.T) {
-	f, b := server(t), &channelstest.Box{}
+	f, b := server(t), &channelstest.MessageInbox{}
 	ch := open(t, f)
 	ch.Quiet(300 * time.Millisecond)
 	ended := make(chan error, 1)
@@ -170,7 +170,7 @@ func TestHalfOpen(t *testing.T) {
 }
 
 func TestBacklog(t *testing.T) {
-	f, b := server(t), &channelstest.Box{}
+	f, b := server(t), &channelstest.MessageInbox{}
 	const n = 10_000
 	for i := range n {
 		f.Say(sam, fmt.Sprint(i))
@@ -203,7 +203,7 @@ func TestWhatIsWrong(t *testing.T) {
 	} {
 		f := server(t)
 		tc.set(f)
-		err := open(t, f).Run(t.Context(), &channelstest.Box{})
+		err := open(t, f).Run(t.Context(), &channelstest.MessageInbox{})
 		later := (*channels.RetryAfter)(nil)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || errors.As(err, &later) != tc.later {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
@@ -213,7 +213,7 @@ func TestWhatIsWrong(t *testing.T) {
 
 // TestOwnIDIsAskedOnce : Signal answers few questions about numbers.
 func TestOwnIDIsAskedOnce(t *testing.T) {
-	f, b := server(t), &channelstest.Box{}
+	f, b := server(t), &channelstest.MessageInbox{}
 	for i := range 3 {
 		stop := channelstest.Keep(t, open(t, f), b)
 		f.Say(sam, fmt.Sprint(i))

@@ -138,7 +138,7 @@ func (c *Channel) class(err error, maybe bool) error {
 	}
 	switch no.Code {
 	case untrusted:
-		return fmt.Errorf("%w: %s: %w", channels.ErrPermanent, c.strange(), err)
+		return fmt.Errorf("%w: %s: %w", channels.ErrPermanent, c.changedKey(), err)
 	case rateLimited:
 		return &channels.RetryAfter{After: later, Err: fmt.Errorf("%s: %w", slower, err)}
 	case userError:
@@ -165,8 +165,8 @@ func byStatus(no *refused, err error) error {
 // slower is the reason of a rate limit.
 const slower = "this account may send less for a while"
 
-// strange says what to do when a person's key has changed.
-func (c *Channel) strange() string {
+// changedKey says what to do when a person's key has changed.
+func (c *Channel) changedKey() string {
 	return fmt.Sprintf("the safety number has changed: compare it with the person, then let signal-cli -a %s trust the new one", c.account)
 }
 
@@ -187,7 +187,7 @@ func (c *Channel) verdict(results []result) error {
 		case "UNREGISTERED_FAILURE":
 			note(1, fmt.Errorf("%w: this account does not exist on Signal", channels.ErrPermanent))
 		case "IDENTITY_FAILURE":
-			note(2, fmt.Errorf("%w: %s", channels.ErrPermanent, c.strange()))
+			note(2, fmt.Errorf("%w: %s", channels.ErrPermanent, c.changedKey()))
 		case "INVALID_PRE_KEY_FAILURE":
 			note(3, fmt.Errorf("%w: the other side's keys cannot be used now", channels.ErrAddress))
 		case "RATE_LIMIT_FAILURE":

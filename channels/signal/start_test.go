@@ -40,7 +40,7 @@ func started(t *testing.T, account, command, addr string) *signalchannel.Channel
 // TestRunsItsOwnDaemon twice at the same address: the first one has ended with the channel.
 func TestRunsItsOwnDaemon(t *testing.T) {
 	t.Setenv("HOB_SECRET", "not for others")
-	addr, b := free(t), &channelstest.Box{}
+	addr, b := free(t), &channelstest.MessageInbox{}
 	for i := range 2 {
 		stop := channelstest.Keep(t, started(t, phone, os.Args[0], addr), b)
 		b.Came(t, i+1)
@@ -63,7 +63,7 @@ func TestDaemonThatCannotRun(t *testing.T) {
 		{phone, "/no/such/signal-cli", "set command"},
 		{"+49000000", os.Args[0], "signal-cli ended by itself: User +49000000 is not registered."},
 	} {
-		err := started(t, tc.account, tc.command, free(t)).Run(t.Context(), &channelstest.Box{})
+		err := started(t, tc.account, tc.command, free(t)).Run(t.Context(), &channelstest.MessageInbox{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.command, err, tc.want)
 		}

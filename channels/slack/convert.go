@@ -182,10 +182,10 @@ func (v view) pressed(p press) (message, bool) {
 	return message{Message: m}, m.From.ID != ""
 }
 
-// commanded converts the slash command "/hob status". Slack reserves texts with a leading slash, so that
+// slashCommand converts the slash command "/hob status". Slack reserves texts with a leading slash, so that
 // hob's commands are arguments of Slack's. Only the author sees such a command, so it belongs to the private
 // chat wherever it was written.
-func commanded(p slack.SlashCommand) (message, bool) {
+func slashCommand(p slack.SlashCommand) (message, bool) {
 	text := strings.TrimSpace(p.Text)
 	switch {
 	case text == "":
@@ -198,23 +198,23 @@ func commanded(p slack.SlashCommand) (message, bool) {
 	}}, p.UserID != "" && p.TriggerID != ""
 }
 
-// dress replaces the ids in messages by names. This makes calls, so it is done only for messages that are
+// resolveNames replaces the ids in messages by names. This makes calls, so it is done only for messages that are
 // committed.
-func (r *reader) dress(ctx context.Context, list []message) []channels.Message {
+func (r *reader) resolveNames(ctx context.Context, list []message) []channels.Message {
 	var out []channels.Message
 	for _, m := range list {
-		out = append(out, r.dressed(ctx, m))
+		out = append(out, r.resolve(ctx, m))
 	}
 	return out
 }
 
-// dressed replaces the ids in one message.
-func (r *reader) dressed(ctx context.Context, m message) channels.Message {
+// resolve replaces the ids in one message.
+func (r *reader) resolve(ctx context.Context, m message) channels.Message {
 	out := m.Message
 	if m.chat == "" {
 		return out
 	}
-	if p, ok := r.look(ctx, out.From.ID); ok {
+	if p, ok := r.userName(ctx, out.From.ID); ok {
 		out.From.Name, out.From.Bot = p.name, out.From.Bot || p.bot
 	}
 	if out.Chat.Group != "" {
@@ -226,7 +226,7 @@ func (r *reader) dressed(ctx context.Context, m message) channels.Message {
 		text = text[len(call):]
 	}
 	out.Text = words(text, func(id string) string {
-		if p, ok := r.look(ctx, id); ok {
+		if p, ok := r.userName(ctx, id); ok {
 			return p.name
 		}
 		return id

@@ -38,7 +38,7 @@ type pages struct {
 func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 	for range patience {
 		list, err = p.fetch(ctx)
-		after, limited := later(err)
+		after, limited := rateLimit(err)
 		if !limited || after == 0 || after > longest {
 			return list, err
 		}
@@ -80,13 +80,13 @@ func (r *reader) catchUp(ctx context.Context) error {
 	for _, chat := range chats {
 		list, next, err := r.missed(ctx, chat)
 		if err != nil {
-			if err := r.lost(ctx, chat, heard, err); err != nil {
+			if err := r.reportGap(ctx, chat, heard, err); err != nil {
 				return err
 			}
 		}
 		// The position moves with each commit, so a crash repeats one batch at most.
 		for some := range slices.Chunk(list, batch) {
-			if err := r.commit(ctx, r.dress(ctx, some), r.behind(r.Pos, some...)); err != nil {
+			if err := r.commit(ctx, r.resolveNames(ctx, some), r.positionAfter(r.Pos, some...)); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		newest = max(newest, said.Timestamp)
 		said.Channel = chat
 		m, ok := r.message(said)
-		if !ok || !r.minds(m.Message) {
+		if !ok || !r.concerns(m.Message) {
 			continue
 		}
 		if said.Edited != nil && m.ts <= r.Pos.Chats[chat] { // the original was read before the edit
@@ -172,7 +172,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		}
 		list = append(list, m)
 	}
-	next := r.behind(r.Pos, list...)
+	next := r.positionAfter(r.Pos, list...)
 	if newest != "" {
 		next.Chats[chat] = newest
 	}
@@ -206,12 +206,12 @@ func (r *reader) all(ctx context.Context, p pages) ([]slack.Message, error) {
 // errTooMuch reports a history that is longer than hob reads.
 var errTooMuch = fmt.Errorf("there are more than %d", maxPages*pageSize)
 
-// lost reports messages that cannot be read. A temporary failure is returned as an error, so that the next
+// reportGap reports messages that cannot be read. A temporary failure is returned as an error, so that the next
 // Run tries again. A gap is reported only if Slack does not offer the events again by itself.
-func (r *reader) lost(ctx context.Context, chat string, heard int64, why error) error {
+func (r *reader) reportGap(ctx context.Context, chat string, heard int64, why error) error {
 	var no slack.SlackErrorResponse
 	var odd *json.UnmarshalTypeError
-	final := errors.Is(why, errTooMuch) || errors.As(why, &odd) || errors.As(why, &no) && !refused(why, worthless+" "+halfDone)
+	final := errors.Is(why, errTooMuch) || errors.As(why, &odd) || errors.As(why, &no) && !refused(why, badToken+" "+halfDone)
 	if ctx.Err() != nil || !final {
 		return fmt.Errorf("read what was said in %s: %w", chat, why)
 	}

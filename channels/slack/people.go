@@ -21,9 +21,9 @@ type person struct {
 	bot  bool
 }
 
-// look returns the name of a user, and asks once for each Run. Without an answer the id is shown; a name is
+// userName returns the name of a user, and asks once for each Run. Without an answer the id is shown; a name is
 // never used to decide anything.
-func (r *reader) look(ctx context.Context, id string) (person, bool) {
+func (r *reader) userName(ctx context.Context, id string) (person, bool) {
 	if p, ok := r.people[id]; ok || id == "" {
 		return p, ok
 	}

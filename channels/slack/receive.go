@@ -163,10 +163,10 @@ func (c *Channel) self(ctx context.Context) (account, error) {
 // envelope after that.
 func (r *reader) take(ctx context.Context, e envelope) error {
 	m, ok := r.read(e)
-	if !ok || !r.minds(m.Message) {
+	if !ok || !r.concerns(m.Message) {
 		return nil
 	}
-	return r.commit(ctx, r.dress(ctx, []message{m}), r.behind(r.Pos, m))
+	return r.commit(ctx, r.resolveNames(ctx, []message{m}), r.positionAfter(r.Pos, m))
 }
 
 // read converts an envelope. It returns false if hob reads nothing in it. A malformed envelope is logged and
@@ -198,19 +198,19 @@ func (v view) read(e envelope) (message, bool) {
 			v.log.Warn("slack command skipped", "channel", v.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
-		return commanded(p)
+		return slashCommand(p)
 	}
 	return message{}, false
 }
 
-// minds reports whether a message concerns hob. Nothing is stored or asked about other messages.
-func (r *reader) minds(m channels.Message) bool {
+// concerns reports whether a message concerns hob. Nothing is stored or asked about other messages.
+func (r *reader) concerns(m channels.Message) bool {
 	return !m.From.Self && (m.Chat.Group == "" || m.Mentioned && slices.Contains(r.Groups, m.Chat.Group))
 }
 
-// behind returns the position after messages. Private chats with strangers leave no trace.
-func (r *reader) behind(p position, list ...message) position {
-	p.Chats, p.Threads = grown(p.Chats), grown(p.Threads)
+// positionAfter returns the position after messages. Private chats with strangers leave no trace.
+func (r *reader) positionAfter(p position, list ...message) position {
+	p.Chats, p.Threads = writable(p.Chats), writable(p.Threads)
 	for _, m := range list {
 		if m.ts == "" || m.Chat.Group == "" && !r.knows(m.From.ID) {
 			continue
@@ -229,8 +229,8 @@ func (r *reader) behind(p position, list ...message) position {
 	return p
 }
 
-// grown returns a copy of a map that can be written to.
-func grown(m map[string]string) map[string]string {
+// writable returns a copy of a map that can be written to.
+func writable(m map[string]string) map[string]string {
 	next := maps.Clone(m)
 	if next == nil {
 		next = map[string]string{}

@@ -23,7 +23,7 @@ type obj = map[string]any
 
 func TestAcknowledgesBehindTheCommitOnly(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	b.Each(func(list []channels.Message) {
 		if len(list) > 0 && f.Pending() == 0 {
 			t.Error("an envelope was acknowledged while its message is being committed")
@@ -45,7 +45,7 @@ func TestAcknowledgesBehindTheCommitOnly(t *testing.T) {
 
 func TestNoiseIsAcknowledged(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listen(t, f, b)
 	noise(f)
 	f.Say(sam, "behind it")
@@ -59,7 +59,7 @@ func TestNoiseIsAcknowledged(t *testing.T) {
 
 func TestCursorIsOfOneAccount(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listen(t, f, b)
 	at := f.Say(sam, "one")
 	b.Came(t, 1)
@@ -75,7 +75,7 @@ func TestCursorIsOfOneAccount(t *testing.T) {
 func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 	f := server(t)
 	f.Write(private, obj{"user": sam, "text": "old", "ts": "1000000000.000001"})
-	b := channelstest.BoxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: "nonsense"})
+	b := channelstest.MessageInboxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: "nonsense"})
 	listen(t, f, b)
 	f.Say(sam, "new")
 	b.Came(t, 1)
@@ -87,7 +87,7 @@ func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 // away runs a channel once, lets something happen while nobody listens, and runs it again until n messages have come.
 func away(t *testing.T, f *channelstest.Slack, n int, before, meanwhile func()) []channels.Message {
 	t.Helper()
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listen(t, f, b)
 	before()
 	f.Say(sam, "before")
@@ -180,7 +180,7 @@ func TestBacklog(t *testing.T) {
 
 func TestPositionGrowsWithoutMessagesForHob(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listen(t, f, b)()
 	at := f.Write(group, obj{"user": kim, "text": "not for hob"})
 	listen(t, f, b)()
@@ -191,7 +191,7 @@ func TestPositionGrowsWithoutMessagesForHob(t *testing.T) {
 
 func TestGroupThatComesBackBringsNothingOld(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	f.Group("C002", "other")
 	stop := keep(t, f, openWith(t, f, env(t), group, "C002"), b)
 	f.Write("C002", obj{"user": sam, "text": "<@" + me + "> hello"})
@@ -221,7 +221,7 @@ func TestGaps(t *testing.T) {
 			var later atomic.Int64
 			e := env(t)
 			e.Clock = sys.ShiftedClock(func() time.Duration { return time.Duration(later.Load()) })
-			b := &channelstest.Box{}
+			b := &channelstest.MessageInbox{}
 			keep(t, f, openIn(t, f, e), b)()
 			left := e.Clock.Wall().Unix()
 			later.Store(int64(tc.away))
@@ -246,27 +246,27 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
+func TestGapIsKeptUntilStored(t *testing.T) {
 	f := server(t)
-	b := deaf{channelstest.BoxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: `{"began":"1000000000.000000","heard":1000}`})}
+	b := deaf{channelstest.MessageInboxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: `{"began":"1000000000.000000","heard":1000}`})}
 	f.Fail("conversations.history", channelstest.SlackFault{Error: "missing_scope"})
 	if err := open(t, f).Run(t.Context(), b); !errors.Is(err, errDeaf) {
 		t.Fatalf("Run: %v", err)
 	}
-	if p := stored(t, b.Box); p.Heard != 1000 {
+	if p := stored(t, b.MessageInbox); p.Heard != 1000 {
 		t.Errorf("position %+v has moved", p)
 	}
 }
 
 var errDeaf = errors.New("nobody listens")
 
-type deaf struct{ *channelstest.Box }
+type deaf struct{ *channelstest.MessageInbox }
 
 func (deaf) Gap(context.Context, time.Time, time.Time, string) error { return errDeaf }
 
 func TestWaitsForThePages(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listen(t, f, b)()
 	f.Say(sam, "meanwhile")
 	f.Fail("conversations.history", channelstest.SlackFault{Status: 429, RetryAfter: 1})
@@ -304,7 +304,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			tc.set(f)
-			err := open(t, f).Run(t.Context(), &channelstest.Box{})
+			err := open(t, f).Run(t.Context(), &channelstest.MessageInbox{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %v, want one that says %q", err, tc.want)
 			}
@@ -327,7 +327,7 @@ func TestConnectionThatSlackEnds(t *testing.T) {
 	} {
 		f := server(t)
 		ended := make(chan error, 1)
-		go func() { ended <- open(t, f).Run(t.Context(), &channelstest.Box{}) }()
+		go func() { ended <- open(t, f).Run(t.Context(), &channelstest.MessageInbox{}) }()
 		f.Listening(t.Context())
 		f.Disconnect(reason)
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), want) {
@@ -344,7 +344,7 @@ func TestFollowsToANewConnection(t *testing.T) {
 		furnish(f)
 		e := n.Env(t, "slack", map[string]string{"env:APP": appToken, "env:BOT": botToken})
 		e.Owner = owner
-		b := &channelstest.Box{}
+		b := &channelstest.MessageInbox{}
 		stop := channelstest.Keep(t, openIn(t, f, e), b)
 		for _, reason := range []string{"warning", "refresh_requested"} {
 			f.Listening(t.Context())
@@ -367,7 +367,7 @@ func TestFollowsToANewConnection(t *testing.T) {
 
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	f := server(t)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	listen(t, f, b)
 	before := runtime.NumGoroutine()
 	n := 200
@@ -388,7 +388,7 @@ func TestHistoryMovesBehindTheCommitOnly(t *testing.T) {
 	for _, ts := range []string{"1000000100.000001", "1000003700.000001"} { // further apart than what is read again
 		f.Write(private, obj{"user": sam, "text": ts, "ts": ts})
 	}
-	b := channelstest.BoxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: `{"began":"1000000000.000000","heard":1000}`}).FailNext(1)
+	b := channelstest.MessageInboxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: `{"began":"1000000000.000000","heard":1000}`}).FailNext(1)
 	stop := listen(t, f, b)
 	b.Came(t, 2)
 	stop()

@@ -15,9 +15,9 @@ import (
 
 // Error codes of the Web API's methods, grouped by their meaning for a send.
 const (
-	worthless = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"                                               // the token is wrong, expired or revoked
-	noScope   = "missing_scope no_permission"                                                                                                               // the app may not do this
-	never     = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " + // this message will never be accepted
+	badToken = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"                                               // the token is wrong, expired or revoked
+	noScope  = "missing_scope no_permission"                                                                                                               // the app may not do this
+	never    = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " + // this message will never be accepted
 		"user_not_found users_not_found user_disabled user_not_visible cannot_dm_bot messages_tab_disabled message_not_found cant_update_message edit_window_closed " +
 		"file_too_large file_type_not_allowed blocked_file_type posting_to_channel_denied thread_not_found cannot_reply_to_message"
 	halfDone = "internal_error fatal_error"                                                                   // documented as: "it's possible some aspect of the operation succeeded"
@@ -30,8 +30,8 @@ func refused(err error, codes string) bool {
 	return errors.As(err, &no) && slices.Contains(strings.Fields(codes), no.Err)
 }
 
-// later returns the time that Slack asks to wait ("Rate limits").
-func later(err error) (time.Duration, bool) {
+// rateLimit returns the time that Slack asks to wait ("Rate limits").
+func rateLimit(err error) (time.Duration, bool) {
 	var wait *slack.RateLimitedError
 	if errors.As(err, &wait) {
 		return wait.RetryAfter, true
@@ -46,7 +46,7 @@ func hint(err error) error {
 	switch {
 	case !errors.As(err, &no):
 		return err
-	case refused(err, worthless):
+	case refused(err, badToken):
 		return fmt.Errorf("%w; Slack does not accept the token: create a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
 	case refused(err, noScope) && no.Needed != "":
 		return fmt.Errorf("the app lacks %s: add the scope at https://api.slack.com/apps under OAuth & Permissions, and install the app again (%w)", no.Needed, err)
@@ -63,13 +63,13 @@ func hint(err error) error {
 
 // trouble classifies an error of receiving for the host: come back later, or a lasting refusal.
 func trouble(err error) error {
-	after, limited := later(err)
+	after, limited := rateLimit(err)
 	switch {
 	case err == nil:
 		return nil
 	case limited:
 		return &channels.RetryAfter{After: after, Err: err}
-	case refused(err, worthless+" "+noScope):
+	case refused(err, badToken+" "+noScope):
 		return channels.Refused(hint(err))
 	}
 	return err
@@ -77,7 +77,7 @@ func trouble(err error) error {
 
 // class classifies a failed send for the pump. maybe reports whether the request may have reached Slack.
 func class(err error, maybe bool) error {
-	after, limited := later(err)
+	after, limited := rateLimit(err)
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
 	switch {
@@ -99,14 +99,14 @@ func class(err error, maybe bool) error {
 	return err
 }
 
-// ofFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
+// classFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
 // token or temporary. Such a file is never retried.
-func ofFile(err error, maybe bool) error {
+func classFile(err error, maybe bool) error {
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
-	_, limited := later(err)
+	_, limited := rateLimit(err)
 	switch {
-	case limited || refused(err, worthless+" "+halfDone+" "+passing):
+	case limited || refused(err, badToken+" "+halfDone+" "+passing):
 	case errors.As(err, &no), errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusRequestTimeout:
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, hint(err))
 	}

@@ -134,11 +134,11 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	defer func() { _ = body.Close() }() // it was only read
 	place, err := c.web.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: d.File.Name, FileSize: int(d.File.Size)})
 	if err != nil {
-		return sends(ofFile(err, false))
+		return sends(classFile(err, false))
 	}
 	err = c.web.bulk.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: body, Filename: d.File.Name})
 	if err != nil {
-		return sends(ofFile(err, false))
+		return sends(classFile(err, false))
 	}
 	var w wire.Written
 	text := ""
@@ -153,7 +153,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 		err = errNoTime
 	}
 	if err != nil {
-		return sends(ofFile(err, w.Maybe()))
+		return sends(classFile(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(chat, place.FileID), nil

@@ -266,13 +266,13 @@ func TestEditKeepsThePlace(t *testing.T) {
 	}
 }
 
-// letter is a file in memory.
-type letter struct {
+// closingReader is a file in memory.
+type closingReader struct {
 	*strings.Reader
 	shut *bool
 }
 
-func (l letter) Close() error { *l.shut = true; return nil }
+func (l closingReader) Close() error { *l.shut = true; return nil }
 
 func TestFiles(t *testing.T) {
 	for _, tc := range []struct {
@@ -305,7 +305,7 @@ func TestFiles(t *testing.T) {
 		d := delivery("**look**")
 		d.To = "slack:C001/1700000000.000100"
 		d.File = &channels.File{Name: "a b.txt", Size: int64(len(tc.content)), Open: func(context.Context) (io.ReadSeekCloser, error) {
-			return letter{strings.NewReader(tc.content), &shut}, nil
+			return closingReader{strings.NewReader(tc.content), &shut}, nil
 		}}
 		remote, err := open(t, f).Send(t.Context(), d)
 		if channelstest.Kind(err) != tc.want || len(f.Sent()) != tc.sent || !shut {

@@ -224,7 +224,7 @@ type position struct {
 	Chats, Threads map[string]string
 }
 
-func stored(t *testing.T, b *channelstest.Box) (p position) {
+func stored(t *testing.T, b *channelstest.MessageInbox) (p position) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(b.Stored().Value), &p); err != nil {
 		t.Fatal(err)
@@ -233,13 +233,13 @@ func stored(t *testing.T, b *channelstest.Box) (p position) {
 }
 
 // listen runs a channel that listens by the time it returns.
-func listen(t *testing.T, f *channelstest.Slack, b *channelstest.Box) (stop func() []error) {
+func listen(t *testing.T, f *channelstest.Slack, b *channelstest.MessageInbox) (stop func() []error) {
 	t.Helper()
 	return keep(t, f, open(t, f), b)
 }
 
 // keep is listen for a channel. Behind its stop the platform knows that nobody listens.
-func keep(t *testing.T, f *channelstest.Slack, ch channels.Channel, b *channelstest.Box) (stop func() []error) {
+func keep(t *testing.T, f *channelstest.Slack, ch channels.Channel, b *channelstest.MessageInbox) (stop func() []error) {
 	t.Helper()
 	end := channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
@@ -253,7 +253,7 @@ func keep(t *testing.T, f *channelstest.Slack, ch channels.Channel, b *channelst
 // received lets something happen while a channel listens, and returns the n messages that come of it.
 func received(t *testing.T, f *channelstest.Slack, n int, happen func()) []channels.Message {
 	t.Helper()
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := listen(t, f, b)
 	happen()
 	b.Came(t, n)

@@ -186,7 +186,7 @@ func last(come <-chan envelope, why error) error {
 	for {
 		select {
 		case e := <-come:
-			if said := farewell(e); said != nil {
+			if said := disconnectReason(e); said != nil {
 				return said
 			}
 		default:
@@ -195,8 +195,8 @@ func last(come <-chan envelope, why error) error {
 	}
 }
 
-// farewell interprets a disconnect envelope; nil for any other.
-func farewell(e envelope) error {
+// disconnectReason interprets a disconnect envelope; nil for any other.
+func disconnectReason(e envelope) error {
 	switch {
 	case e.Type != "disconnect":
 		return nil
@@ -210,7 +210,7 @@ func farewell(e envelope) error {
 
 // envelope processes one envelope and acknowledges it after the commit.
 func (r *reader) envelope(ctx context.Context, s *socket, e envelope) error {
-	if err := farewell(e); err != nil {
+	if err := disconnectReason(e); err != nil {
 		return err
 	}
 	// Commit first: an envelope without acknowledgement is delivered again.

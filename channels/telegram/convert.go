@@ -28,23 +28,23 @@ func (r *reader) message(u update) (channels.Message, bool) {
 	switch {
 	case u.Message != nil:
 		return r.written(u.Message), true
-	case u.Edited != nil && u.Edited.Location != nil: // see relocated
+	case u.Edited != nil && u.Edited.Location != nil: // see updateLocation
 	case u.Edited != nil:
 		m := r.written(u.Edited)
 		m.Edits = m.ID
 		m.ID += "/" + strconv.FormatInt(u.ID, 10) // each edit of a message is a separate update
 		return m, true
 	case u.Callback != nil && u.Callback.Message != nil && u.Callback.From != nil:
-		return r.pressed(u.Callback), true
+		return r.buttonPress(u.Callback), true
 	}
 	return channels.Message{}, false
 }
 
-// relocated updates the position of a live location in a message of the same poll ("Location", live_period).
+// updateLocation updates the position of a live location in a message of the same poll ("Location", live_period).
 // While a location is shared, each movement arrives as an edit, and the last edit has no live_period. Nobody
 // wrote these edits, so they are not messages. A location that was already committed keeps its first
 // position.
-func (r *reader) relocated(list []channels.Message, m *message) {
+func (r *reader) updateLocation(list []channels.Message, m *message) {
 	if m == nil || m.Location == nil {
 		return
 	}
@@ -63,9 +63,9 @@ func (r *reader) written(m *message) channels.Message {
 	if text == "" {
 		text, entities = m.Caption, m.Marks
 	}
-	text, called := r.words(text, entities)
+	text, called := r.withoutMention(text, entities)
 	out := channels.Message{
-		ID: r.id(m.Chat.ID, m.ID), From: r.person(m), Chat: place(m), Text: text, Mentioned: called,
+		ID: r.id(m.Chat.ID, m.ID), From: r.person(m), Chat: chatOf(m), Text: text, Mentioned: called,
 		Forwarded: len(m.Origin) > 0 || m.Forwarded != 0 || m.Via != nil, Auto: m.Automatic, Files: r.files(m), At: time.Unix(m.Date, 0),
 	}
 	if text == "" {
@@ -78,7 +78,7 @@ func (r *reader) written(m *message) channels.Message {
 	// Only in private chats: in a group "/start" has no parameter.
 	if out.Chat.Group == "" {
 		var linked bool
-		out.Text, linked = started(out.Text)
+		out.Text, linked = withoutStart(out.Text)
 		out.Forwarded = out.Forwarded || linked
 	}
 	// Only one picture of an album carries the caption, and with it the mention.
@@ -92,16 +92,16 @@ func (r *reader) written(m *message) channels.Message {
 	return out
 }
 
-// pressed converts the press of a button.
-func (r *reader) pressed(c *callback) channels.Message {
+// buttonPress converts the press of a button.
+func (r *reader) buttonPress(c *callback) channels.Message {
 	return channels.Message{
-		ID: r.bot + "/callback/" + c.ID, From: r.named(c.From), Chat: place(c.Message), Choice: c.Data,
+		ID: r.bot + "/callback/" + c.ID, From: r.named(c.From), Chat: chatOf(c.Message), Choice: c.Data,
 		ReplyTo: r.id(c.Message.Chat.ID, c.Message.ID), Mentioned: true,
 	}
 }
 
-// place returns the chat of a message. A forum topic has its own address.
-func place(m *message) channels.Chat {
+// chatOf returns the chat of a message. A forum topic has its own address.
+func chatOf(m *message) channels.Chat {
 	local := strconv.FormatInt(m.Chat.ID, 10)
 	if m.Chat.Type == "private" {
 		return channels.Chat{ID: local}
@@ -135,10 +135,10 @@ func (r *reader) named(u *user) channels.Person {
 	return p
 }
 
-// words removes a mention of the bot from the beginning of a text, and reports whether the text mentions the
+// withoutMention removes a mention of the bot from the beginning of a text, and reports whether the text mentions the
 // bot anywhere: by user name, by a mention without a name ("MessageEntity", text_mention), or by a command
 // that names it. Offsets count UTF-16 code units.
-func (r *reader) words(text string, entities []entity) (rest string, called bool) {
+func (r *reader) withoutMention(text string, entities []entity) (rest string, called bool) {
 	if len(entities) == 0 {
 		return text, false
 	}
@@ -178,10 +178,10 @@ func (r *reader) words(text string, entities []entity) (rest string, called bool
 	return rest, called
 }
 
-// started removes "/start " from a text. Links to a bot put their parameter there ("Deep linking"); the
+// withoutStart removes "/start " from a text. Links to a bot put their parameter there ("Deep linking"); the
 // button that begins every new chat has none. linked reports that the author of the link chose the words, and
 // not the person who opened it. A pairing code is an exception: it is only compared.
-func started(text string) (rest string, linked bool) {
+func withoutStart(text string) (rest string, linked bool) {
 	rest, ok := strings.CutPrefix(text, "/start ")
 	switch {
 	case ok:

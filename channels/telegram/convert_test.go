@@ -181,7 +181,7 @@ func TestLiveLocations(t *testing.T) {
 	first := share()
 	f.Move(first, 52.6, 13.5, false)
 	f.Move(first, 52.7, 13.6, true)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	channelstest.Keep(t, open(t, f), b)
 	b.Came(t, 1)
 	second := share()
@@ -206,7 +206,7 @@ func TestButtons(t *testing.T) {
 	f := server(t)
 	f.Press(sam, 77, "/approve K7Q2")
 	ch := open(t, f)
-	b := &channelstest.Box{}
+	b := &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, ch, b)
 	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Listening(t.Context())
@@ -223,7 +223,7 @@ func TestButtons(t *testing.T) {
 func TestAButtonIsAnsweredBehindItsCommit(t *testing.T) {
 	f := server(t)
 	f.Press(sam, 77, "/status")
-	b := (&channelstest.Box{}).FailNext(1)
+	b := (&channelstest.MessageInbox{}).FailNext(1)
 	b.Each(func([]channels.Message) {
 		if n := f.Calls("answerCallbackQuery"); n != 0 {
 			t.Errorf("answered before it was stored")

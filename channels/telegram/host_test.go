@@ -30,7 +30,7 @@ func last(t *testing.T, in *channelstest.Inbox, text string) []event.In {
 	return in.Rows()
 }
 
-func TestThroughTheDoor(t *testing.T) {
+func TestThroughHost(t *testing.T) {
 	f := server(t)
 	f.File("pic", []byte("\x89PNG\r\n\x1a\n"))
 	in, h := host(t, f)

@@ -83,7 +83,7 @@ func (r *reader) round(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := r.missed(ctx); err != nil {
+	if err := r.reportGap(ctx); err != nil {
 		return false, err
 	}
 	if err := r.take(ctx, list); err != nil {
@@ -111,8 +111,8 @@ func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 	return list, err
 }
 
-// missed reports the period whose updates the server no longer stores.
-func (r *reader) missed(ctx context.Context) error {
+// reportGap reports the period whose updates the server no longer stores.
+func (r *reader) reportGap(ctx context.Context) error {
 	now, heard := r.clock.Wall(), time.Unix(r.Pos.Heard, 0)
 	if r.Pos.Heard == 0 || now.Sub(heard) <= keeps {
 		return nil
@@ -147,12 +147,12 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 		} else if m, ok := r.message(u); ok {
 			messages = append(messages, m)
 		} else {
-			r.relocated(messages, u.Edited)
+			r.updateLocation(messages, u.Edited)
 		}
 		if u.Callback != nil {
 			pressed = append(pressed, u.Callback.ID)
 		}
-		if err := r.moved(ctx, u.Message); err != nil {
+		if err := r.reportMigration(ctx, u.Message); err != nil {
 			return err
 		}
 		highest = max(highest, u.ID)
@@ -164,13 +164,13 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 		return err
 	}
 	for _, id := range pressed {
-		r.seen(ctx, id)
+		r.answerCallback(ctx, id)
 	}
 	return nil
 }
 
-// moved reports that a listed group has a new id. Until the new id is listed, its messages are ignored.
-func (r *reader) moved(ctx context.Context, m *message) error {
+// reportMigration reports that a listed group has a new id. Until the new id is listed, its messages are ignored.
+func (r *reader) reportMigration(ctx context.Context, m *message) error {
 	if m == nil || m.Moved == 0 || !r.listed(m.Chat.ID) || r.listed(m.Moved) {
 		return nil
 	}
@@ -179,8 +179,8 @@ func (r *reader) moved(ctx context.Context, m *message) error {
 	return r.Gap(ctx, at, at, why)
 }
 
-// seen ends the progress sign of a pressed button. If that fails, Telegram ends it after a while.
-func (r *reader) seen(ctx context.Context, callback string) {
+// answerCallback ends the progress sign of a pressed button. If that fails, Telegram ends it after a while.
+func (r *reader) answerCallback(ctx context.Context, callback string) {
 	if err := r.api.call(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": callback}, nil); err != nil {
 		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
 	}

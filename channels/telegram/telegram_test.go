@@ -68,7 +68,7 @@ func openWith(t testing.TB, e channels.Env, f *channelstest.Telegram) *telegram.
 	return ch
 }
 
-func offset(t *testing.T, b *channelstest.Box) int64 {
+func offset(t *testing.T, b *channelstest.MessageInbox) int64 {
 	t.Helper()
 	var p struct{ Offset int64 }
 	if err := json.Unmarshal([]byte(b.Stored().Value), &p); err != nil {
