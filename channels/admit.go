@@ -22,8 +22,8 @@ const (
 	NotMeant     Refusal = "in a group, and hob was not mentioned"
 	BadButton    Refusal = "a button that hob has not drawn"
 	EmptyMessage Refusal = "there is nothing in it"
-	TakenBack    Refusal = "its words were taken back" // and what was read stays read
-) // an input that was already read is kept
+	TakenBack    Refusal = "its words were taken back" // an input that was already read is kept
+)
 
 // Admit decides whether hob accepts a message from a channel. It returns the input without its files, or a
 // refusal. It is pure.

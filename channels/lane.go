@@ -170,8 +170,8 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			v = p.digest([]Row{row})
 		}
 		if v.State != Retry || v.At.After(p.Clock.Wall()) {
-			if o.Looked == Found { // the earlier try arrived
-				p.Report(row.To.Channel(), nil) // it was sent all the same
+			if o.Looked == Found {
+				p.Report(row.To.Channel(), nil) // the earlier try arrived
 			}
 			p.finish(ctx, row, d, v)
 			return v.State == Sent, nil

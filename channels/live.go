@@ -74,7 +74,7 @@ type LiveConfig struct {
 // at the end of the turn the pump puts it in place of the draft.
 type Live struct {
 	LiveConfig                      // by turn; used by Run alone
-	views      map[int64]*draftView // by turn; of Run alone
+	views      map[int64]*draftView // by turn; used by Run alone
 
 	mu    sync.Mutex // protects said
 	steps map[int64]stepText

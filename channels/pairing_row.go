@@ -6,9 +6,9 @@ import "time"
 type PairingRow struct {
 	ID      int64        `json:"id"`
 	Channel string       `json:"channel"`
-	State   PairingState `json:"state"`             // tries left
-	Left    int          `json:"left"`              // when the code expires
-	Until   time.Time    `json:"until"`             // from then on the code is not taken
+	State   PairingState `json:"state"`             // open, bound, lapsed, over, revoked
+	Left    int          `json:"left"`              // tries left
+	Until   time.Time    `json:"until"`             // when the code expires
 	Created time.Time    `json:"created"`           // when it was begun
 	Person  string       `json:"person,omitempty"`  // the owner who was bound, by the platform's own id
 	Name    string       `json:"name,omitempty"`    // the name of that person then, self-chosen

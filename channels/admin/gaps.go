@@ -60,8 +60,8 @@ func (g Gaps) String() string {
 		return ""
 	}
 	text, err := json.Marshal(g)
-	if err != nil { // strings and numbers can always be encoded
-		panic("admin: " + err.Error()) // words and numbers
+	if err != nil {
+		panic("admin: " + err.Error()) // strings and numbers can always be encoded
 	}
 	return string(text)
 }

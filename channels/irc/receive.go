@@ -103,7 +103,7 @@ func (r *reader) enter(ctx context.Context) error {
 	if len(lines) == 0 {
 		lines = append(lines, "USERHOST "+r.s.me())
 	}
-	if mode, _ := r.s.supports("BOT"); len(mode) == 1 { // IRCv3 bot-mode
+	if mode, _ := r.s.supports("BOT"); len(mode) == 1 {
 		lines = append(lines, "MODE "+r.s.me()+" +"+mode) // IRCv3 bot-mode
 	}
 	// Without account-tag, hob must know the accounts of the people who are already in the channels.

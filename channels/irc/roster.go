@@ -159,8 +159,8 @@ func (r roster) noteReports(l line, nick string, tells bool, now time.Time) {
 		if tells {
 			r.setReport(nick, l.tags["account"], now)
 		}
-	case "NICK": // note handles people in hob's channels
-		r.gone(nick, false) // what it means for those in the same channels, note knows
+	case "NICK":
+		r.gone(nick, false) // note handles people in hob's channels
 		r.gone(l.param(0), false)
 	case "JOIN", "QUIT":
 		r.gone(nick, false)

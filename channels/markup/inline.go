@@ -14,8 +14,8 @@ import (
 // inlines converts the content of a block. It walks without recursion, because emphasis may nest as deep as
 // the text is long.
 func (r *reader) inlines(block ast.Node) []run {
-	var out []run           // nesting depth of each style
-	open := map[style]int{} // how often each is open
+	var out []run
+	open := map[style]int{} // nesting depth of each style
 	now := func() style {
 		var s style
 		for _, bit := range nesting() {

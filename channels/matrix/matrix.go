@@ -26,9 +26,9 @@ import (
 )
 
 // Config is a section [channels.NAME] with kind = "matrix".
-type Config struct { // address of the client API, like https://matrix-client.matrix.org
-	Homeserver string `toml:"homeserver" json:"homeserver"` // access token of hob's account, as a secret reference
-	Token      string `toml:"token" json:"token"`           // the access token of hob's account, as a reference
+type Config struct {
+	Homeserver string `toml:"homeserver" json:"homeserver"` // address of the client API, like https://matrix-client.matrix.org
+	Token      string `toml:"token" json:"token"`           // access token of hob's account, as a secret reference
 	channels.Audience
 }
 

@@ -49,8 +49,8 @@ type invited struct {
 }
 
 // page is the answer of /messages.
-type page struct { // newest first
-	Chunk []json.RawMessage `json:"chunk"` // the newest first
+type page struct {
+	Chunk []json.RawMessage `json:"chunk"` // newest first
 	End   string            `json:"end"`   // "" at the beginning of the visible history
 }
 

@@ -16,8 +16,8 @@ var errLongLine = fmt.Errorf("a line has more than %d MB", maxLine>>20)
 
 // sse is one server-sent event (HTML standard, "Server-sent events") without its name: the daemon sends only
 // one kind.
-type sse struct { // "": the daemon sends no ids
-	ID   string // "": the daemon gives it none
+type sse struct {
+	ID   string // "": the daemon sends no ids
 	Data []byte
 }
 

@@ -23,10 +23,10 @@ const (
 )
 
 // position is how far the events were read. Older daemons send no ids, and deliver each event once.
-type position struct { // id of the last event, "" if there is none
-	Event string `json:"event"` // when it arrived, in Unix seconds of hob's clock; 0: nothing was ever read
-	Heard int64  `json:"heard"` // reading did not end normally since
-	Open  bool   `json:"open"`  // hob's own account id
+type position struct {
+	Event string `json:"event"` // id of the last event, "" if there is none
+	Heard int64  `json:"heard"` // when it arrived, in Unix seconds of hob's clock; 0: nothing was ever read
+	Open  bool   `json:"open"`  // reading did not end normally since
 	Me    string `json:"me"`    // hob's own account id
 }
 

@@ -30,10 +30,10 @@ const defaultURL = "http://127.0.0.1:8080"
 const quiet = 50 * time.Second
 
 // Config is a section [channels.NAME] with kind = "signal".
-type Config struct { // hob's own: its phone number, or its account id if it has none
-	Account string `toml:"account" json:"account"` // address of the daemon; default http://127.0.0.1:8080
-	URL     string `toml:"url" json:"url"`         // the program signal-cli, if hob shall run it; "": it already runs
-	Command string `toml:"command" json:"command"` // the program signal-cli, to be run by hob; "": it runs already
+type Config struct {
+	Account string `toml:"account" json:"account"` // hob's own: its phone number, or its account id if it has none
+	URL     string `toml:"url" json:"url"`         // address of the daemon; default http://127.0.0.1:8080
+	Command string `toml:"command" json:"command"` // the program signal-cli, if hob shall run it; "": it already runs
 	channels.Audience
 }
 
