@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// MessageInbox is an inbox that keeps messages as an adapter hands them on, before it is decided who is let in. The zero value is ready.
+// MessageInbox is an inbox that records the messages of an adapter before admission. The zero value is ready.
 type MessageInbox struct {
 	mu       sync.Mutex
 	each     func([]channels.Message)
@@ -26,17 +26,17 @@ type MessageInbox struct {
 	changed  chan struct{}
 }
 
-// MessageInboxAt is a box with a cursor in it.
+// MessageInboxAt returns an inbox with a stored cursor.
 func MessageInboxAt(c channels.Cursor) *MessageInbox { return &MessageInbox{cursor: &c} }
 
-// Each lets f see what is taken from now on, before it is.
+// Each calls f with each further list of messages before it is stored.
 func (b *MessageInbox) Each(f func([]channels.Message)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.each = f
 }
 
-// FailNext makes the next n calls of Receive that bring messages take nothing.
+// FailNext makes the next n calls of Receive with messages fail.
 func (b *MessageInbox) FailNext(n int) *MessageInbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *MessageInbox) FailNext(n int) *MessageInbox {
 	return b
 }
 
-// Receive takes messages, and the cursor with them.
+// Receive stores messages and the cursor.
 func (b *MessageInbox) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *MessageInbox) Receive(ctx context.Context, list []channels.Message, c *
 	return nil
 }
 
-// Accept takes inputs that a channel without persons has made.
+// Accept stores the inputs of a channel that cannot tell senders apart.
 func (b *MessageInbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *MessageInbox) Accept(ctx context.Context, ins []event.In, c *channels.C
 	return make([]event.Receipt, len(ins)), nil
 }
 
-// refuses fails as scripted. b is locked.
+// refuses fails as scripted. The caller holds the lock.
 func (b *MessageInbox) refuses(ctx context.Context, n int) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -90,7 +90,7 @@ func (b *MessageInbox) refuses(ctx context.Context, n int) error {
 	return nil
 }
 
-// Gap remembers what may be missing, as "FROM-TO WHY" in Unix seconds.
+// Gap records a gap as "FROM-TO WHY" in Unix seconds.
 func (b *MessageInbox) Gap(_ context.Context, from, to time.Time, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *MessageInbox) Gap(_ context.Context, from, to time.Time, why string) er
 	return nil
 }
 
-// Cursor returns the stored cursor, "" when it belongs to another identity.
+// Cursor returns the stored cursor, "" if it belongs to another identity.
 func (b *MessageInbox) Cursor(_ context.Context, source, identity string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +112,7 @@ func (b *MessageInbox) Cursor(_ context.Context, source, identity string) (strin
 	return b.cursor.Value, nil
 }
 
-// happened wakes who waits. b is locked.
+// happened wakes waiting callers. The caller holds the lock.
 func (b *MessageInbox) happened() {
 	if b.changed != nil {
 		close(b.changed)
@@ -120,35 +120,35 @@ func (b *MessageInbox) happened() {
 	}
 }
 
-// List is what has come so far, in order.
+// List returns the messages so far, in order.
 func (b *MessageInbox) List() []channels.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.list)
 }
 
-// Count is how many messages and inputs have come.
+// Count returns the number of messages and inputs.
 func (b *MessageInbox) Count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.list) + len(b.accepted)
 }
 
-// Accepted are the inputs of a channel without persons.
+// Accepted returns the inputs from Accept.
 func (b *MessageInbox) Accepted() []event.In {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.accepted)
 }
 
-// Gaps are what may be missing, as Gap has it.
+// Gaps returns the gaps in the form of Gap.
 func (b *MessageInbox) Gaps() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.gaps)
 }
 
-// Stored is the newest cursor; the zero cursor when there is none.
+// Stored returns the newest cursor; the zero cursor if there is none.
 func (b *MessageInbox) Stored() channels.Cursor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,21 +158,21 @@ func (b *MessageInbox) Stored() channels.Cursor {
 	return *b.cursor
 }
 
-// Full is how many calls of Receive are still to fail.
+// Full returns how many calls of Receive are still to fail.
 func (b *MessageInbox) Full() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.fail
 }
 
-// Largest is how many messages the largest commit had.
+// Largest returns the number of messages in the largest commit.
 func (b *MessageInbox) Largest() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.largest
 }
 
-// Until waits until ok holds after something was received or said.
+// Until waits until ok is true after an event.
 func (b *MessageInbox) Until(t testing.TB, ok func() bool) {
 	t.Helper()
 	limit := time.After(patience)
@@ -194,7 +194,7 @@ func (b *MessageInbox) Until(t testing.TB, ok func() bool) {
 	}
 }
 
-// Came waits until n messages have come.
+// Came waits until n messages have arrived.
 func (b *MessageInbox) Came(t testing.TB, n int) {
 	t.Helper()
 	b.Until(t, func() bool {
@@ -204,7 +204,8 @@ func (b *MessageInbox) Came(t testing.TB, n int) {
 	})
 }
 
-// Keep runs a channel until what it returns is called. Errors of Run are collected, and it is run again at once.
+// Keep runs a channel until the returned function is called. It collects the errors of Run, and restarts it
+// at once.
 func Keep(t testing.TB, ch channels.Channel, in channels.Inbox) (stop func() []error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan []error, 1)
@@ -225,7 +226,7 @@ func Keep(t testing.TB, ch channels.Channel, in channels.Inbox) (stop func() []e
 	return stop
 }
 
-// Received runs a channel until n messages have come, and returns them. Run must not fail.
+// Received runs a channel until n messages have arrived, and returns them. Run must not fail.
 func Received(t testing.TB, ch channels.Channel, n int) []channels.Message {
 	t.Helper()
 	b := &MessageInbox{}
@@ -237,7 +238,8 @@ func Received(t testing.TB, ch channels.Channel, n int) []channels.Message {
 	return b.List()
 }
 
-// Kind is what an error of a send says: ok, later, permanent, unknown or plain; with " there" behind it when it concerns the address alone.
+// Kind names the class of a send error: ok, later, permanent, unknown or plain, followed by " there" if it
+// concerns only the address.
 func Kind(err error) string {
 	if errors.Is(err, channels.ErrAddress) {
 		return kind(err) + " there"

@@ -8,12 +8,12 @@ import (
 	"hob/channels"
 )
 
-// inMemory is a file's bytes; closing it ends nothing.
+// inMemory is the content of a file; Close does nothing.
 type inMemory struct{ *strings.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Enclosed is a file on its way out that lies in memory.
+// Enclosed returns a file to send whose content is in memory.
 func Enclosed(name, mime, data string) *channels.File {
 	return &channels.File{Name: name, MIME: mime, Size: int64(len(data)), Open: func(context.Context) (io.ReadSeekCloser, error) {
 		return inMemory{strings.NewReader(data)}, nil

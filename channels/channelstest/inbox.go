@@ -12,24 +12,24 @@ import (
 	"hob/daemon/event"
 )
 
-// Inbox is an inbox in memory with the promises of the real one: inputs and cursor together, once per (source, id).
-// The zero value is ready.
+// Inbox is an inbox in memory with the guarantees of the real one: inputs and cursor are stored together, and
+// each (source, id) once. The zero value is ready.
 type Inbox struct {
 	Name  string         // of the channel
-	Rules channels.Rules // who is let in
+	Rules channels.Rules // who is admitted
 
 	mu      sync.Mutex
 	rows    []event.In
 	cursors map[string]channels.Cursor
 	fail    int
 	failed  int
-	index   map[string]int // of rows, by source and id
+	index   map[string]int // position in rows, by source and id
 	changed chan struct{}
 	gaps    []string
 	files   [][]byte
 }
 
-// ErrFull is what a scripted failure of Accept returns.
+// ErrFull is the error of a scripted failure of Accept.
 var ErrFull = errors.New("the inbox cannot store anything")
 
 // FailNext makes the next n calls of Accept store nothing and fail with ErrFull.
@@ -39,7 +39,7 @@ func (b *Inbox) FailNext(n int) {
 	b.fail = n
 }
 
-// Failed is how many calls have failed as FailNext said.
+// Failed returns how many calls failed as scripted.
 func (b *Inbox) Failed() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 	return b.accept(ins, c)
 }
 
-// accept is Accept, with b locked.
+// accept is Accept; the caller holds the lock.
 func (b *Inbox) accept(ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	if b.fail > 0 {
 		b.fail--
@@ -88,12 +88,12 @@ func (b *Inbox) accept(ins []event.In, c *channels.Cursor) ([]event.Receipt, err
 	return receipts, nil
 }
 
-// AcceptFiles stores an input; of its files it keeps the contents.
+// AcceptFiles stores an input and the contents of its files.
 func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return event.Receipt{}, err
 	}
-	b.mu.Lock() // once for both, as in one commit: whoever sees the row sees the files
+	b.mu.Lock() // one lock for both, like one commit: whoever sees the row sees the files
 	defer b.mu.Unlock()
 	receipts, err := b.accept([]event.In{in}, nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte)
 	return receipts[0], nil
 }
 
-// TakeBack removes an input that its author has deleted: nobody reads here.
+// TakeBack removes an input that its author deleted; no input is read here.
 func (b *Inbox) TakeBack(_ context.Context, w channels.Withdrawal) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,25 +115,25 @@ func (b *Inbox) TakeBack(_ context.Context, w channels.Withdrawal) error {
 	return nil
 }
 
-// Files are the contents of all files so far.
+// Files returns the contents of all files so far.
 func (b *Inbox) Files() [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.files)
 }
 
-// Connected takes any account.
+// Connected accepts any account.
 func (b *Inbox) Connected(context.Context, string, string) error { return nil }
 
-// Owners are the owner's ids of Rules.
+// Owners returns the owner's ids from Rules.
 func (b *Inbox) Owners(string) []string { return b.Rules.Owner }
 
-// Try takes no code: no pairing is open.
+// Try accepts no code, because no pairing is open.
 func (b *Inbox) Try(context.Context, string, channels.Message) (channels.Tried, error) {
 	return channels.NoCode, nil
 }
 
-// Missed remembers what may be missing, as "CHANNEL FROM-TO: WHY".
+// Missed records a gap as "CHANNEL FROM-TO: WHY".
 func (b *Inbox) Missed(_ context.Context, channel string, gap channels.Gap) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *Inbox) Missed(_ context.Context, channel string, gap channels.Gap) erro
 	return nil
 }
 
-// Receive lets everybody in whom the rules let in; nobody can be paired here.
+// Receive admits messages by Rules. Pairing is not possible.
 func (b *Inbox) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
 	var ins []event.In
 	for _, m := range list {
@@ -153,7 +153,7 @@ func (b *Inbox) Receive(ctx context.Context, list []channels.Message, c *channel
 	return err
 }
 
-// Gap remembers that something may be missing.
+// Gap records the reason of a gap.
 func (b *Inbox) Gap(_ context.Context, _, _ time.Time, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,14 +161,14 @@ func (b *Inbox) Gap(_ context.Context, _, _ time.Time, why string) error {
 	return nil
 }
 
-// Gaps are the reasons of all gaps so far.
+// Gaps returns the reasons of all gaps so far.
 func (b *Inbox) Gaps() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.gaps)
 }
 
-// Cursor returns a stored cursor.
+// Cursor returns the stored cursor.
 func (b *Inbox) Cursor(_ context.Context, source, identity string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,14 +178,14 @@ func (b *Inbox) Cursor(_ context.Context, source, identity string) (string, erro
 	return "", nil
 }
 
-// Rows is what has been stored, in order.
+// Rows returns the stored inputs, in order.
 func (b *Inbox) Rows() []event.In {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.rows)
 }
 
-// Wait blocks until something is accepted for which ok holds; false when ctx ends first.
+// Wait waits until ok is true for the stored inputs; false if ctx ends first.
 func (b *Inbox) Wait(ctx context.Context, ok func(rows []event.In) bool) bool {
 	for {
 		b.mu.Lock()

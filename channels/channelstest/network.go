@@ -18,8 +18,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// Network is what lies between hob and a platform, with all that goes wrong there. It is in memory and speaks whatever its ends speak, so
-// that in a bubble of testing/synctest an hour without it takes no time. A fake listens on it, an adapter works in its Env.
+// Network simulates the network between hob and a platform, with its faults. It is in memory and independent
+// of protocols, so that in a bubble of testing/synctest an hour's outage takes no time. A fake listens on it;
+// an adapter uses its Env.
 type Network struct {
 	began time.Time
 
@@ -27,30 +28,30 @@ type Network struct {
 	away   Outage
 	listen map[string]*listener
 	lines  []*wire
-	dials  []time.Duration // when somebody tried to connect, since it began
+	dials  []time.Duration // times of connection attempts, since the beginning
 	shift  time.Duration   // of the wall clock
 	writes int
 }
 
-// Outage is how a network is away.
+// Outage is the way in which a network fails.
 type Outage int
 
-// The outages. Connections that are open when one begins go dumb: nothing comes through them any more.
+// The outages. Connections that are open when an outage begins become silent.
 const (
 	Up         Outage = iota
-	NoName            // names are not found
+	NoName            // names cannot be resolved
 	NoService         // connections are refused
-	Nothing           // nothing is answered at all
+	Nothing           // connection attempts get no answer
 	Closes            // connections are accepted, and closed without an answer
-	Hangs             // connections are accepted, and nothing more comes
-	BadGateway        // connections are accepted, and whatever is asked is answered with 502, as by a proxy in front of a server that is gone
-	Swallows          // what is sent arrives, and the connection ends instead of the answer
+	Hangs             // connections are accepted and stay silent
+	BadGateway        // every request is answered with 502, like a proxy whose server is gone
+	Swallows          // requests arrive, but the connection ends instead of an answer
 )
 
-// NewNetwork makes one that works.
+// NewNetwork makes a working network.
 func NewNetwork() *Network { return &Network{began: time.Now(), listen: map[string]*listener{}} }
 
-// Listen is a place on the network for a server, with an address of its own.
+// Listen returns a listener for a server, with its own address.
 func (n *Network) Listen() net.Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +60,7 @@ func (n *Network) Listen() net.Listener {
 	return d
 }
 
-// Env is what an adapter gets that is to work over the network: secrets by their references, no owner.
+// Env returns the Env for an adapter on this network: secrets by their references, and no owner.
 func (n *Network) Env(t testing.TB, name string, secrets map[string]string) channels.Env {
 	tr := &http.Transport{DialContext: n.Dial}
 	t.Cleanup(tr.CloseIdleConnections)
@@ -74,7 +75,7 @@ func (n *Network) Env(t testing.TB, name string, secrets map[string]string) chan
 	}
 }
 
-// Clock is that of the machine that hob runs on.
+// Clock returns the clock of hob's machine.
 func (n *Network) Clock() sys.Clock {
 	return sys.ShiftedClock(func() time.Duration {
 		n.mu.Lock()
@@ -83,7 +84,7 @@ func (n *Network) Clock() sys.Clock {
 	})
 }
 
-// Dial connects.
+// Dial connects to a listener, or fails according to the outage.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	fails := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}
@@ -126,7 +127,7 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	return w.near, nil
 }
 
-// answer is what stands in the place of a server while the network is away.
+// answer takes the place of a server during an outage.
 func (n *Network) answer(w *wire, away Outage) {
 	n.mu.Lock()
 	n.lines = append(slices.DeleteFunc(n.lines, (*wire).ended), w)
@@ -136,7 +137,7 @@ func (n *Network) answer(w *wire, away Outage) {
 		return
 	}
 	launch(func() {
-		_ = w.far.SetReadDeadline(time.Now().Add(time.Second)) // it never fails; some wait for the server to speak first
+		_ = w.far.SetReadDeadline(time.Now().Add(time.Second)) // cannot fail; some clients wait for the server to speak first
 		_, _ = w.far.Read(make([]byte, 64<<10))
 		if away == BadGateway {
 			_, _ = io.WriteString(w.far, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -151,21 +152,21 @@ func (n *Network) wrote() {
 	n.writes++
 }
 
-// Dials are the times at which somebody has tried to connect, since the network began.
+// Dials returns the times of connection attempts, since the beginning.
 func (n *Network) Dials() []time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.dials)
 }
 
-// Requests is how often hob has written something.
+// Requests returns how often hob has written something.
 func (n *Network) Requests() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.writes
 }
 
-// Open is how many connections are open.
+// Open returns the number of open connections.
 func (n *Network) Open() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +174,8 @@ func (n *Network) Open() int {
 	return len(n.lines)
 }
 
-// Freeze makes what is open half open: nothing comes through any more, and nobody is told. What is connected from now on works.
+// Freeze makes open connections half open: nothing arrives any more, and neither end notices. New connections
+// work.
 func (n *Network) Freeze() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,7 +184,7 @@ func (n *Network) Freeze() {
 	}
 }
 
-// Cut ends all connections in the middle of whatever they carry.
+// Cut breaks all connections in the middle of their traffic.
 func (n *Network) Cut() {
 	n.mu.Lock()
 	lines := n.lines
@@ -203,8 +205,8 @@ func (n *Network) Away(o Outage) {
 	}
 }
 
-// Sleep is the lid of the machine being closed for a while: its timers and its monotonic clock stand still, its wall clock goes on, and what
-// was open is half open.
+// Sleep simulates a machine that sleeps for d: its timers and its monotonic clock stop, its wall clock
+// continues, and its connections become half open.
 func (n *Network) Sleep(d time.Duration) {
 	n.mu.Lock()
 	n.shift += d
@@ -212,7 +214,7 @@ func (n *Network) Sleep(d time.Duration) {
 	n.Freeze()
 }
 
-// listener is a listener.
+// listener accepts the connections to one address.
 type listener struct {
 	addr address
 	come chan net.Conn
@@ -241,5 +243,5 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// errReset is what both ends find of a connection that was cut.
+// errReset is the error at both ends of a broken connection.
 var errReset = errors.New("connection reset by peer")

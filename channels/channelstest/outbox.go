@@ -12,7 +12,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Part is one delivery as the store keeps it.
+// Part is one stored delivery.
 type Part struct {
 	channels.Delivery
 	State    string // ready, sending, sent, unknown
@@ -21,21 +21,21 @@ type Part struct {
 	NextAt   time.Time
 }
 
-// OutRow is one outbox row as the store keeps it.
+// OutRow is one stored outbox row.
 type OutRow struct {
 	event.Out
 	ID       int64
 	State    string         // ready, held, done, dead, expired, joined
-	Standing channels.Right // of its address, as Stand says it was when the message was queued
+	Standing channels.Right // right of its address when the message was queued, as set by Stand
 	Quiet    bool           // it waits, or has waited, through quiet hours
-	Joined   int64          // the row that carries its text
+	Joined   int64          // the row whose parts contain its text
 	Reason   string
 	Created  time.Time
 	Queued   time.Time
 	Parts    []Part
 }
 
-// ErrOldEpoch is what the store answers to a process that a newer one has followed.
+// ErrOldEpoch is the error of a process that was replaced by a newer one.
 var ErrOldEpoch = errors.New("a newer process has taken over")
 
 // process is the outbox as one process sees it.
@@ -44,7 +44,7 @@ type process struct {
 	epoch int
 }
 
-// Outbox is an outbox in memory with the promises of the real one, for tests of the pump.
+// Outbox is an outbox in memory with the guarantees of the real one, for tests of the pump.
 type Outbox struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -54,15 +54,15 @@ type Outbox struct {
 	fail  int
 	quiet func(event.Address, time.Time) time.Time
 	stand func(event.Address) channels.Right
-	Wake  chan struct{} // give it to the pump
+	Wake  chan struct{} // wake signal for the pump
 }
 
-// NewOutbox makes an empty one; now tells the time.
+// NewOutbox makes an empty outbox; now returns the time.
 func NewOutbox(now func() time.Time) *Outbox {
 	return &Outbox{now: now, Wake: make(chan struct{}, 1)}
 }
 
-// Queue adds messages, once per key, and wakes the pump.
+// Queue adds messages, once for each key, and wakes the pump.
 func (o *Outbox) Queue(outs ...event.Out) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,7 +95,7 @@ func (o *Outbox) queue(out event.Out) {
 	}
 }
 
-// Hasten makes what waits for its next try on a channel due, and wakes the pump.
+// Hasten makes everything due that waits for a retry on a channel, and wakes the pump.
 func (o *Outbox) Hasten(channel string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,14 +112,15 @@ func (o *Outbox) Hasten(channel string) {
 	}
 }
 
-// Hush holds back what does not hurry: end is when the quiet of an address that an instant falls into is over, zero for none.
+// Hush holds back messages that are not urgent. end returns when the quiet hours of an address around an
+// instant end, or zero.
 func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.quiet = end
 }
 
-// Stand says by what right addresses hear from hob when something is queued for them from now on; without it they have none.
+// Stand sets the right of addresses for messages that are queued from now on; by default they have none.
 func (o *Outbox) Stand(of func(event.Address) channels.Right) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,7 +134,8 @@ func (o *Outbox) quietUntil(out event.Out, at time.Time) time.Time {
 	return o.quiet(out.To, at)
 }
 
-// Process begins a new epoch. The stores of earlier ones can commit nothing any more, as if their process had been killed.
+// Process begins a new epoch. The stores of earlier epochs cannot commit any more, as if their process had
+// been killed.
 func (o *Outbox) Process() channels.Store {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,7 +150,7 @@ func (o *Outbox) FailNext(n int) {
 	o.fail = n
 }
 
-// Rows is everything, oldest first.
+// Rows returns all rows, oldest first.
 func (o *Outbox) Rows() []OutRow {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,14 +163,14 @@ func (o *Outbox) Rows() []OutRow {
 	return all
 }
 
-// Asked lists the outbox rows that a question was opened about.
+// Asked returns the rows about which a question was opened.
 func (o *Outbox) Asked() []int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.asked)
 }
 
-// Answer settles a question: resend, or drop.
+// Answer answers a question: resend or drop.
 func (o *Outbox) Answer(id int64, resend bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 	"hob/daemon/sys"
 )
 
-// Station is hob's side of the channels around one adapter: the real host and the real pump, over an inbox and an outbox in memory. The owner
-// has a second address, Elsewhere, at which he hears of trouble.
+// Station is hob's side of one adapter: the real host and the real pump with an inbox and an outbox in
+// memory. The owner has a second address, Elsewhere, for notices about trouble.
 type Station struct {
 	In   *Inbox
 	Out  *Outbox
 	Host *channels.Host
 
 	mu    sync.Mutex
-	heard []string // elsewhere
+	heard []string // texts at Elsewhere
 }
 
-// Elsewhere is the owner's address on another channel than the one that is tested.
+// Elsewhere is the owner's address on another channel than the tested one.
 const Elsewhere event.Address = "elsewhere:owner"
 
-// StationFor is what a station works with.
+// StationFor configures a Station.
 type StationFor struct {
 	Name    string           // of the channel
 	Channel channels.Channel //
@@ -62,7 +62,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 	return s
 }
 
-// channel finds a channel to send through.
+// channel returns the channel to send through.
 func (s *Station) channel(name string) (channels.Channel, error) {
 	if name == Elsewhere.Channel() {
 		return (*spare)(s), nil
@@ -70,19 +70,19 @@ func (s *Station) channel(name string) (channels.Channel, error) {
 	return s.Host.Channel(name)
 }
 
-// Elsewhere is what the owner has heard on his other channel.
+// Elsewhere returns the texts that the owner got on the other channel.
 func (s *Station) Elsewhere() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.heard)
 }
 
-// Queue puts a text into the outbox.
+// Queue adds a text to the outbox.
 func (s *Station) Queue(to event.Address, text string) {
 	s.Out.Queue(event.Out{Key: string(to) + " " + text, To: to, Body: text, Cause: event.Cause{Kind: event.ByTurn}})
 }
 
-// Health is the health of the channel that is tested.
+// Health returns the health of the tested channel.
 func (s *Station) Health() channels.ChannelHealth {
 	all := s.Host.Health()
 	if len(all) == 0 {
@@ -91,7 +91,7 @@ func (s *Station) Health() channels.ChannelHealth {
 	return all[0]
 }
 
-// Wait waits until ok holds, no longer than limit.
+// Wait waits until ok is true, at most for limit.
 func Wait(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -13,9 +13,9 @@ import (
 	"hob/daemon/event"
 )
 
-// Storm tests an adapter over a network that fails, with the real host and the real pump around it. Each test runs in a bubble of
-// testing/synctest, where an hour takes no time: open makes the world inside of it, with a fake that listens on n, and adapters that work in
-// n.Env.
+// Storm tests an adapter over a failing network, with the real host and the real pump around it. Each test
+// runs in a bubble of testing/synctest, where an hour takes no time. open makes the world inside the bubble,
+// with a fake that listens on n and adapters that use n.Env.
 func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 	tests := map[string]func(*testing.T, *storm){
 		"half open":       halfOpen,
@@ -51,7 +51,7 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 	}
 }
 
-// storm is a world and the network that it is reached over.
+// storm is a world and its network.
 type storm struct {
 	World
 	net *Network
@@ -64,22 +64,22 @@ func (s *storm) start(t *testing.T) {
 	s.startFor(t, s.To)
 }
 
-// startFor is start with another first address of the owner's, "" for none.
+// startFor is start with another first address of the owner, "" for none.
 func (s *storm) startFor(t *testing.T, owner event.Address) {
 	t.Helper()
 	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: owner, Clock: s.net.Clock()}.Open(t)
 	s.Listening(t.Context())
-	synctest.Wait() // so that it has done all that it does at first
+	synctest.Wait() // the adapter has finished its start
 }
 
-// comes waits until messages have come in.
+// comes waits until the messages have arrived.
 func (s *storm) comes(t *testing.T, limit time.Duration, ids ...string) {
 	t.Helper()
 	has := s.has(ids...)
 	Wait(t, limit, "receiving", func() bool { return has(s.In.Rows()) })
 }
 
-// once looks at what has come in: each of the texts once, and in their order.
+// once checks that each of the texts arrived once, in order.
 func (s *storm) once(t *testing.T, texts ...string) {
 	t.Helper()
 	var got []string
@@ -91,7 +91,7 @@ func (s *storm) once(t *testing.T, texts ...string) {
 	}
 }
 
-// A connection over which nothing comes any more, without a word, is found within a minute.
+// A silent connection is detected within a minute.
 func halfOpen(t *testing.T, s *storm) {
 	s.start(t)
 	s.comes(t, time.Minute, s.Say("before"))
@@ -107,7 +107,7 @@ func halfOpen(t *testing.T, s *storm) {
 	s.once(t, "before", "after")
 }
 
-// An hour without a network, in each of the ways in which it can be away, costs nothing but the hour.
+// An outage of an hour, of any kind, costs nothing but the hour.
 func hourWithout(t *testing.T, s *storm) {
 	s.start(t)
 	want := []string{"before"}
@@ -138,7 +138,8 @@ func hourWithout(t *testing.T, s *storm) {
 	}
 }
 
-// A machine that sleeps for a night is back within two minutes, and has what was said meanwhile.
+// After a night's sleep of the machine the adapter recovers within two minutes, and receives the missed
+// messages.
 func lidClosed(t *testing.T, s *storm) {
 	s.start(t)
 	s.comes(t, time.Minute, s.Say("before"))
@@ -156,7 +157,8 @@ func lidClosed(t *testing.T, s *storm) {
 	}
 }
 
-// A day without a server is tried through: at first soon, then every few minutes, never at the same beat, and for ever.
+// During a day without a server the adapter keeps trying: soon at first, then every few minutes, with jitter,
+// and without end.
 func dayWithout(t *testing.T, s *storm) {
 	s.start(t)
 	s.comes(t, time.Minute, s.Say("before"))
@@ -183,7 +185,7 @@ func dayWithout(t *testing.T, s *storm) {
 	Wait(t, 10*time.Minute, "being well again", func() bool { return s.Health().Receiving.State == channels.OK })
 }
 
-// Connections that end again and again lose nothing, double nothing and leave nothing behind.
+// Connections that break again and again lose nothing, duplicate nothing, and leak nothing.
 func cutAfterCut(t *testing.T, s *storm) {
 	s.start(t)
 	var want []string
@@ -215,7 +217,7 @@ func cutAfterCut(t *testing.T, s *storm) {
 	}
 }
 
-// A login that is not taken any more is said, with what to do, and is tried again without haste.
+// A refused log-in is reported with advice, and tried again slowly.
 func loginRefused(t *testing.T, s *storm) {
 	if s.Account.Revoke == nil {
 		t.Skip("nobody logs in there, or the fake cannot refuse it")
@@ -236,7 +238,7 @@ func loginRefused(t *testing.T, s *storm) {
 	}
 }
 
-// An account that is refused from the start is down within seconds, and is tried on without haste.
+// An account that is refused from the beginning is down within seconds, and is tried again slowly.
 func neverLetIn(t *testing.T, s *storm) {
 	if s.Account.Revoke == nil {
 		t.Skip("nobody logs in there, or the fake cannot refuse it")
@@ -254,14 +256,14 @@ func neverLetIn(t *testing.T, s *storm) {
 	}
 }
 
-// hints tells whether an error says what to do.
+// hints reports whether an error contains advice.
 func hints(text string) bool {
 	return slices.ContainsFunc([]string{"set ", "check ", "make ", "take ", "log in", "add ", "reset ", "new "}, func(word string) bool {
 		return strings.Contains(text, word)
 	})
 }
 
-// Where only one program can listen, the other one is named for what it is.
+// If only one program can listen, the error says that another one does.
 func secondListener(t *testing.T, s *storm) {
 	if s.Account.Rival == nil {
 		t.Skip("as many programs as like can listen there")

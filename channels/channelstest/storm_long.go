@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 )
 
-// asked is a box that knows what cursors it gave.
+// asked is an inbox that records the cursors that it returned.
 type asked struct {
 	*MessageInbox
 	gave chan string
@@ -28,7 +28,7 @@ func (a asked) Cursor(ctx context.Context, source, identity string) (string, err
 	return value, err
 }
 
-// How far one account has been read says nothing about another one.
+// The position in one account is not used for another one.
 func anotherAccount(t *testing.T, s *storm) {
 	if s.Account.Other == nil {
 		t.Skip("there is one account only, or no cursor")
@@ -38,7 +38,7 @@ func anotherAccount(t *testing.T, s *storm) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		launch(func() {
-			_ = ch.Run(ctx, b) // what counts is which cursor it was given
+			_ = ch.Run(ctx, b) // only the cursor matters
 			close(ended)
 		})
 		Wait(t, 10*time.Minute, "reading", ok)
@@ -63,7 +63,7 @@ func anotherAccount(t *testing.T, s *storm) {
 	}
 }
 
-// sayAgain says something, so that there is something to read; false.
+// sayAgain sends a message, so that there is something to read; it returns false.
 func sayAgain(s *storm, b *MessageInbox) bool {
 	if b.Count() == 0 {
 		s.Listening(context.Background())
@@ -72,7 +72,7 @@ func sayAgain(s *storm, b *MessageInbox) bool {
 	return false
 }
 
-// Ten thousand messages that have waited come in once each, in their order, and in pieces.
+// Ten thousand waiting messages arrive once each, in order, and in several commits.
 func backlog(t *testing.T, s *storm) {
 	if s.Forgets {
 		t.Skip("nothing waits for who is away")
@@ -121,7 +121,7 @@ func backlog(t *testing.T, s *storm) {
 	}
 }
 
-// reconnects is how often growth cuts the connection: 200 times, or as often as HOB_RECONNECTS says.
+// reconnects is how often growth breaks the connection: 200 times, or HOB_RECONNECTS.
 func reconnects(t *testing.T) int {
 	t.Helper()
 	env := os.Getenv("HOB_RECONNECTS")
@@ -135,7 +135,7 @@ func reconnects(t *testing.T) int {
 	return n
 }
 
-// Connections that end for ever leave nothing behind: no goroutine, no connection, no memory.
+// Broken connections leak nothing: no goroutine, no connection, no memory.
 func growth(t *testing.T, s *storm) {
 	n := reconnects(t)
 	b := &MessageInbox{}
@@ -144,7 +144,7 @@ func growth(t *testing.T, s *storm) {
 		s.Listening(t.Context())
 		synctest.Wait()
 		runtime.GC()
-		runtime.GC() // what the first one has finalised
+		runtime.GC() // finalizers of the first connections
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return runtime.NumGoroutine(), m.HeapAlloc
@@ -153,7 +153,7 @@ func growth(t *testing.T, s *storm) {
 	var heap uint64
 	for i := range n {
 		s.Listening(t.Context())
-		if i == n/4 { // by then all that is kept once is there
+		if i == n/4 { // everything that is allocated once exists by now
 			routines, heap = weigh()
 		}
 		s.net.Cut()

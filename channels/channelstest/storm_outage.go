@@ -12,7 +12,7 @@ import (
 	"hob/channels"
 )
 
-// outage is a server that is away for a while.
+// outage is a server that is away for some time.
 type outage struct {
 	how   Outage
 	lasts time.Duration
@@ -22,7 +22,7 @@ func (o outage) String() string {
 	return fmt.Sprintf("%s for %s", [...]string{"up", "no name", "gone", "nothing", "closes", "hangs", "502", "swallows answers"}[o.how], o.lasts)
 }
 
-// eachOutage is each way in which a server is away, for seconds, minutes and an hour.
+// eachOutage returns each kind of outage for seconds, minutes and an hour.
 func eachOutage() (all []outage) {
 	for _, how := range []Outage{Closes, Hangs, BadGateway, NoService, Swallows} {
 		for _, lasts := range []time.Duration{5 * time.Second, 100 * time.Second, time.Hour} {
@@ -32,12 +32,13 @@ func eachOutage() (all []outage) {
 	return all
 }
 
-// during queues two texts for the tested address while the server is away, and waits until they are settled: within seconds when receiving works
-// again (C5), or when the send that hangs since the outage has been given up; and soon after the server is back in any case.
+// during queues two texts for the tested address while the server is away, and waits until they are settled:
+// within seconds after receiving recovers (C5), or after the send that hangs since the outage has timed out;
+// in any case soon after the outage.
 func (s *storm) during(t *testing.T, o outage) (texts []string) {
 	t.Helper()
 	s.Listening(t.Context())
-	<-time.After(time.Minute) // what an outage leaves behind is over
+	<-time.After(time.Minute) // the effects of the last outage are over
 	s.net.Away(o.how)
 	s.net.Cut()
 	for n := range 2 {
@@ -50,7 +51,7 @@ func (s *storm) during(t *testing.T, o outage) (texts []string) {
 	s.net.Cut()
 	up, again := time.Now(), time.Time{}
 	if s.Health().Receiving.State == channels.OK {
-		again = up.Add(time.Hour) // it has not been missed
+		again = up.Add(time.Hour) // the outage was not noticed
 	}
 	Wait(t, 10*time.Minute, o.String()+": being settled", func() bool {
 		if again.IsZero() && s.Health().Receiving.State == channels.OK {
@@ -66,8 +67,8 @@ func (s *storm) during(t *testing.T, o outage) (texts []string) {
 
 var late = regexp.MustCompile(`\(late: from [^)]*\)`)
 
-// arrived is what has arrived since the n-th message, without marks: how often each text, in the order of their first arrival. It complains of
-// one that comes a second time without a mark.
+// arrived returns what arrived since the n-th message, without marks: the count of each text, in the order of
+// first arrival. It fails if a text is repeated without a mark.
 func (s *storm) arrived(t *testing.T, n int) (order []string, times map[string]int) {
 	t.Helper()
 	times = map[string]int{}
@@ -93,8 +94,9 @@ func (s *storm) arrived(t *testing.T, n int) (order []string, times map[string]i
 	return order, times
 }
 
-// C1: whatever a server does while it is away, for however long: afterwards each text is there, in order, at most once more and marked, nobody is
-// asked about the owner's own, and there are as many rows as messages.
+// C1: whatever a server does during an outage, and however long: afterwards each text is there, in order, at
+// most once more and then marked. The owner is not asked about messages to the owner, and there are as many
+// rows as messages.
 func outages(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -111,13 +113,13 @@ func outages(t *testing.T, s *storm) {
 	}
 }
 
-// C1, what is meant for others: it arrives once, or the owner is asked once about each message that is held.
+// C1 for messages to others: each arrives once, or the owner is asked once about it.
 func outagesToSomebody(t *testing.T, s *storm) {
 	s.failing(t)
 	s.startFor(t, "")
 	for _, o := range eachOutage() {
 		if o.lasts == time.Hour {
-			o.lasts /= 2 // what is meant for others is given up after an hour
+			o.lasts /= 2 // messages to others expire after an hour
 		}
 		before, rows, asked := len(s.Sent()), len(s.Out.Rows()), len(s.Out.Asked())
 		texts := s.during(t, o)
@@ -147,14 +149,14 @@ func outagesToSomebody(t *testing.T, s *storm) {
 	}
 }
 
-// U44: a process that is killed while its channel is connected and silent leaves no gap of the time before the kill.
+// U44: killing a process whose channel is connected and silent leaves no gap from before the kill.
 func killedInSilence(t *testing.T, s *storm) {
 	first := &MessageInbox{}
 	adapter := start(t, s.World, first)
 	s.Listening(t.Context())
 	<-time.After(25 * time.Minute)
 	stored, killed := first.Stored(), time.Now()
-	_ = adapter.stop() // what it stores at its end is lost by a kill
+	_ = adapter.stop() // a killed process does not store its last position
 	<-time.After(5 * time.Second)
 	second := MessageInboxAt(stored)
 	start(t, s.World, second)

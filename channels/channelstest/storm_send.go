@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 )
 
-// failing is a storm whose platform can be told to fail.
+// failing skips platforms that cannot be told to fail.
 func (s *storm) failing(t *testing.T) {
 	t.Helper()
 	if s.Fail == nil {
@@ -19,7 +19,7 @@ func (s *storm) failing(t *testing.T) {
 	}
 }
 
-// settled waits until the newest row for an address is in a state.
+// settled waits until the newest row for an address has a state.
 func (s *storm) settled(t *testing.T, to event.Address, limit time.Duration, state string) {
 	t.Helper()
 	Wait(t, limit, "the last row to "+string(to)+" being "+state, func() bool {
@@ -33,7 +33,7 @@ func (s *storm) settled(t *testing.T, to event.Address, limit time.Duration, sta
 	})
 }
 
-// A channel that cannot send may well receive: its health is told apart.
+// Sending may fail while receiving works: the health of both is separate.
 func healthApart(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -52,7 +52,7 @@ func healthApart(t *testing.T, s *storm) {
 	}
 }
 
-// What a platform will never take is given up at once, and the owner hears of it elsewhere.
+// A permanently refused message is given up at once, and the owner hears of it elsewhere.
 func deadLetter(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -70,7 +70,7 @@ func deadLetter(t *testing.T, s *storm) {
 	}
 }
 
-// What goes to one address keeps its order, whatever goes wrong in between.
+// Messages to one address keep their order, whatever fails in between.
 func sendOrder(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -94,7 +94,7 @@ func sendOrder(t *testing.T, s *storm) {
 	}
 }
 
-// A long text arrives in parts, in their order; one that fails in the middle goes on where it was.
+// A long text arrives in parts and in order; after a failure in the middle it continues there.
 func sendParts(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -119,7 +119,7 @@ func sendParts(t *testing.T, s *storm) {
 	}
 }
 
-// A text of many short lines arrives once, also where each line is a message of its own and only so many may be said at a time.
+// A text of many short lines arrives once, even if each line is a message and the rate is limited.
 func manyLines(t *testing.T, s *storm) {
 	s.start(t)
 	var list, want []string
@@ -138,7 +138,7 @@ func manyLines(t *testing.T, s *storm) {
 	}
 }
 
-// What may have arrived is asked for, or sent again under its key; where there is neither, once more with a mark.
+// An uncertain send is looked up, or repeated with its key; without either, it is repeated once with a mark.
 func mayBeARepeat(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
@@ -169,7 +169,7 @@ func mayBeARepeat(t *testing.T, s *storm) {
 	}
 }
 
-// What may have reached somebody else is never sent to him again without a key or a look: the owner is asked.
+// An uncertain send to somebody else is never repeated without a key or a look-up: the owner is asked.
 func toSomebody(t *testing.T, s *storm) {
 	s.failing(t)
 	s.startFor(t, "")
@@ -186,7 +186,8 @@ func toSomebody(t *testing.T, s *storm) {
 	}
 }
 
-// What cannot be delivered in time is given up, and the owner hears of it elsewhere: after a week, or an hour if it is for somebody else.
+// An undelivered message expires after a week, or an hour if it is for somebody else; the owner hears of it
+// elsewhere.
 func sendExpiry(t *testing.T, s *storm) {
 	s.start(t)
 	s.net.Away(NoService)

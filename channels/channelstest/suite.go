@@ -1,5 +1,6 @@
-// Package channelstest holds what tests of channels share: the suite that every adapter passes, fakes of the
-// platforms that speak the real wire, and an inbox and an outbox in memory. Nothing of it is part of the binary.
+// Package channelstest contains what tests of channels share: the suite that every adapter must pass, fakes
+// of the platforms that speak the real protocols, and an inbox and an outbox in memory. It is never part of
+// the binary.
 package channelstest
 
 import (
@@ -18,10 +19,10 @@ import (
 	"hob/daemon/sys"
 )
 
-// inbox is a new one for the world's channel.
+// inbox returns a new inbox for the world's channel.
 func (w World) inbox() *Inbox { return &Inbox{Name: w.Name, Rules: w.Rules} }
 
-// Run tests an adapter against a world that open makes anew for each test. What the network does is tested by Storm.
+// Run tests an adapter against a world that open makes for each test. Storm tests network faults.
 func Run(t *testing.T, open func(t *testing.T) World) { run(t, true, open) }
 
 // RunInTurn is Run for worlds that share a server: one test at a time.
@@ -93,7 +94,7 @@ type running struct {
 	stop  func() error
 }
 
-// start runs an adapter until the test or stop ends it, and runs it again when it gives up, as the host does.
+// start runs an adapter until the test or stop ends it, and restarts it when it fails, like the host.
 func start(t *testing.T, w World, in channels.Inbox) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{ch: w.Open(), ended: make(chan error, 1)}
@@ -117,7 +118,7 @@ func start(t *testing.T, w World, in channels.Inbox) *running {
 			}
 		}
 	})
-	t.Cleanup(func() { _ = r.stop() }) // the tests that care have looked
+	t.Cleanup(func() { _ = r.stop() }) // tests that need the result have called stop
 	return r
 }
 

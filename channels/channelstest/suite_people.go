@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// boxed runs an adapter on an inbox that keeps messages as they are handed on.
+// boxed runs an adapter with an inbox that records its messages.
 func boxed(t *testing.T, w World) *MessageInbox {
 	t.Helper()
 	b := &MessageInbox{}
@@ -31,7 +31,7 @@ func (b *MessageInbox) comes(t *testing.T, id string) channels.Message {
 	return b.List()[at]
 }
 
-// A text that was changed comes in as a message of its own, which names the one whose place it takes.
+// An edit arrives as a separate message that names the original.
 func edits(t *testing.T, w World) {
 	if w.People.Edit == nil {
 		t.Skip("nobody can edit there, or programs do not learn of it")
@@ -46,7 +46,7 @@ func edits(t *testing.T, w World) {
 	}
 }
 
-// A message that was taken back comes in without words, and names which one it is.
+// A deletion arrives without text, and names the deleted message.
 func deletions(t *testing.T, w World) {
 	if w.People.Delete == nil {
 		t.Skip("nobody can delete there, or programs do not learn of it")
@@ -60,7 +60,7 @@ func deletions(t *testing.T, w World) {
 	})
 }
 
-// station is hob's side around the world's adapter.
+// station runs the host and the pump around the world's adapter.
 func (w World) station(t *testing.T) *Station {
 	t.Helper()
 	s := StationFor{Name: w.Name, Channel: w.Open(), Rules: w.Rules, Owner: w.To, Clock: sys.RealClock()}.Open(t)
@@ -68,7 +68,8 @@ func (w World) station(t *testing.T) *Station {
 	return s
 }
 
-// A file comes in with its message, through the real door; one that cannot be had is named, and so is one that is too large.
+// A file arrives with its message, through the real host. A file that cannot be fetched, or is too large, is
+// named.
 func filesComeIn(t *testing.T, w World) {
 	if w.People.Attach == nil {
 		t.Skip("there are no files that come in")
@@ -99,7 +100,8 @@ func filesComeIn(t *testing.T, w World) {
 	}
 }
 
-// In a group that is listed hob hears what is meant for it, as what somebody known has said, in a session of the group's own.
+// In a listed group hob reads messages that are meant for it, with the trust "known", in a session of the
+// group.
 func groups(t *testing.T, w World) {
 	if w.People.Group == nil {
 		if channels.AbilitiesOf(w.Open()).Groups && w.Server == "" {
@@ -117,7 +119,7 @@ func groups(t *testing.T, w World) {
 	}
 }
 
-// Each thread of a group is a conversation of its own.
+// Each thread of a group is a separate conversation.
 func threads(t *testing.T, w World) {
 	if w.People.Thread == nil {
 		t.Skip("there are no threads")

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Where a platform has a key or can be read back, a second try arrives once, or is found.
+// If a platform has a key or a look-up, a repeated send arrives once, or is found.
 func keysAndLooks(t *testing.T, w World) {
 	ch := sender(t, w)
 	d := delivery(w, "said once")
@@ -42,7 +42,7 @@ func keysAndLooks(t *testing.T, w World) {
 	}
 }
 
-// A text grows by edits: what stands there is the newest. What is gone can never be edited.
+// A text grows by edits. A deleted message can never be edited.
 func growingTexts(t *testing.T, w World) {
 	ch := sender(t, w)
 	e, ok := ch.(channels.Editor)
@@ -79,7 +79,7 @@ func growingTexts(t *testing.T, w World) {
 	}
 }
 
-// Choices are buttons; pressing one is as good as typing what stands behind it.
+// Choices are buttons; pressing one has the effect of typing its text.
 func buttons(t *testing.T, w World) {
 	if !channels.AbilitiesOf(w.Open()).Buttons {
 		t.Skip("there are no buttons: the numbers in the text serve")
@@ -106,7 +106,7 @@ func buttons(t *testing.T, w World) {
 	}
 }
 
-// A file arrives as it is, with its name and its caption.
+// A file arrives unchanged, with its name and its caption.
 func filesGoOut(t *testing.T, w World) {
 	ch := sender(t, w)
 	most := channels.AbilitiesOf(ch).MaxFile
@@ -145,7 +145,7 @@ func filesGoOut(t *testing.T, w World) {
 	}
 }
 
-// While hob is at work, that is shown where it is meant to be seen.
+// The typing sign appears where it was requested.
 func signsOfTyping(t *testing.T, w World) {
 	ch := sender(t, w)
 	y, ok := ch.(channels.Typer)
@@ -167,7 +167,7 @@ func signsOfTyping(t *testing.T, w World) {
 	}
 }
 
-// The account is known by an id that stays the same.
+// The account id stays the same.
 func account(t *testing.T, w World) {
 	one, ok := w.Open().(channels.Accounted)
 	if !ok {
@@ -184,7 +184,7 @@ func account(t *testing.T, w World) {
 	}
 }
 
-// Connections that end leave no sockets behind.
+// Ended connections leave no sockets open.
 func sockets(t *testing.T, w World) {
 	if w.Account.Drop == nil {
 		t.Skip("a real server, or a fake that drops nobody")

@@ -43,7 +43,7 @@ func acceptsBeforeCursor(t *testing.T, w World) {
 	wait(t, in, "receiving it again after the inbox failed", w.has(id))
 }
 
-// What the inbox could not store comes again, to another process.
+// Messages that the inbox could not store arrive again in another process.
 func endsBeforeCommit(t *testing.T, w World) {
 	if w.Forgets {
 		t.Skip("what was said to a process that has died is lost there")
@@ -55,7 +55,7 @@ func endsBeforeCommit(t *testing.T, w World) {
 	in.FailNext(1 << 30)
 	id := w.Say("do not lose me")
 	Wait(t, patience, "the inbox being tried", func() bool { return in.Failed() > 0 })
-	_ = first.stop() // it may say that it could not store everything
+	_ = first.stop() // it may report that not everything was stored
 	in.FailNext(0)
 	start(t, w, in)
 	wait(t, in, "receiving it in another process", w.has(id))
@@ -64,7 +64,7 @@ func endsBeforeCommit(t *testing.T, w World) {
 	}
 }
 
-// What was stored comes no second time, though the process ended before it could say so.
+// Stored messages do not arrive again, even if the process ended before it acknowledged them.
 func endsAfterCommit(t *testing.T, w World) {
 	in := w.inbox()
 	first := start(t, w, in)
@@ -136,7 +136,7 @@ func noise(t *testing.T, w World) {
 	}
 }
 
-// Two messages that come in the wrong order both come in.
+// Two messages in the wrong order both arrive.
 func wrongOrder(t *testing.T, w World) {
 	if w.People.Mix == nil {
 		t.Skip("the wire keeps the order")
@@ -152,7 +152,7 @@ func wrongOrder(t *testing.T, w World) {
 	}
 }
 
-// Where a platform does not have any more what was said while nobody listened, the owner is told.
+// If a platform no longer has missed messages, the owner is notified.
 func whatIsLost(t *testing.T, w World) {
 	if w.Account.Lose == nil {
 		t.Skip("the fake cannot forget what it keeps")
@@ -174,7 +174,7 @@ func whatIsLost(t *testing.T, w World) {
 	}
 }
 
-// What hob says itself never becomes input. Whoever it is that the platform names as its sender: no list is asked.
+// hob's own messages never become input, whoever the platform names as the sender; no list is consulted.
 func ownOutput(t *testing.T, w World) {
 	w.mustSend(t)
 	b := &MessageInbox{}

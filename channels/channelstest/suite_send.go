@@ -15,7 +15,7 @@ import (
 	"hob/daemon/event"
 )
 
-// sender is an adapter that can send.
+// sender returns an adapter that can send.
 func sender(t *testing.T, w World) channels.Channel {
 	w.mustSend(t)
 	if !w.Connected {
@@ -26,7 +26,7 @@ func sender(t *testing.T, w World) channels.Channel {
 	return r.ch
 }
 
-// mustSend skips a test of sending where there is none.
+// mustSend skips the test if the world cannot send.
 func (w World) mustSend(t *testing.T) {
 	t.Helper()
 	if w.Sent == nil {
@@ -36,7 +36,7 @@ func (w World) mustSend(t *testing.T) {
 
 func delivery(w World, body string) channels.Delivery {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(body)) // a hash never fails; each text has a key of its own: where the platform knows repeats by it, only one of two would arrive
+	_, _ = h.Write([]byte(body)) // a hash never fails; each text has its own key, because platforms that deduplicate would drop one of two
 	return channels.Delivery{Outbox: 1, Parts: 1, To: w.To, Body: body, Nonce: fmt.Sprintf("n0nce%011x", h.Sum64()>>20), Attempts: 1, Tried: time.Now()}
 }
 
@@ -121,7 +121,7 @@ func foreignAddress(t *testing.T, w World) {
 	}
 }
 
-// C7: that somebody is not there says nothing about the channel, and holds up nobody else.
+// C7: an absent recipient says nothing about the channel, and does not delay others.
 func nobodyThere(t *testing.T, w World) {
 	if w.None == "" {
 		t.Skip("every address is somebody's there")

@@ -11,7 +11,7 @@ import (
 	"hob/channels"
 )
 
-// What docs/channels.md says between these lines is made of the adapters and their worlds.
+// These lines delimit the part of docs/channels.md that is generated from the adapters and their worlds.
 const (
 	tableBegin = "<!-- made by go generate ./channels/channelstest: what each channel can do -->\n"
 	tableEnd   = "<!-- end of what each channel can do -->\n"
@@ -37,7 +37,7 @@ func Table(t *testing.T, kind string, worlds ...World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("HOB_TABLE") == "write" { // which only who runs the tests can say
+	if os.Getenv("HOB_TABLE") == "write" { // only the person who runs the tests can set it
 		if err := os.WriteFile(path, []byte(fixed), 0o600); err != nil { // #nosec G703 -- the path stands above
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func Table(t *testing.T, kind string, worlds ...World) {
 	}
 }
 
-// row is what a kind of channel can do.
+// row returns the row of a kind of channel.
 func row(kind string, worlds []World) string {
 	w := worlds[0]
 	can := channels.AbilitiesOf(w.Open())
@@ -65,7 +65,7 @@ func row(kind string, worlds []World) string {
 		kept = "no, and it is said"
 	}
 	servers := []string{"a fake of its wire"}
-	if w.Sent == nil { // it has no wire of its own
+	if w.Sent == nil { // it sends nothing itself
 		servers = nil
 	}
 	for _, w := range worlds {
@@ -91,7 +91,7 @@ func yes(is bool) string {
 	return "–"
 }
 
-// withRow is a page with the row of a kind in its place.
+// withRow returns a page with the kind's row replaced.
 func withRow(page, kind, row string) (string, error) {
 	before, rest, ok := strings.Cut(page, tableBegin)
 	table, after, ended := strings.Cut(rest, tableEnd)

@@ -17,7 +17,7 @@ type web struct {
 	quit chan struct{} // closed when the fake ends
 }
 
-// listen takes an address for a fake, "" for any free port of the loopback.
+// listen opens an address for a fake, "" for any free port on the loopback interface.
 func listen(addr string) (net.Listener, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -36,10 +36,10 @@ func (w *web) serveOn(l net.Listener, serve http.HandlerFunc) {
 	w.srv.Start()
 }
 
-// URL is where the fake is.
+// URL returns the fake's address.
 func (w *web) URL() string { return w.srv.URL }
 
-// Drop ends all connections, as a server does that is restarted.
+// Drop closes all connections, like a server that restarts.
 func (w *web) Drop() { w.srv.CloseClientConnections() }
 
 // Close ends all calls and the server.
@@ -49,14 +49,15 @@ func (w *web) Close() {
 	w.srv.Close()
 }
 
-// script is what happens to the calls of a fake, by the method that is called, and how often each was. The zero script is ready.
+// script holds the faults for the next calls of a fake, by method, and counts the calls. The zero script is
+// ready.
 type script[F any] struct {
 	lock   sync.Mutex
 	faults map[string][]F
 	calls  map[string]int
 }
 
-// Fail scripts what happens to the next calls of a method, one fault each; the zero fault is none.
+// Fail scripts the next calls of a method, one fault each; the zero fault means success.
 func (s *script[F]) Fail(method string, faults ...F) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -66,14 +67,14 @@ func (s *script[F]) Fail(method string, faults ...F) {
 	s.faults[method] = append(s.faults[method], faults...)
 }
 
-// Calls is how often a method was called.
+// Calls returns how often a method was called.
 func (s *script[F]) Calls(method string) int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return s.calls[method]
 }
 
-// fault takes the next scripted fault of a method, and counts the call.
+// fault takes the next fault of a method, and counts the call.
 func (s *script[F]) fault(method string) (next F) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -87,14 +88,14 @@ func (s *script[F]) fault(method string) (next F) {
 	return next
 }
 
-// scripted tells whether a fault waits for a method's next call.
+// scripted reports whether a fault is waiting for a method's next call.
 func (s *script[F]) scripted(method string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return len(s.faults[method]) > 0
 }
 
-// ledger is what was sent, in order, also what the sender was never told of. The zero ledger is ready.
+// ledger records what was sent, in order, including messages whose answer was lost. The zero ledger is ready.
 type ledger[T any] struct {
 	page    sync.Mutex
 	entries []T
@@ -106,14 +107,14 @@ func (l *ledger[T]) enter(e T) {
 	l.entries = append(l.entries, e)
 }
 
-// Sent is what was sent so far, in order, also what the sender was never told of.
+// Sent returns what was sent so far, in order, including messages whose answer was lost.
 func (l *ledger[T]) Sent() []T {
 	l.page.Lock()
 	defer l.page.Unlock()
 	return slices.Clone(l.entries)
 }
 
-// awaits blocks until ok holds, or ctx ends. It asks less and less often.
+// awaits waits until ok is true, or ctx ends. It checks less and less often.
 func awaits(ctx context.Context, ok func() bool) {
 	for nap := time.Millisecond; ctx.Err() == nil && !ok(); nap = min(nap+nap/4+time.Microsecond, 200*time.Millisecond) {
 		timer := time.NewTimer(nap)

@@ -16,21 +16,21 @@ type wire struct{ near, far *end }
 type end struct {
 	in, out     *stream
 	here, there address
-	wrote       func() // told of each write; nil for nobody
+	wrote       func() // called for each write; may be nil
 }
 
-// stream carries bytes in one direction, as many as come.
+// stream carries bytes in one direction, without a limit.
 type stream struct {
 	mu     sync.Mutex
 	more   sync.Cond
 	data   []byte
-	err    error // after data: why nothing comes any more
-	shut   bool  // who reads has closed it
+	err    error // after data: why nothing more arrives
+	shut   bool  // the reader has closed it
 	frozen bool
 	// swallow ends the stream at the first byte that is written to it.
 	swallow bool
-	alarm   *time.Timer // wakes who waits at the deadline
-	until   time.Time   // the deadline for reading; zero for none
+	alarm   *time.Timer // wakes the reader at the deadline
+	until   time.Time   // deadline for reading; zero for none
 }
 
 func newWire(addr address) *wire {
@@ -55,14 +55,14 @@ func (w *wire) freeze() {
 	}
 }
 
-// cut ends a wire. Of one that is frozen nobody learns it.
+// cut ends a wire. Neither end of a frozen wire notices.
 func (w *wire) cut() {
 	for _, s := range w.streams() {
 		s.change(func() { s.err, s.data = errReset, nil })
 	}
 }
 
-// ended tells whether hob has closed its end, or it was cut.
+// ended reports whether hob closed its end, or the wire was cut.
 func (w *wire) ended() bool {
 	s := w.near.in
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *stream) read(b []byte) (int, error) {
 	}
 }
 
-// write puts bytes on their way; into a frozen stream as into a socket whose other end has gone without a word.
+// write adds bytes. A frozen stream accepts them like a socket whose other end is gone.
 func (s *stream) write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *stream) write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// deadline is when reading ends.
+// deadline sets the end of reading.
 func (s *stream) deadline(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (e *end) Write(b []byte) (int, error) {
 	return e.out.write(b)
 }
 
-// Close ends both directions. The other end still reads what is on its way.
+// Close ends both directions. The other end can still read what was sent.
 func (e *end) Close() error {
 	e.in.deadline(time.Time{})
 	e.in.change(func() { e.in.shut = true })
@@ -163,5 +163,5 @@ func (e *end) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline changes nothing: there is room for all that is written.
+// SetWriteDeadline does nothing, because writes never wait.
 func (e *end) SetWriteDeadline(time.Time) error { return nil }

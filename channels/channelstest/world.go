@@ -7,66 +7,67 @@ import (
 	"hob/daemon/event"
 )
 
-// Failure is how a platform fails a send.
+// Failure is the way in which a platform fails a send.
 type Failure int
 
-// The failures that every platform has.
+// Failures that every platform has.
 const (
-	Later     Failure = iota // it asks to come back in some seconds
-	Refused                  // it will never take it
-	Broken                   // it is broken, and surely has not taken it
-	CutBefore                // the connection ends after the request; it was not kept
-	CutAfter                 // the connection ends after the request; it was kept
+	Later     Failure = iota // it asks to retry in some seconds
+	Refused                  // it refuses for good
+	Broken                   // it fails, and surely has not accepted the message
+	CutBefore                // the connection ends after the request; the message was dropped
+	CutAfter                 // the connection ends after the request; the message was stored
 )
 
-// World is a platform with one place in it, as a test sees it. What is nil or empty the platform does not have: the tests that need it are
-// skipped, and say why.
+// World is a platform with one chat, as a test sees it. A nil or empty field means that the platform lacks
+// the feature: tests that need it are skipped, with the reason.
 type World struct {
 	Name  string                           // the section's name
-	To    event.Address                    // where hob writes to, and others write from
-	None  event.Address                    // of somebody who is not there, or never was; "": every address is somebody's
-	Rules channels.Rules                   // who is let in; none where the platform knows no persons
+	To    event.Address                    // where hob writes, and others write from
+	None  event.Address                    // address of an absent recipient; "": every address exists
+	Rules channels.Rules                   // who is admitted; none if senders cannot be told apart
 	Open  func() channels.Channel          // a new adapter for the same account, as after a restart
 	Say   func(text string) (extID string) // somebody writes
-	Again func(extID string)               // the platform delivers that message a second time; nil: a real server, which does not
-	Noise func()                           // the platform sends what it should not
-	Fail  func(Failure)                    // the next send fails this way; nil: a real server, which cannot be told to
-	Sent  func() []string                  // the bodies that have arrived, in order; nil: the commit is the delivery, and nothing is sent
+	Again func(extID string)               // the platform delivers that message a second time; nil: a real server does not
+	Noise func()                           // the platform sends malformed data
+	Fail  func(Failure)                    // the next send fails in this way; nil: a real server cannot be told to
+	Sent  func() []string                  // the texts that arrived, in order; nil: nothing is sent
 	// ID is how a message that has come in is known by what Say returned; nil: as ExtID.
 	ID        func(event.In) string
-	Connected bool // it sends over the connection that Run keeps
-	Lines     bool // each line of a text is a message of its own
-	Forgets   bool // what is said while nobody listens is lost; the adapter says so
-	Doubts    bool // a look finds what has arrived, and cannot tell that something has not
+	Connected bool // it sends over the connection of Run
+	Lines     bool // each line of a text is a separate message
+	Forgets   bool // missed messages are lost, and the adapter reports that
+	Doubts    bool // a look-up finds arrived messages, but cannot prove that one is missing
 	// Listening blocks until the adapter listens, or ctx ends.
 	Listening func(ctx context.Context)
 
-	Server  string  // the real server behind it, as "ngircd"; "" for a fake
-	People  People  // what people can do beside writing to hob
-	Readers Readers // what people see beside texts
-	Account Account // what can happen to the account that hob is
+	Server  string  // the real server, such as "ngircd"; "" for a fake
+	People  People  // what people can do besides writing
+	Readers Readers // what people see besides texts
+	Account Account // what can happen to hob's account
 }
 
-// People is what people can do beside writing to hob. The ids are those under which it comes in, as of World.Say.
+// People lists what people can do besides writing to hob. The ids are those of the resulting messages, as for
+// World.Say.
 type People struct {
-	Edit   func(extID, text string) (id string)               // somebody changes what he wrote; nil: nobody can, or programs are not told
-	Delete func(extID string)                                 // somebody takes back what he wrote; nil: as Edit
-	Attach func(name string, content []byte) (extID string)   // somebody sends a file without words; nil: there are none
+	Edit   func(extID, text string) (id string)               // somebody edits a message; nil: not possible, or not reported to programs
+	Delete func(extID string)                                 // somebody deletes a message; nil: as Edit
+	Attach func(name string, content []byte) (extID string)   // somebody sends a file without text; nil: not possible
 	Lost   func(name string) (extID string)                   // somebody sends a file that cannot be fetched
-	Press  func(label string) (extID string)                  // somebody presses the button of hob's last message that says label
-	Group  func(text string) (extID string)                   // somebody means hob in a group that the rules list; nil: there are no groups
-	Thread func(name, text string) (extID string)             // as Group, in a thread of that name, which begins with it; nil: there are none
-	Mix    func(first, second string) (firstID, secID string) // two messages reach hob in the wrong order; nil: the wire keeps it
+	Press  func(label string) (extID string)                  // somebody presses the button with this label in hob's last message
+	Group  func(text string) (extID string)                   // somebody mentions hob in a listed group; nil: there are no groups
+	Thread func(name, text string) (extID string)             // as Group, in a new thread of that name; nil: there are no threads
+	Mix    func(first, second string) (firstID, secID string) // two messages reach hob in the wrong order; nil: the protocol keeps the order
 }
 
-// Readers are what people see of what hob has sent, beside the texts that World.Sent has. The ids are those that Send returned.
+// Readers lists what people see of hob's messages besides World.Sent. The ids are those that Send returned.
 type Readers struct {
-	Text    func(remoteID string) string // what stands there now; nil: messages stay as they are
-	Remove  func(remoteID string)        // somebody deletes it: it can never be edited again
-	Signs   func() int                   // how many signs of typing there were; nil: there are none
-	Buttons func() []string              // the labels below hob's last message; nil: there are none
+	Text    func(remoteID string) string // the current text; nil: messages cannot be edited
+	Remove  func(remoteID string)        // somebody deletes the message, so that it can never be edited again
+	Signs   func() int                   // number of typing signs; nil: there are none
+	Buttons func() []string              // labels below hob's last message; nil: there are no buttons
 	Refuse  func()                       // the next file is refused for good; nil: as World.Fail
-	Files   func() []Shown               // the files that have arrived, in order; nil: none can be sent
+	Files   func() []Shown               // the files that arrived, in order; nil: none can be sent
 }
 
 // Shown is a file as people get it.
@@ -75,11 +76,11 @@ type Shown struct {
 	Content             []byte
 }
 
-// Account is what can happen to the account that hob is.
+// Account lists what can happen to hob's account.
 type Account struct {
-	Other  func() channels.Channel // an adapter for another account of the platform, which is reached at the same World.To
-	Revoke func()                  // the token or password is not taken any more; open connections end
-	Rival  func()                  // another program takes this account's messages; nil: as many as like can listen
-	Lose   func()                  // what the platform kept for hob while nobody listened is gone
-	Drop   func()                  // the platform ends all connections, as when it is restarted
+	Other  func() channels.Channel // an adapter for another account, reached at the same World.To
+	Revoke func()                  // the token or password becomes invalid; open connections end
+	Rival  func()                  // another program receives this account's messages; nil: several programs can listen
+	Lose   func()                  // the messages that the platform stored for hob are lost
+	Drop   func()                  // the platform closes all connections, as in a restart
 }
