@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// DiscordFault is what the fake does instead of serving one call.
+// DiscordFault replaces the normal answer to one call.
 type DiscordFault struct {
-	Status     int     // answer with this error, in the words of the API; of "identify" and "resume": close with this code
-	Code       int     // with Status: Discord's own number; 0: as a proxy that knows nothing of it
-	RetryAfter float64 // with Status: in seconds
-	Global     bool    // with Status 429: it is about all that the bot does
-	Cut        string  // "before" drops the connection without doing anything, "after" does it first
+	Status     int     // answer with this error of the API; for "identify" and "resume": close with this code
+	Code       int     // with Status: Discord's own code; 0: answer like a proxy
+	RetryAfter float64 // with Status: seconds
+	Global     bool    // with Status 429: the limit applies to the whole bot
+	Cut        string  // "before" drops the connection before the call takes effect, "after" after it
 	Raw        string  // answer 200 with this
 }
 
-// DiscordSent is a message that the bot has sent, as its readers see it now.
+// DiscordSent is a message of the bot as readers see it now.
 type DiscordSent struct {
 	ID      string
 	Channel string
@@ -31,8 +31,8 @@ type DiscordSent struct {
 	Nonce   string
 	ReplyTo string
 	Flags   int
-	Calls   []string          // what allowed_mentions lets through
-	Buttons [][]DiscordButton // by rows
+	Calls   []string          // permitted by allowed_mentions
+	Buttons [][]DiscordButton // row by row
 	Files   []Shown
 }
 
@@ -42,14 +42,14 @@ type DiscordButton struct {
 	Data  string `json:"custom_id"`
 }
 
-// The bot's and its application's ids, and the server that all groups are on.
+// Ids of the bot and its application, and of the server with all groups.
 const (
 	discordBot   = "7001"
 	discordApp   = "8001"
 	discordGuild = "6001"
 )
 
-// discordTime is how Discord writes an instant.
+// discordTime is Discord's time format.
 const discordTime = "2006-01-02T15:04:05.000000-07:00"
 
 // Discord is a fake of Discord with one bot, whose id is 7001: the REST API, the gateway and the host of the files, on one socket. What goes to
@@ -62,25 +62,25 @@ type Discord struct {
 	mu        sync.Mutex
 	handlers  sync.WaitGroup // of the gateway
 	began     time.Time
-	last      int64 // id
+	last      int64 // newest id
 	rooms     map[string]map[string]any
-	said      map[string][]map[string]any // messages by channel, the oldest first
+	said      map[string][]map[string]any // messages by channel, oldest first
 	sent      []DiscordSent
 	nonces    map[string]string // messages by channel and nonce
 	forbidden map[string]bool
 	files     map[string][]byte
-	seen      []string // interactions that were answered
+	seen      []string // answered interactions
 	signs     []string
-	leaks     []string // requests with the token, to other hosts than the API's
-	blind     bool     // the intent for the content of messages is off
+	leaks     []string // requests that sent the token to other hosts than the API's
+	blind     bool     // the intent for message content is off
 	beat      time.Duration
 	session   *discordSession
 	sessions  int
-	logins    []string // identify and resume, with what they name
+	logins    []string // identify and resume requests
 	lines     map[*discordLine]bool
 }
 
-// NewDiscord starts a fake on addr, "" for any free port of the loopback.
+// NewDiscord starts a fake on addr, "" for any free port on the loopback interface.
 func NewDiscord(addr, token string) (*Discord, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *Discord) Close() {
 	f.handlers.Wait()
 }
 
-// Client is base with Discord's hosts on the fake's socket.
+// Client returns a copy of base that connects to the fake instead of Discord's hosts.
 func (f *Discord) Client(base *http.Client) *http.Client {
 	routed := *base
 	next := base.Transport
@@ -117,7 +117,7 @@ func (f *Discord) Client(base *http.Client) *http.Client {
 	return &routed
 }
 
-// discordRoute brings requests to a fake, which sees for which host they were.
+// discordRoute sends requests to a fake, which learns the original host.
 type discordRoute struct {
 	next http.RoundTripper
 	to   string
@@ -136,10 +136,10 @@ func (r discordRoute) CloseIdleConnections() {
 	}
 }
 
-// Group makes a channel of the server.
+// Group creates a channel of the server.
 func (f *Discord) Group(id, name string) { f.room(id, map[string]any{"type": 0, "name": name}) }
 
-// Thread makes a thread in a channel.
+// Thread creates a thread in a channel.
 func (f *Discord) Thread(id, parent, name string) {
 	f.room(id, map[string]any{"type": 11, "name": name, "parent_id": parent})
 }
@@ -151,7 +151,7 @@ func (f *Discord) room(id string, about map[string]any) {
 	f.rooms[id] = about
 }
 
-// Direct is the channel of the private chat with somebody.
+// Direct returns the channel of the private chat with a person.
 func (f *Discord) Direct(person string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,7 +166,7 @@ func (f *Discord) direct(person string) string {
 	return id
 }
 
-// Person is a user as the wire has it.
+// Person returns a user in the form of the API.
 func (f *Discord) Person(id, name string) map[string]any {
 	return map[string]any{"id": id, "username": strings.ToLower(name), "global_name": name}
 }
@@ -175,12 +175,12 @@ func (f *Discord) me() map[string]any {
 	return map[string]any{"id": discordBot, "username": "hob", "bot": true}
 }
 
-// Say is somebody writing to the bot in their private chat. It returns the channel's and the message's ids, "CHANNEL/MESSAGE".
+// Say writes to the bot in the private chat with a person. It returns "CHANNEL/MESSAGE".
 func (f *Discord) Say(from, text string) string {
 	return f.Write(map[string]any{"author": f.Person(from, "Sam"), "content": text})
 }
 
-// Write is a message; what it lacks (id, timestamp, and the private chat with its author) is filled in.
+// Write adds a message. Missing fields (id, timestamp, the private chat with its author) are filled in.
 func (f *Discord) Write(m map[string]any) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,13 +188,13 @@ func (f *Discord) Write(m map[string]any) string {
 		m["author"] = f.Person("42", "Sam")
 	}
 	if m["channel_id"] == nil {
-		author, _ := m["author"].(map[string]any) // else a test's own mistake
+		author, _ := m["author"].(map[string]any) // otherwise the test is wrong
 		m["channel_id"] = f.direct(fmt.Sprint(author["id"]))
 	}
 	return f.keep(m)
 }
 
-// keep stores a message and tells the bot.
+// keep stores a message and sends the event.
 func (f *Discord) keep(m map[string]any) string {
 	channel := fmt.Sprint(m["channel_id"])
 	if m["id"] == nil {
@@ -210,13 +210,13 @@ func (f *Discord) keep(m map[string]any) string {
 	return channel + "/" + fmt.Sprint(m["id"])
 }
 
-// id is the next snowflake.
+// id returns the next snowflake.
 func (f *Discord) id() string {
 	f.last = max(f.last+1, (time.Now().UnixMilli()-1_420_070_400_000)<<22)
 	return strconv.FormatInt(f.last, 10)
 }
 
-// event is a message as the gateway has it: the history does not name the server.
+// event returns a message in the form of the gateway: the history does not contain the server.
 func (f *Discord) event(m map[string]any) map[string]any {
 	e := maps.Clone(m)
 	if f.rooms[fmt.Sprint(m["channel_id"])]["guild_id"] != nil {
@@ -225,7 +225,7 @@ func (f *Discord) event(m map[string]any) map[string]any {
 	return e
 }
 
-// find is a message that was kept.
+// find returns a stored message.
 func (f *Discord) find(id string) map[string]any {
 	channel, message, _ := strings.Cut(id, "/")
 	for _, m := range f.said[channel] {
@@ -236,7 +236,7 @@ func (f *Discord) find(id string) map[string]any {
 	return nil
 }
 
-// Edit is somebody changing the text of a message. It returns when, in Unix milliseconds.
+// Edit changes the text of a message. It returns the time of the edit in Unix milliseconds.
 func (f *Discord) Edit(id, text string) (at string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,7 +248,7 @@ func (f *Discord) Edit(id, text string) (at string) {
 	return strconv.FormatInt(now.UnixMilli(), 10)
 }
 
-// Text is what a message says now.
+// Text returns the current text of a message.
 func (f *Discord) Text(id string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,7 +256,7 @@ func (f *Discord) Text(id string) string {
 	return text
 }
 
-// Delete is somebody taking a message back.
+// Delete deletes a message.
 func (f *Discord) Delete(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -265,7 +265,8 @@ func (f *Discord) Delete(id string) {
 	f.tell("MESSAGE_DELETE", map[string]any{"id": message, "channel_id": channel})
 }
 
-// Press is somebody pressing a button of a message of the bot's in their private chat. It returns the press's id.
+// Press presses a button of the bot's message in the private chat with a person. It returns the id of the
+// interaction.
 func (f *Discord) Press(from, message, data string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,21 +278,21 @@ func (f *Discord) Press(from, message, data string) string {
 	return id
 }
 
-// Again hands on a message a second time, as another event.
+// Again delivers a message a second time, as another event.
 func (f *Discord) Again(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tell("MESSAGE_CREATE", f.event(f.find(id)))
 }
 
-// Push puts an event of any type and data on the wire.
+// Push sends an event of any type and data.
 func (f *Discord) Push(kind, data string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tell(kind, json.RawMessage(data))
 }
 
-// File is a file that somebody has sent: its address.
+// File stores a received file and returns its address.
 func (f *Discord) File(name string, content []byte) (address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -299,21 +300,21 @@ func (f *Discord) File(name string, content []byte) (address string) {
 	return "https://cdn.discordapp.com/attachments/" + name + "?ex=1&is=2&hm=3"
 }
 
-// Forbid lets the bot into a channel no more.
+// Forbid removes the bot's access to a channel.
 func (f *Discord) Forbid(channel string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forbidden[channel] = true
 }
 
-// Blind switches the intent for the content of messages off.
+// Blind switches the intent for message content off.
 func (f *Discord) Blind() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.blind = true
 }
 
-// Revoke makes the bot's token worthless; open connections end.
+// Revoke invalidates the bot's token; open connections end.
 func (f *Discord) Revoke() {
 	f.mu.Lock()
 	f.token = "revoked"
@@ -321,35 +322,36 @@ func (f *Discord) Revoke() {
 	f.End(4004)
 }
 
-// Sent is what the bot has sent, as it stands there now, in order.
+// Sent returns the bot's messages as they are now, in order.
 func (f *Discord) Sent() []DiscordSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.sent)
 }
 
-// Answered are the presses of buttons that were answered.
+// Answered returns the answered interactions.
 func (f *Discord) Answered() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.seen)
 }
 
-// Signs are the channels in which a sign of typing was shown.
+// Signs returns the channels in which the typing sign was shown.
 func (f *Discord) Signs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.signs)
 }
 
-// Leaks are requests that had the token with them and did not go to the API.
+// Leaks returns requests that sent the token to other hosts than the API's.
 func (f *Discord) Leaks() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.leaks)
 }
 
-// Logins are the sessions that were asked for, in order: "identify" with its intents, "resume" with its session and number.
+// Logins returns the requested sessions in order: "identify" with its intents, "resume" with its session and
+// number.
 func (f *Discord) Logins() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

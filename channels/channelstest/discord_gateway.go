@@ -10,7 +10,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// discordSession is what the gateway remembers of a bot: the events since it began.
+// discordSession is a session of the gateway: its events since the beginning.
 type discordSession struct {
 	id     string
 	events [][]byte // frames; the first has the number 1
@@ -21,20 +21,20 @@ type discordLine struct {
 	conn  *websocket.Conn
 	end   context.CancelFunc
 	wake  chan struct{}
-	queue [][]byte // what is to be written
+	queue [][]byte // frames to write
 	open  bool     // logged in
-	mute  bool     // nothing is said any more, also no answer to a heartbeat
+	mute  bool     // nothing is sent any more, not even an answer to a heartbeat
 	bye   websocket.StatusCode
 }
 
-// Beat sets how often the next connections shall have a heartbeat.
+// Beat sets the heartbeat interval of the next connections.
 func (f *Discord) Beat(every time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.beat = every
 }
 
-// tell hands an event on to the bot's session, if it has one.
+// tell adds an event to the bot's session, if there is one.
 func (f *Discord) tell(kind string, data any) {
 	if f.session == nil {
 		return
@@ -55,7 +55,7 @@ func discordFrame(op int, data any, more map[string]any) []byte {
 	}
 	raw, err := json.Marshal(f)
 	if err != nil {
-		panic(err) // a test's own mistake
+		panic(err) // the test is wrong
 	}
 	return raw
 }
@@ -71,12 +71,12 @@ func (l *discordLine) put(raw []byte) {
 	}
 }
 
-// Frame puts a frame of any kind on the open connections, as it is.
+// Frame sends a raw frame on the open connections.
 func (f *Discord) Frame(raw string) {
 	f.each(func(l *discordLine) { l.put([]byte(raw)) })
 }
 
-// Mute says nothing any more on the open connections, as when the way to them has died.
+// Mute makes the open connections silent, like a dead network path.
 func (f *Discord) Mute() { f.each(func(l *discordLine) { l.mute, l.queue = true, nil }) }
 
 // End closes the open connections with a code.
@@ -87,17 +87,17 @@ func (f *Discord) End(code int) {
 	})
 }
 
-// Reconnect asks the bot to connect again, as the gateway does every some hours.
+// Reconnect asks the bot to reconnect, as the gateway does every few hours.
 func (f *Discord) Reconnect() { f.Frame(`{"op":7,"d":null}`) }
 
-// Lose forgets the session: it cannot be resumed, and what it has missed is in the history only.
+// Lose drops the session: it cannot be resumed, and missed events are only in the history.
 func (f *Discord) Lose() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.session = nil
 }
 
-// Drop ends all connections without a word.
+// Drop closes all connections without a close frame.
 func (f *Discord) Drop() {
 	f.each(func(l *discordLine) { l.end() })
 	f.web.Drop()
@@ -111,7 +111,7 @@ func (f *Discord) each(do func(*discordLine)) {
 	}
 }
 
-// Listening blocks until the bot has logged in to the gateway and has been told all it missed, or ctx ends.
+// Listening waits until the bot has logged in and received all missed events, or ctx ends.
 func (f *Discord) Listening(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()
@@ -125,7 +125,7 @@ func (f *Discord) Listening(ctx context.Context) {
 	})
 }
 
-// Stands is the session and the number of its last event.
+// Stands returns the session and the number of its last event.
 func (f *Discord) Stands() (session string, seq int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *Discord) Stands() (session string, seq int) {
 	return f.session.id, len(f.session.events)
 }
 
-// serveGateway is one connection, from its hello to its end.
+// serveGateway serves one connection.
 func (f *Discord) serveGateway(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *Discord) serveGateway(w http.ResponseWriter, r *http.Request) {
 	_ = conn.CloseNow() // it has ended
 }
 
-// write writes what is queued until the connection ends.
+// write writes the queue until the connection ends.
 func (f *Discord) write(ctx context.Context, l *discordLine) {
 	defer l.end()
 	for {
@@ -200,7 +200,7 @@ func (f *Discord) write(ctx context.Context, l *discordLine) {
 	}
 }
 
-// hear handles a frame of the bot's.
+// hear handles a frame from the bot.
 func (f *Discord) hear(l *discordLine, raw []byte) {
 	var said struct {
 		Op   int             `json:"op"`
@@ -221,7 +221,7 @@ func (f *Discord) hear(l *discordLine, raw []byte) {
 	}
 }
 
-// login begins a session or resumes one.
+// login begins or resumes a session.
 func (f *Discord) login(l *discordLine, op int, data []byte) {
 	var who struct {
 		Token   string `json:"token"`

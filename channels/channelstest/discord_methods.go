@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// DiscordNobody is an account that there is not.
+// DiscordNobody is the id of an account that does not exist.
 const DiscordNobody = "4711471147114711"
 
 func (f *Discord) serve(w http.ResponseWriter, r *http.Request) {
@@ -53,13 +53,13 @@ func (f *Discord) serveFile(w http.ResponseWriter, r *http.Request) {
 // discordCall is one call of the API.
 type discordCall struct {
 	*http.Request
-	name  string // under which faults are scripted
+	name  string // the name for scripted faults
 	parts []string
 	body  map[string]any
 	files []Shown
 }
 
-// method serves one call, with the fault that is scripted for it.
+// method serves one call, or its scripted fault.
 func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 	c := &discordCall{Request: r, parts: strings.Split(strings.Trim(path, "/"), "/"), body: map[string]any{}}
 	c.name = discordName(r.Method, c.parts)
@@ -94,7 +94,8 @@ func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// discordName is how a test names a method: me, app, gateway, dm, channel, history, send, edit, typing, callback.
+// discordName returns a test's name for a method: me, app, gateway, dm, channel, history, send, edit, typing,
+// callback.
 func discordName(method string, parts []string) string {
 	switch shape := method + " " + strings.Join(parts, "/"); {
 	case shape == "GET users/@me":
@@ -123,8 +124,8 @@ func discordName(method string, parts []string) string {
 	return ""
 }
 
-// form checks what the documents want of each request ("User Agent") and of a message with files ("Attachment Object": its id is a snowflake, which
-// JSON has as a string).
+// form checks the requirements for each request ("User Agent") and for messages with files ("Attachment
+// Object": the id is a snowflake, in JSON a string).
 func (c *discordCall) form() error {
 	if !regexp.MustCompile(`^DiscordBot \(https?://[^ ,]+, [0-9][^ ,]*\)`).MatchString(c.Header.Get("User-Agent")) {
 		return fmt.Errorf("the User-Agent %q is not of the form DiscordBot ($url, $versionNumber)", c.Header.Get("User-Agent"))
@@ -139,7 +140,7 @@ func (c *discordCall) form() error {
 	return nil
 }
 
-// read reads the body: JSON, or a form with files.
+// read parses the body: JSON, or a form with files.
 func (c *discordCall) read() error {
 	if c.ContentLength == 0 {
 		return nil
@@ -171,13 +172,13 @@ func (c *discordCall) read() error {
 		}
 		name := formFile(part)
 		if name == "" {
-			continue // no file, and no field that is known
+			continue // neither a file nor a known field
 		}
 		c.files = append(c.files, Shown{Name: name, MIME: part.Header.Get("Content-Type"), Content: content})
 	}
 }
 
-// answer does what a call asks for. A result of nil is an answer without a body.
+// answer carries out a call. A nil result is an answer without a body.
 func (f *Discord) answer(c *discordCall) (result any, no DiscordFault, why string) {
 	if c.parts[0] == "channels" {
 		if f.rooms[c.parts[1]] == nil {
@@ -222,7 +223,7 @@ func (f *Discord) answer(c *discordCall) (result any, no DiscordFault, why strin
 	return nil, DiscordFault{Status: http.StatusNotFound}, "404: Not Found"
 }
 
-// history is a page of a channel, the newest message first, as Discord has it whatever is asked for.
+// history returns a page of a channel, the newest message first, as Discord does for every query.
 func (f *Discord) history(c *discordCall) []map[string]any {
 	limit, err := strconv.Atoi(c.URL.Query().Get("limit"))
 	if err != nil || limit > 100 {
@@ -245,7 +246,7 @@ func (f *Discord) history(c *discordCall) []map[string]any {
 	return page
 }
 
-// discordText is what a message says, or why it cannot be taken.
+// discordText returns the text of a message, or why it is rejected.
 func (c *discordCall) text() (text string, no DiscordFault, why string) {
 	text, _ = c.body["content"].(string)
 	text = strings.TrimSpace(text)
@@ -258,7 +259,7 @@ func (c *discordCall) text() (text string, no DiscordFault, why string) {
 	return text, no, ""
 }
 
-// send takes a message of the bot's, once for a nonce.
+// send stores a message of the bot, once for each nonce.
 func (f *Discord) send(c *discordCall) (any, DiscordFault, string) {
 	text, no, why := c.text()
 	if no.Status != 0 {
@@ -308,7 +309,7 @@ func (f *Discord) send(c *discordCall) (any, DiscordFault, string) {
 	return m, DiscordFault{}, ""
 }
 
-// change gives a message of the bot's another text.
+// change replaces the text of a message of the bot.
 func (f *Discord) change(c *discordCall) (any, DiscordFault, string) {
 	text, no, why := c.text()
 	if no.Status != 0 {
@@ -322,7 +323,7 @@ func (f *Discord) change(c *discordCall) (any, DiscordFault, string) {
 	for i := range f.sent {
 		if f.sent[i].ID == m["id"] {
 			f.sent[i].Text = text
-			if rows, ok := c.body["components"].([]any); ok && len(rows) == 0 { // what is left out stays ("Edit Message")
+			if rows, ok := c.body["components"].([]any); ok && len(rows) == 0 { // missing fields stay unchanged ("Edit Message")
 				f.sent[i].Buttons = nil
 			}
 		}
@@ -331,7 +332,7 @@ func (f *Discord) change(c *discordCall) (any, DiscordFault, string) {
 	return m, DiscordFault{}, ""
 }
 
-// discordDeny answers as the API refuses; without a code as a proxy before it, which knows JSON neither.
+// discordDeny answers with a refusal; without a code it answers like a proxy, without JSON.
 func discordDeny(w http.ResponseWriter, no DiscordFault, why string) {
 	if no.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatFloat(no.RetryAfter, 'f', -1, 64))

@@ -25,29 +25,30 @@ import (
 	"hob/daemon/sys"
 )
 
-// The mailbox of the fake: who logs in, and the name under which the server vouches for who wrote.
+// The fake's mailbox: the user, and the server's name in Authentication-Results.
 const (
 	EmailUser     = "hob@hob.test"
 	EmailPassword = "let-me-in"
 	EmailTrust    = "mx.hob.test"
 )
 
-// EmailOptions say what kind of server the fake is.
+// EmailOptions select the kind of server.
 type EmailOptions struct {
-	Files        bool // it puts what it sends into the folder Sent by itself
-	TLS          bool // IMAP over TLS from the first byte, SMTP by STARTTLS
-	Other        bool // with TLS, the other way round
+	Files        bool // it stores sent mail in the folder Sent by itself
+	TLS          bool // IMAP with implicit TLS, SMTP with STARTTLS
+	Other        bool // with TLS: the other way round
 	NoSentFolder bool // there is no folder Sent
 }
 
-// EmailFault is what the fake does instead of taking one mail.
+// EmailFault replaces the normal handling of one mail.
 type EmailFault struct {
-	At   string // the command it comes at: "MAIL", "RCPT" or "DATA"
-	Code int    // refuse with this
-	Cut  string // "before" drops the connection without keeping the mail, "after" keeps it first
+	At   string // the command that fails: "MAIL", "RCPT" or "DATA"
+	Code int    // refuse with this code
+	Cut  string // "before" drops the connection before the mail is stored, "after" after it
 }
 
-// Email is a fake mail server: IMAP4rev1 with IDLE and SMTP submission. What people write stands in INBOX; what hob sends goes nowhere.
+// Email is a fake mail server: IMAP4rev1 with IDLE, and SMTP submission. Received mail is in INBOX; hob's
+// mail goes nowhere.
 type Email struct {
 	opts    EmailOptions
 	imap    net.Listener
@@ -61,7 +62,7 @@ type Email struct {
 	user    *imapmemserver.User
 	open    map[net.Conn]bool
 	sent    []EmailSent
-	said    map[string][]byte // by what Say returned
+	said    map[string][]byte // by the result of Say
 	next    int
 	idle    int
 	logins  int
@@ -69,7 +70,7 @@ type Email struct {
 	changed chan struct{} // closed when something happens
 }
 
-// NewEmail starts a fake on any free ports of the loopback.
+// NewEmail starts a fake on free ports of the loopback interface.
 func NewEmail(opts EmailOptions) (*Email, error) {
 	in, err := listen("")
 	if err != nil {
@@ -89,7 +90,7 @@ func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
 	if err := f.folders(); err != nil {
 		return nil, err
 	}
-	var later [2]*tls.Config // of STARTTLS, by IMAP and by SMTP
+	var later [2]*tls.Config // for STARTTLS, of IMAP and of SMTP
 	if opts.TLS {
 		cert, err := selfSigned()
 		if err != nil {
@@ -118,7 +119,7 @@ func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
 	return f, nil
 }
 
-// serve starts a server, and waits until it takes connections: none can be closed while it is just beginning.
+// serve starts a server, and waits until it accepts connections: it cannot be closed before that.
 func (f *Email) serve(name string, l net.Listener, serve func(net.Listener) error) {
 	k := &kept{Listener: l, f: f, asked: make(chan struct{})}
 	f.group.Once(name, func() error { return serve(k) })
@@ -138,13 +139,13 @@ func (f *Email) folders() error {
 	return nil
 }
 
-// IMAP is the address to configure as imap.
+// IMAP returns the address for the key imap.
 func (f *Email) IMAP() string { return f.imap.Addr().String() }
 
-// SMTP is the address to configure as smtp.
+// SMTP returns the address for the key smtp.
 func (f *Email) SMTP() string { return f.smtp.Addr().String() }
 
-// Fingerprint is the SHA-256 of its certificate.
+// Fingerprint returns the SHA-256 of the server's certificate.
 func (f *Email) Fingerprint() string { return f.print }
 
 // Close ends the servers and all connections.
@@ -155,12 +156,12 @@ func (f *Email) Close() {
 	f.group.Wait()
 }
 
-// kept is a listener whose connections can be dropped.
+// kept is a listener whose connections can be closed.
 type kept struct {
 	net.Listener
 	f     *Email
 	once  sync.Once
-	asked chan struct{} // closed when somebody asks for connections
+	asked chan struct{} // closed when a connection is requested
 }
 
 func (k *kept) Accept() (net.Conn, error) {
@@ -175,7 +176,7 @@ func (k *kept) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// Drop ends all connections, as a server does that is restarted.
+// Drop closes all connections, like a server that restarts.
 func (f *Email) Drop() {
 	f.mu.Lock()
 	all := f.open
@@ -194,12 +195,12 @@ func (f *Email) Revoke() {
 	f.Drop()
 }
 
-// Say is somebody writing to hob, without a subject; the server vouches for him. It returns the mail's Message-ID.
+// Say sends a mail to hob, without a subject and verified by the server. It returns the Message-ID.
 func (f *Email) Say(from, text string) string {
 	return f.write(from, "Content-Type: text/plain; charset=utf-8\r\n\r\n"+strings.ReplaceAll(text, "\n", "\r\n")+"\r\n")
 }
 
-// Attach is a mail with a file, and without words.
+// Attach sends a mail with a file and without text.
 func (f *Email) Attach(from, name string, content []byte) string {
 	var lines strings.Builder
 	for chunk := range slices.Chunk(content, 57) {
@@ -209,7 +210,7 @@ func (f *Email) Attach(from, name string, content []byte) string {
 		"Content-Disposition: attachment; filename=%q\r\nContent-Transfer-Encoding: base64\r\n\r\n%s--cut--\r\n", name, lines.String()))
 }
 
-// write delivers a mail; body begins with its own heads.
+// write delivers a mail; body begins with its own header fields.
 func (f *Email) write(from, body string) string {
 	f.mu.Lock()
 	f.next++
@@ -233,7 +234,7 @@ func (f *Email) Again(id string) {
 	f.Put(raw)
 }
 
-// Put lays a mail into INBOX as it is.
+// Put adds a raw mail to INBOX.
 func (f *Email) Put(raw []byte) { f.put("INBOX", raw) }
 
 func (f *Email) put(folder string, raw []byte) {
@@ -241,7 +242,7 @@ func (f *Email) put(folder string, raw []byte) {
 	user := f.user
 	f.mu.Unlock()
 	if _, err := user.Append(folder, literal{bytes.NewReader(raw)}, &imap.AppendOptions{}); err != nil {
-		panic(err) // the fake's own folders are there
+		panic(err) // the fake's folders exist
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +253,7 @@ type literal struct{ *bytes.Reader }
 
 func (l literal) Size() int64 { return int64(l.Len()) }
 
-// Renumber makes the server forget how it has numbered the mails of INBOX (UIDVALIDITY), with all of them, and ends all connections.
+// Renumber gives INBOX a new UIDVALIDITY without mails, and ends all connections.
 func (f *Email) Renumber() {
 	f.mu.Lock()
 	err := errors.Join(f.user.Delete("INBOX"), f.user.Create("INBOX", nil))
@@ -263,14 +264,14 @@ func (f *Email) Renumber() {
 	f.Drop()
 }
 
-// Logins is how often somebody has logged in by IMAP.
+// Logins returns the number of IMAP log-ins.
 func (f *Email) Logins() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.logins
 }
 
-// Listening blocks until somebody waits for mail (IDLE), or ctx ends.
+// Listening waits until a client waits for mail (IDLE), or ctx ends.
 func (f *Email) Listening(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.mu.Lock()
@@ -286,7 +287,7 @@ func (f *Email) Listening(ctx context.Context) {
 	}
 }
 
-// Flags are the marks of all mails in a folder, in their order.
+// Flags returns the flags of all mails in a folder, in order.
 func (f *Email) Flags(folder string) ([]string, error) {
 	f.mu.Lock()
 	status, err := f.user.Status(folder, &imap.StatusOptions{NumMessages: true, NumUnseen: true})
@@ -297,13 +298,13 @@ func (f *Email) Flags(folder string) ([]string, error) {
 	return []string{fmt.Sprintf("%d mails", *status.NumMessages), fmt.Sprintf("%d unseen", *status.NumUnseen)}, nil
 }
 
-// mailbox is one connection by IMAP.
+// mailbox is one IMAP connection.
 type mailbox struct {
 	*imapmemserver.UserSession
 	f *Email
 }
 
-// Close ends the session of who has logged in.
+// Close ends the session.
 func (b *mailbox) Close() error {
 	if b.UserSession == nil {
 		return nil
@@ -311,7 +312,7 @@ func (b *mailbox) Close() error {
 	return b.UserSession.Close()
 }
 
-// Login lets hob in.
+// Login accepts hob's user and password.
 func (b *mailbox) Login(user, password string) error {
 	b.f.mu.Lock()
 	defer b.f.mu.Unlock()
@@ -326,7 +327,7 @@ func (b *mailbox) Login(user, password string) error {
 	return nil
 }
 
-// Idle announces mail until stop, first what has come before it.
+// Idle announces mail until stop, beginning with mail that arrived before.
 func (b *mailbox) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
 	b.f.waiting(+1)
 	defer b.f.waiting(-1)
@@ -352,16 +353,16 @@ func (f *Email) waiting(n int) {
 	f.happened()
 }
 
-// happened wakes whoever waits for something; it is called with mu held.
+// happened wakes waiting callers. The caller holds mu.
 func (f *Email) happened() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// Fail scripts what happens to the next mails that hob sends, one fault each; the zero fault is none.
+// Fail scripts the next mails that hob sends, one fault each; the zero fault means success.
 func (f *Email) Fail(faults ...EmailFault) { f.script.Fail("send", faults...) }
 
-// Sent are the mails that hob has sent, in order.
+// Sent returns the mails that hob has sent, in order.
 func (f *Email) Sent() []EmailSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,7 @@ type EmailSent struct {
 	Files    []Shown
 }
 
-// emailPost is one connection by SMTP.
+// emailPost is one SMTP connection.
 type emailPost struct {
 	f        *Email
 	conn     *smtp.Conn
@@ -33,10 +33,10 @@ type emailPost struct {
 
 func (f *Email) begin(c *smtp.Conn) (smtp.Session, error) { return &emailPost{f: f, conn: c}, nil }
 
-// AuthMechanisms are those that hob can use.
+// AuthMechanisms returns mechanisms that hob supports.
 func (p *emailPost) AuthMechanisms() []string { return []string{sasl.Plain} }
 
-// Auth lets hob in.
+// Auth accepts hob's user and password.
 func (p *emailPost) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		p.f.mu.Lock()
@@ -58,7 +58,7 @@ func (p *emailPost) Mail(from string, _ *smtp.MailOptions) error {
 	return p.refuse("MAIL")
 }
 
-// Rcpt takes the address of who is to get it.
+// Rcpt accepts a recipient.
 func (p *emailPost) Rcpt(to string, _ *smtp.RcptOptions) error {
 	p.to = to
 	if strings.HasPrefix(to, "nobody@") {
@@ -67,7 +67,7 @@ func (p *emailPost) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return p.refuse("RCPT")
 }
 
-// refuse is what the script says of a command.
+// refuse returns the scripted fault of a command.
 func (p *emailPost) refuse(at string) error {
 	switch {
 	case p.fault.At != at:
@@ -79,7 +79,7 @@ func (p *emailPost) refuse(at string) error {
 	return &smtp.SMTPError{Code: p.fault.Code, EnhancedCode: smtp.EnhancedCode{p.fault.Code / 100, 0, 0}, Message: "scripted"}
 }
 
-// Data takes the mail.
+// Data accepts the mail.
 func (p *emailPost) Data(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
@@ -107,13 +107,13 @@ func (p *emailPost) Data(r io.Reader) error {
 	return nil
 }
 
-// Reset forgets a mail that was begun.
+// Reset drops an unfinished mail.
 func (p *emailPost) Reset() {}
 
 // Logout ends the connection.
 func (p *emailPost) Logout() error { return nil }
 
-// readSent reads a mail as its reader would.
+// readSent parses a mail as its reader would see it.
 func readSent(raw []byte) (EmailSent, error) {
 	e, err := message.Read(bytes.NewReader(raw))
 	if err != nil {

@@ -23,24 +23,24 @@ import (
 	"hob/daemon/sys"
 )
 
-// IRCFault is what the fake does instead of serving one PRIVMSG.
+// IRCFault replaces the normal handling of one PRIVMSG.
 type IRCFault struct {
-	Numeric string // refuse it with this
-	Cut     string // "before" drops the connection without doing anything, "after" does it first
+	Numeric string // refuse with this numeric
+	Cut     string // "before" drops the connection before the message takes effect, "after" after it
 }
 
-// IRCOptions say what kind of server the fake is.
+// IRCOptions select the kind of server.
 type IRCOptions struct {
-	Caps     []string // that it offers
+	Caps     []string // offered capabilities
 	Plain    bool     // without TLS
-	Account  string   // that can log in by SASL,
-	Password string   // with this
-	Supports string   // more words of RPL_ISUPPORT
+	Account  string   // account for SASL
+	Password string   // its password
+	Supports string   // more tokens of RPL_ISUPPORT
 
-	ForceNick bool // who logs in gets the account as nick, and may share it with another connection (ergo's force-nick-equals-account and multiclient)
+	ForceNick bool // logged-in users get their account as nick, and can share it (ergo's force-nick-equals-account and multiclient)
 }
 
-// IRCModern are the capabilities of a server that has all that hob uses.
+// IRCModern are all capabilities that hob uses.
 func IRCModern() []string {
 	return []string{
 		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "extended-monitor", "batch", "echo-message",
@@ -48,10 +48,11 @@ func IRCModern() []string {
 	}
 }
 
-// IRCSent is a line that hob has said.
+// IRCSent is a line that hob has sent.
 type IRCSent struct{ Target, Text string }
 
-// IRC is a fake IRC server on a real socket (https://modern.ircdocs.horse and IRCv3). The people on it are made up; only hob connects.
+// IRC is a fake IRC server on a real socket (https://modern.ircdocs.horse and IRCv3). The people on it are
+// simulated; only hob connects.
 type IRC struct {
 	opts  IRCOptions
 	lis   net.Listener
@@ -61,27 +62,27 @@ type IRC struct {
 	mu      sync.Mutex
 	users   []*ircUser
 	people  map[string]string // nick to account
-	own     map[string]bool   // nicks that hob has had: its history is that of all of them, as of an account
+	own     map[string]bool   // all nicks that hob has had: they share a history, like an account
 	said    []ircLine
 	ledger  []IRCSent
 	faults  []IRCFault
 	calls   map[string]int
-	auth    []string // what was sent to log in
+	auth    []string // parameters of the log-in
 	next    int
 	silent  bool
 	changed chan struct{}
-	banned  string // numeric and words for who registers
+	banned  string // numeric and text that refuse a registration
 	closed  bool
 }
 
-// ircLine is something said, as the history keeps it.
+// ircLine is a line of the history.
 type ircLine struct {
 	id, source, account, command, target, text string
 	at                                         time.Time
 	tags                                       string
 }
 
-// NewIRC starts a fake on any free port of the loopback.
+// NewIRC starts a fake on a free port of the loopback interface.
 func NewIRC(opts IRCOptions) (*IRC, error) {
 	lis, err := listen("")
 	if err != nil {
@@ -109,7 +110,7 @@ func IRCOn(lis net.Listener, opts IRCOptions) (*IRC, error) {
 	return f, nil
 }
 
-// selfSigned makes a certificate that nobody has signed.
+// selfSigned makes a self-signed certificate.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -123,10 +124,10 @@ func selfSigned() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, nil
 }
 
-// Addr is the address to configure as server.
+// Addr returns the address for the key server.
 func (f *IRC) Addr() string { return f.lis.Addr().String() }
 
-// Fingerprint is the SHA-256 of its certificate.
+// Fingerprint returns the SHA-256 of the server's certificate.
 func (f *IRC) Fingerprint() string { return f.print }
 
 // Close ends the server and all connections.
@@ -139,32 +140,32 @@ func (f *IRC) Close() {
 	f.group.Wait()
 }
 
-// Drop cuts all connections.
+// Drop closes all connections.
 func (f *IRC) Drop() {
 	f.mu.Lock()
 	users := f.users
-	f.users = nil // now, so that nobody takes one that is gone for hob listening
+	f.users = nil // at once, so that no caller takes a closed connection for hob's
 	f.mu.Unlock()
 	for _, u := range users {
 		_ = u.conn.Close()
 	}
 }
 
-// Silence makes the server take everything and say nothing, as a connection that is half open.
+// Silence makes the server accept everything and send nothing, like a half-open connection.
 func (f *IRC) Silence() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.silent = true
 }
 
-// Refuse makes the server answer a registration with a numeric and its words, and end the connection.
+// Refuse makes the server refuse registrations with a numeric and a text.
 func (f *IRC) Refuse(numeric string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.banned = numeric
 }
 
-// Person is somebody on the network from now on, or has logged in anew: to an account; "" for none.
+// Person adds a person to the network, or changes the account; "" for none.
 func (f *IRC) Person(nick, account string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +182,7 @@ func (f *IRC) Person(nick, account string) {
 	}
 }
 
-// Leave takes somebody off the network.
+// Leave removes a person from the network.
 func (f *IRC) Leave(nick string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,12 +194,12 @@ func (f *IRC) Leave(nick string) {
 	}
 }
 
-// Say is somebody saying something to hob or to a channel. It returns the id of the message.
+// Say sends a message to hob or to a channel. It returns the id of the message.
 func (f *IRC) Say(nick, target, text string) string {
 	return f.Write("PRIVMSG", nick, target, text, "")
 }
 
-// Write is a line of somebody's; tags are those of its own, "" for none. A PRIVMSG or NOTICE goes into the history.
+// Write sends a line from a person; tags may be "". PRIVMSG and NOTICE are added to the history.
 func (f *IRC) Write(command, nick, target, text, tags string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,7 +208,7 @@ func (f *IRC) Write(command, nick, target, text, tags string) string {
 	return l.id
 }
 
-// happens puts a line into the history. The fake is locked.
+// happens adds a line to the history. The caller holds the lock.
 func (f *IRC) happens(l ircLine) ircLine {
 	f.next++
 	l.id, l.at = fmt.Sprintf("id-%d", f.next), time.Now()
@@ -227,7 +228,7 @@ func (f *IRC) Again(id string) {
 	}
 }
 
-// Push sends a line as it is, to all connections.
+// Push sends a raw line to all connections.
 func (f *IRC) Push(raw string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,35 +237,35 @@ func (f *IRC) Push(raw string) {
 	}
 }
 
-// Fail sets what happens to the next messages that hob says, one fault for each.
+// Fail scripts the next messages that hob sends, one fault each.
 func (f *IRC) Fail(faults ...IRCFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults = append(f.faults, faults...)
 }
 
-// Sent is what hob has said so far.
+// Sent returns the lines that hob has sent.
 func (f *IRC) Sent() []IRCSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.ledger)
 }
 
-// Calls is how often hob sent a command.
+// Calls returns how often hob sent a command.
 func (f *IRC) Calls(command string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[command]
 }
 
-// Auth are the parameters of all AUTHENTICATE so far.
+// Auth returns the parameters of all AUTHENTICATE commands.
 func (f *IRC) Auth() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.auth)
 }
 
-// Nicks are those of the connections that are registered.
+// Nicks returns the nicks of the registered connections.
 func (f *IRC) Nicks() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,12 +278,12 @@ func (f *IRC) Nicks() []string {
 	return list
 }
 
-// Listening blocks until hob is on the network, or ctx ends.
+// Listening waits until hob is connected, or ctx ends.
 func (f *IRC) Listening(ctx context.Context) {
 	f.Until(ctx, func() bool { return slices.ContainsFunc(f.users, func(u *ircUser) bool { return u.entered }) })
 }
 
-// Until blocks until ok holds after something has happened, or ctx ends. ok must not call the fake.
+// Until waits until ok is true after an event, or ctx ends. ok must not call the fake.
 func (f *IRC) Until(ctx context.Context, ok func() bool) bool {
 	for {
 		f.mu.Lock()
@@ -299,7 +300,7 @@ func (f *IRC) Until(ctx context.Context, ok func() bool) bool {
 	}
 }
 
-// Called blocks until hob has sent a command so often, or ctx ends.
+// Called waits until hob has sent a command that often, or ctx ends.
 func (f *IRC) Called(ctx context.Context, command string, n int) bool {
 	return f.Until(ctx, func() bool { return f.calls[command] >= n })
 }
@@ -321,13 +322,13 @@ func (f *IRC) accept() error {
 	}
 }
 
-// happened wakes who waits. The fake is locked.
+// happened wakes waiting callers. The caller holds the lock.
 func (f *IRC) happened() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// pingTimeout is after what time of silence the server gives up a connection.
+// pingTimeout is the silence after which the server closes a connection.
 const pingTimeout = time.Minute
 
 // serve reads the lines of one connection.
@@ -346,12 +347,12 @@ func (u *ircUser) serve() error {
 	return nil
 }
 
-// gone takes a connection off the network. The fake is locked.
+// gone removes a connection from the network. The caller holds the lock.
 func (f *IRC) gone(u *ircUser) {
 	f.users = slices.DeleteFunc(f.users, func(o *ircUser) bool { return o == u })
 }
 
-// spread sends a line to those whom it concerns, but for one. The fake is locked.
+// spread sends a line to everybody concerned, except one. The caller holds the lock.
 func (f *IRC) spread(l ircLine, but *ircUser) {
 	for _, u := range f.users {
 		if u != but && u.registered && (strings.EqualFold(u.nick, l.target) || u.joined[strings.ToLower(l.target)]) {

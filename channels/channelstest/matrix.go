@@ -13,33 +13,34 @@ import (
 	"time"
 )
 
-// MatrixFault is what the fake does instead of serving one call.
+// MatrixFault replaces the normal answer to one call.
 type MatrixFault struct {
-	Status     int    // answer with this status,
-	Code       string // this errcode ("": M_UNKNOWN),
-	Why        string // this error ("": scripted),
-	Location   string // these headers,
+	Status     int    // answer with this status
+	Code       string // with this errcode ("": M_UNKNOWN)
+	Why        string // with this error ("": scripted)
+	Location   string // with these headers
 	RetryAfter string
-	RetryMS    int64  // and this retry_after_ms
-	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	RetryMS    int64  // with this retry_after_ms
+	Cut        string // "before" drops the connection before the call takes effect, "after" after it
 	Raw        string // answer 200 with this
-	Silent     bool   // say nothing until the caller has gone
+	Silent     bool   // do not answer until the caller has gone
 }
 
-// MatrixSent is a message that hob has sent, as the room has it.
+// MatrixSent is a message of hob as stored in the room.
 type MatrixSent struct {
 	ID, Room, Txn string
 	Content       map[string]any
 }
 
-// Body is the plain text of a message.
+// Body returns the plain text of a message.
 func (s MatrixSent) Body() string {
 	body, _ := s.Content["body"].(string)
 	return body
 }
 
-// Matrix is a fake homeserver with one account on one device, on a real socket (https://spec.matrix.org, Client-Server API v1.11). Everything
-// that happens in all its rooms is one stream; a sync token is a place in it. A transaction id counts once in what was sent.
+// Matrix is a fake homeserver with one account on one device, on a real socket (https://spec.matrix.org,
+// Client-Server API v1.11). The events of all rooms form one stream; a sync token is a position in it. A
+// transaction id is accepted once.
 type Matrix struct {
 	web
 	script[MatrixFault]
@@ -51,26 +52,26 @@ type Matrix struct {
 	stream  []matrixEvent
 	count   int                       // of ids
 	kept    map[string]map[string]any // account data, by type
-	old     bool                      // it is of before v1.11
-	seals   bool                      // it encrypts new rooms
+	old     bool                      // behaves like a server before v1.11
+	seals   bool                      // encrypts new rooms
 	txns    map[string]string         // event ids, by room and transaction id
 	uploads []SentFile
 	files   map[string][]byte
-	notes   []string // receipts and signs
+	notes   []string // receipts and typing signs
 	sinces  []string
 	epoch   int // of sync tokens
-	waiting int // syncs that wait on changed
+	waiting int // waiting syncs
 	changed chan struct{}
 }
 
-// matrixEvent is one thing that has happened in a room.
+// matrixEvent is one event in a room.
 type matrixEvent struct {
 	room string
 	raw  map[string]any
 }
 
-// NewMatrix starts a fake on addr, "" for any free port of the loopback, for the account with this id and token. Its URL is the address to
-// configure as homeserver.
+// NewMatrix starts a fake on addr, "" for any free port on the loopback interface, for the account with this
+// id and token. Its URL is the address for the key homeserver.
 func NewMatrix(addr, me, token string) (*Matrix, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -86,7 +87,7 @@ func MatrixOn(l net.Listener, me, token string) *Matrix {
 	return f
 }
 
-// Room makes a room that hob is in with these people. A title of "" is none.
+// Room creates a room with hob and these people. The title may be "".
 func (f *Matrix) Room(room, title string, people ...string) {
 	for _, p := range append(people, f.me) {
 		f.Member(room, p, "join")
@@ -96,12 +97,12 @@ func (f *Matrix) Room(room, title string, people ...string) {
 	}
 }
 
-// Member sets what a person is in a room: join, invite, leave.
+// Member sets a person's membership: join, invite, leave.
 func (f *Matrix) Member(room, person, membership string) {
 	f.State(room, person, "m.room.member", person, map[string]any{"membership": membership, "displayname": "The " + strings.TrimLeft(strings.Split(person, ":")[0], "@")})
 }
 
-// Invite is somebody inviting hob to a room that he has made.
+// Invite makes a person invite hob to a new room of that person.
 func (f *Matrix) Invite(room, by string, direct bool) {
 	f.Member(room, by, "join")
 	f.State(room, by, "m.room.member", f.me, map[string]any{"membership": "invite", "is_direct": direct})
@@ -112,17 +113,17 @@ func (f *Matrix) State(room, sender, kind, key string, content map[string]any) {
 	f.Put(room, map[string]any{"sender": sender, "type": kind, "state_key": key, "content": content})
 }
 
-// Say is somebody writing in a room. It returns the event's id.
+// Say sends a text to a room. It returns the event's id.
 func (f *Matrix) Say(room, sender, text string) string {
 	return f.Write(room, sender, map[string]any{"msgtype": "m.text", "body": text})
 }
 
-// Write is somebody sending a message with any content.
+// Write sends a message with any content.
 func (f *Matrix) Write(room, sender string, content map[string]any) string {
 	return f.Put(room, map[string]any{"sender": sender, "type": "m.room.message", "content": content})
 }
 
-// Put adds an event; what it lacks (event_id, origin_server_ts) is filled in.
+// Put adds an event. Missing fields (event_id, origin_server_ts) are filled in.
 func (f *Matrix) Put(room string, event map[string]any) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +150,7 @@ func (f *Matrix) put(room string, event map[string]any) string {
 	return id
 }
 
-// begun makes a room of which nothing is known yet: whoever does the first thing in it has made it; mu is held.
+// begun creates an unknown room; the author of its first event is the creator. The caller holds mu.
 func (f *Matrix) begun(room string, event map[string]any) {
 	if event["type"] == "m.room.create" || slices.ContainsFunc(f.stream, func(e matrixEvent) bool { return e.room == room }) {
 		return
@@ -159,19 +160,19 @@ func (f *Matrix) begun(room string, event map[string]any) {
 	}})
 }
 
-// wake ends the syncs that wait; mu is held.
+// wake ends waiting syncs. The caller holds mu.
 func (f *Matrix) wake() {
 	close(f.changed)
 	f.changed, f.waiting = make(chan struct{}), 0
 }
 
-// Redact is somebody deleting what he has sent: from then on nobody is told what it said ("Redactions").
+// Redact deletes an event: from now on its content is not returned ("Redactions").
 func (f *Matrix) Redact(room, sender, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, e := range f.stream {
 		if e.raw["event_id"] == id {
-			raw := maps.Clone(e.raw) // the old one may be on its way to a reader
+			raw := maps.Clone(e.raw) // a reader may still use the old one
 			raw["content"] = map[string]any{}
 			f.stream[i].raw = raw
 		}
@@ -179,14 +180,14 @@ func (f *Matrix) Redact(room, sender, id string) {
 	f.put(room, map[string]any{"sender": sender, "type": "m.room.redaction", "content": map[string]any{"redacts": id}})
 }
 
-// Caught tells whether somebody waits for news and has read everything so far.
+// Caught reports whether a client waits in a sync and has read everything.
 func (f *Matrix) Caught() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.waiting > 0 && f.sinces[len(f.sinces)-1] == f.at(len(f.stream))
 }
 
-// Again puts an event into the stream a second time.
+// Again adds an event to the stream a second time.
 func (f *Matrix) Again(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,10 +200,10 @@ func (f *Matrix) Again(id string) {
 	}
 }
 
-// state is the present state of a room, by type and key; mu is held.
+// state returns the current state of a room by type and key. The caller holds mu.
 func (f *Matrix) state(room string) map[string]map[string]any { return matrixState(f.stream, room) }
 
-// shown is the state of a room as hob may see it: of one that it has left, as it was then; mu is held.
+// shown returns the state that hob may see: of a room that it left, as it was then. The caller holds mu.
 func (f *Matrix) shown(room string) (state map[string]map[string]any, ok bool) {
 	switch f.is(room, f.me) {
 	case "join":
@@ -217,7 +218,7 @@ func (f *Matrix) shown(room string) (state map[string]map[string]any, ok bool) {
 	return nil, false
 }
 
-// matrixState is the state of a room after events.
+// matrixState returns the state of a room after events.
 func matrixState(events []matrixEvent, room string) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for _, e := range events {
@@ -229,25 +230,25 @@ func matrixState(events []matrixEvent, room string) map[string]map[string]any {
 	return all
 }
 
-// is is what a person is in a room; mu is held.
+// is returns a person's membership. The caller holds mu.
 func (f *Matrix) is(room, person string) string {
 	content, _ := f.state(room)["m.room.member "+person]["content"].(map[string]any)
 	membership, _ := content["membership"].(string)
 	return membership
 }
 
-// Joined tells whether hob is in a room.
+// Joined reports whether hob is in a room.
 func (f *Matrix) Joined(room string) bool { return f.Membership(room, f.me) == "join" }
 
-// Membership is what a person is in a room: join, invite, leave, or "".
+// Membership returns a person's membership: join, invite, leave, or "".
 func (f *Matrix) Membership(room, person string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.is(room, person)
 }
 
-// Fail scripts what happens to the next calls of an endpoint, one fault each: sync, send, messages, state, join, download and so on, as the
-// path names it.
+// Fail scripts the next calls of an endpoint, one fault each: sync, send, messages, state, join, download and
+// so on, as in the path.
 func (f *Matrix) Fail(endpoint string, faults ...MatrixFault) {
 	f.script.Fail(endpoint, faults...)
 	f.mu.Lock()
@@ -257,21 +258,21 @@ func (f *Matrix) Fail(endpoint string, faults ...MatrixFault) {
 	}
 }
 
-// File is a file that may be downloaded from mxc://hob.test/ID.
+// File stores a file that can be downloaded from mxc://hob.test/ID.
 func (f *Matrix) File(id string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files[id] = content
 }
 
-// Uploads are the files that were stored, in order, also those that no message shows.
+// Uploads returns the stored files in order, including those that no message shows.
 func (f *Matrix) Uploads() []SentFile {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.uploads)
 }
 
-// Revoke makes the token worthless.
+// Revoke invalidates the token.
 func (f *Matrix) Revoke() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,21 +288,21 @@ func (f *Matrix) Forget() {
 	f.wake()
 }
 
-// Seal lets the homeserver encrypt all new rooms (Synapse, encryption_enabled_by_default_for_room_type).
+// Seal makes the homeserver encrypt all new rooms (Synapse, encryption_enabled_by_default_for_room_type).
 func (f *Matrix) Seal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seals = true
 }
 
-// Age makes a homeserver of it that speaks only what there was before v1.11: its files need no token, and are in another place.
+// Age makes the homeserver behave as before v1.11: files need no token, and have another path.
 func (f *Matrix) Age() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.old = true
 }
 
-// matrixDirects is the type of account data that says which rooms are private chats.
+// matrixDirects is the type of account data that lists private chats.
 const matrixDirects = "m.direct"
 
 // Direct sets the rooms of private chats with a person.
@@ -314,7 +315,7 @@ func (f *Matrix) Direct(person string, rooms ...string) {
 	f.kept[matrixDirects][person] = rooms
 }
 
-// Directs are the private chats as hob has noted them, as JSON.
+// Directs returns the list of private chats that hob has stored, as JSON.
 func (f *Matrix) Directs() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -325,21 +326,21 @@ func (f *Matrix) Directs() string {
 	return string(raw)
 }
 
-// Notes are the receipts and signs so far, as "read EVENT in ROOM" and "typing in ROOM".
+// Notes returns the receipts and typing signs, as "read EVENT in ROOM" and "typing in ROOM".
 func (f *Matrix) Notes() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.notes)
 }
 
-// Sinces are the tokens of all syncs, in order.
+// Sinces returns the tokens of all syncs, in order.
 func (f *Matrix) Sinces() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.sinces)
 }
 
-// Listening blocks until somebody waits for news, or ctx ends.
+// Listening waits until a client waits in a sync, or ctx ends.
 func (f *Matrix) Listening(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()
@@ -348,7 +349,7 @@ func (f *Matrix) Listening(ctx context.Context) {
 	})
 }
 
-// matrixDeny answers as a homeserver refuses.
+// matrixDeny answers with a homeserver's refusal.
 func matrixDeny(w http.ResponseWriter, status int, code, why string, more map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

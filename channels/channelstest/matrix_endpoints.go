@@ -20,7 +20,7 @@ type matrixNo struct {
 	why    string
 }
 
-// What a homeserver says in more than one place.
+// Refusals that several endpoints use.
 var (
 	matrixForbidden = &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "not in the room"}
 	matrixUnheard   = &matrixNo{http.StatusNotFound, "M_UNRECOGNIZED", "Unrecognized request"}
@@ -89,7 +89,7 @@ func (fault MatrixFault) refuse(w http.ResponseWriter) {
 	matrixDeny(w, fault.Status, cmp.Or(fault.Code, "M_UNKNOWN"), cmp.Or(fault.Why, "scripted"), more)
 }
 
-// endpoint finds what a path names, and what does it.
+// endpoint returns the name and the handler of a path.
 func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func() (any, *matrixNo)) {
 	is := func(method string, pattern ...string) bool {
 		if r.Method != method || len(at) != len(pattern) {
@@ -145,7 +145,7 @@ func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func
 	return "unknown", func() (any, *matrixNo) { return nil, matrixUnheard }
 }
 
-// matrixFilter is what of a filter the fake heeds.
+// matrixFilter is the part of a filter that the fake implements.
 type matrixFilter struct {
 	Room struct {
 		Timeline struct {
@@ -155,7 +155,7 @@ type matrixFilter struct {
 	}
 }
 
-// sync waits until something has happened since a token.
+// sync waits until there are events after a token.
 func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 	query := r.URL.Query()
 	var filter matrixFilter
@@ -171,7 +171,7 @@ func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	since := query.Get("since")
-	f.sinces = append(f.sinces, strings.Clone(since)) // a piece of the address would keep all of it
+	f.sinces = append(f.sinces, strings.Clone(since)) // a substring would keep the whole address in memory
 	for {
 		if r.Header.Get("Authorization") != "Bearer "+f.token {
 			return nil, &matrixNo{http.StatusUnauthorized, "M_UNKNOWN_TOKEN", "Invalid access token passed."}
@@ -202,7 +202,7 @@ func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 	}
 }
 
-// place is where in the stream a token stands.
+// place returns the position of a token in the stream.
 func (f *Matrix) place(token string) (int, bool) {
 	if token == "" {
 		return 0, true
@@ -216,7 +216,7 @@ func (f *Matrix) place(token string) (int, bool) {
 
 func (f *Matrix) at(n int) string { return fmt.Sprintf("s%d_%d", f.epoch, n) }
 
-// news are what has happened from a place on.
+// news returns the events after a position.
 func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	done := map[string]bool{}
@@ -242,7 +242,7 @@ func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
 	return map[string]any{"next_batch": f.at(len(f.stream)), "rooms": map[string]any{"join": join, "invite": invite, "leave": leave}}
 }
 
-// joined is a room's part of the news. Of a room that hob has just come into it begins before the token.
+// joined returns a room's part of a sync. If hob has just joined the room, it begins before the token.
 func (f *Matrix) joined(room string, from int, first bool, filter matrixFilter) any {
 	for _, e := range f.stream[from:] {
 		if e.room == room && e.raw["type"] == "m.room.member" && e.raw["state_key"] == f.me {
@@ -264,7 +264,7 @@ func (f *Matrix) joined(room string, from int, first bool, filter matrixFilter) 
 	return map[string]any{"timeline": map[string]any{"events": list, "limited": limited, "prev_batch": f.at(begin)}, "state": map[string]any{"events": []any{}}}
 }
 
-// messages are what has happened in a room before a token, back to another one.
+// messages returns the events of a room before a token, back to another one.
 func (f *Matrix) messages(r *http.Request, room string) (any, *matrixNo) {
 	query := r.URL.Query()
 	f.mu.Lock()
@@ -332,7 +332,7 @@ func (f *Matrix) oneState(room, kind string) (any, *matrixNo) {
 	return e["content"], nil
 }
 
-// send takes a message, once for each transaction id of a room.
+// send stores a message, once for each transaction id of a room.
 func (f *Matrix) send(r *http.Request, room, txn string) (any, *matrixNo) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	content := map[string]any{}
@@ -358,7 +358,7 @@ func (f *Matrix) send(r *http.Request, room, txn string) (any, *matrixNo) {
 	return map[string]any{"event_id": id}, nil
 }
 
-// note remembers a receipt or a sign.
+// note records a receipt or a typing sign.
 func (f *Matrix) note(room, what string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -369,7 +369,7 @@ func (f *Matrix) note(room, what string) (any, *matrixNo) {
 	return map[string]any{}, nil
 }
 
-// upload keeps a file, which can be downloaded from then on, and seen in what was sent.
+// upload stores a file, which can then be downloaded.
 func (f *Matrix) upload(r *http.Request) (any, *matrixNo) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, 60<<20))
 	switch {
@@ -387,7 +387,7 @@ func (f *Matrix) upload(r *http.Request) (any, *matrixNo) {
 	return map[string]any{"content_uri": "mxc://hob.test/" + id}, nil
 }
 
-// download is a file. legacy: it is asked for as before v1.11, where nothing that has come since can be had.
+// download returns a file. legacy: by the path from before v1.11, which newer files do not have.
 func (f *Matrix) download(id string, legacy bool) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

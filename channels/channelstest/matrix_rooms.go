@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// join takes hob into a room that it was invited to.
+// join makes hob a member of a room to which it was invited.
 func (f *Matrix) join(room string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -21,7 +21,7 @@ func (f *Matrix) join(room string) (any, *matrixNo) {
 	return map[string]any{"room_id": room}, nil
 }
 
-// create makes a room with hob in it, and invites people.
+// create creates a room with hob, and invites people.
 func (f *Matrix) create(r *http.Request) (any, *matrixNo) {
 	var p struct {
 		Invite []string `json:"invite"`
@@ -44,7 +44,7 @@ func (f *Matrix) create(r *http.Request) (any, *matrixNo) {
 	return map[string]any{"room_id": room}, nil
 }
 
-// kick removes a person from a room, or takes an invitation back.
+// kick removes a person from a room, or withdraws an invitation.
 func (f *Matrix) kick(r *http.Request, room string) (any, *matrixNo) {
 	var p struct {
 		Person string `json:"user_id"`
@@ -55,7 +55,7 @@ func (f *Matrix) kick(r *http.Request, room string) (any, *matrixNo) {
 	return f.remove(room, p.Person)
 }
 
-// remove lets hob end somebody's being in a room, or its own.
+// remove ends a membership on hob's request.
 func (f *Matrix) remove(room, person string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *Matrix) remove(room, person string) (any, *matrixNo) {
 	return map[string]any{}, nil
 }
 
-// readKept is account data of a type.
+// readKept returns account data of a type.
 func (f *Matrix) readKept(kind string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Matrix) readKept(kind string) (any, *matrixNo) {
 	return maps.Clone(f.kept[kind]), nil
 }
 
-// keep keeps account data of a type.
+// keep stores account data of a type.
 func (f *Matrix) keep(r *http.Request, kind string) (any, *matrixNo) {
 	var data map[string]any
 	if no := matrixRead(r, &data); no != nil {
@@ -88,7 +88,7 @@ func (f *Matrix) keep(r *http.Request, kind string) (any, *matrixNo) {
 	return map[string]any{}, nil
 }
 
-// matrixRead reads what a request says.
+// matrixRead parses the body of a request.
 func matrixRead(r *http.Request, into any) *matrixNo {
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(into); err != nil {
 		return &matrixNo{http.StatusBadRequest, "M_NOT_JSON", err.Error()}

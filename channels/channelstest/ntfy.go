@@ -17,7 +17,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// NtfyMessage is a message as the wire has it (https://docs.ntfy.sh/subscribe/api, "JSON message format").
+// NtfyMessage is a message in the JSON format (https://docs.ntfy.sh/subscribe/api, "JSON message format").
 type NtfyMessage struct {
 	ID       string   `json:"id"`
 	Time     int64    `json:"time"`
@@ -33,7 +33,7 @@ type NtfyMessage struct {
 	Attachment *NtfyFile `json:"attachment,omitempty"`
 }
 
-// NtfyFile is a file that was published.
+// NtfyFile is a published file.
 type NtfyFile struct {
 	Name string `json:"name"`
 	Type string `json:"type,omitempty"`
@@ -42,17 +42,18 @@ type NtfyFile struct {
 	Data string `json:"-"` // for tests
 }
 
-// NtfyFault is what the fake does instead of serving one request.
+// NtfyFault replaces the normal answer to one request.
 type NtfyFault struct {
-	Status     int    // answer with this status, and an error as the server words it
+	Status     int    // answer with this status, and an error in the server's words
 	RetryAfter string // with Status
-	Cut        string // publish: "before" drops the connection without keeping the message, "after" keeps it first
+	Cut        string // publish: "before" drops the connection before the message is stored, "after" after it
 	Body       string // publish: answer 200 with this
 	Raw        string // stream: write these bytes, then end the stream
-	Silent     bool   // stream: say nothing at all
+	Silent     bool   // stream: stay silent
 }
 
-// Ntfy is a fake ntfy server on a real socket. It keeps all messages for ever and a ledger of what was published over HTTP.
+// Ntfy is a fake ntfy server on a real socket. It stores all messages, and records what was published over
+// HTTP.
 type Ntfy struct {
 	web
 	mu        sync.Mutex
@@ -67,7 +68,8 @@ type Ntfy struct {
 	forgets   bool
 }
 
-// NewNtfy starts a fake on addr, "" for any free port of the loopback. Its URL is the address to configure as server.
+// NewNtfy starts a fake on addr, "" for any free port on the loopback interface. Its URL is the address for
+// the key server.
 func NewNtfy(addr string) (*Ntfy, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -83,20 +85,20 @@ func NtfyOn(l net.Listener) *Ntfy {
 	return n
 }
 
-// Publish is somebody writing to a topic. It returns the message's id.
+// Publish publishes a message from somebody. It returns the message's id.
 func (n *Ntfy) Publish(topic, text string) string {
 	return n.Inject(NtfyMessage{Topic: topic, Message: text})
 }
 
-// Inject puts a message on the wire as it is; what it lacks (id, time, event) is filled in. With an id that was
-// there before, the same message is delivered again.
+// Inject sends a raw message. Missing fields (id, time, event) are filled in. With a known id, the same
+// message is delivered again.
 func (n *Ntfy) Inject(m NtfyMessage) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.store(m)
 }
 
-// Again delivers an earlier message a second time to those who listen.
+// Again delivers an earlier message a second time to subscribers.
 func (n *Ntfy) Again(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,35 +110,35 @@ func (n *Ntfy) Again(id string) {
 	}
 }
 
-// Received is the ledger: what was published over HTTP, in order, also what the publisher was never told of.
+// Received returns what was published over HTTP, in order, including messages whose answer was lost.
 func (n *Ntfy) Received() []NtfyMessage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.ledger)
 }
 
-// Protect lets only the bearer of token read and write a topic.
+// Protect allows reading and writing a topic only with the bearer token.
 func (n *Ntfy) Protect(topic, token string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tokens[topic] = token
 }
 
-// FailPublish scripts what happens to the next publish requests, one fault each.
+// FailPublish scripts the next publish requests, one fault each.
 func (n *Ntfy) FailPublish(f ...NtfyFault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.publish = append(n.publish, f...)
 }
 
-// FailStream scripts what happens to the next subscriptions, also polls.
+// FailStream scripts the next subscriptions and polls.
 func (n *Ntfy) FailStream(f ...NtfyFault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stream = append(n.stream, f...)
 }
 
-// Forget empties the cache and keeps nothing in it from now on, like a server with caching off.
+// Forget empties the cache and disables it, like a server without caching.
 func (n *Ntfy) Forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +155,7 @@ func (n *Ntfy) CutStreams() {
 	}
 }
 
-// Listening is how many subscriptions are open.
+// Listening returns the number of open subscriptions.
 func (n *Ntfy) Listening() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +183,7 @@ func (n *Ntfy) tell(m NtfyMessage) {
 	for c := range n.subs {
 		select {
 		case c <- m:
-		default: // it does not read: the server would drop it too
+		default: // a slow reader; the server would drop it too
 			close(c)
 			delete(n.subs, c)
 		}
@@ -194,7 +196,7 @@ func (n *Ntfy) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "page not found")
 		return
 	}
-	if !n.known(r.Header.Get("Authorization")) { // whatever it asks for
+	if !n.known(r.Header.Get("Authorization")) { // checked for every request
 		refuse(w, http.StatusUnauthorized, "unauthorized")
 		return
 	}
@@ -218,7 +220,7 @@ func (n *Ntfy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known tells whether there is no token, or one that the server has; one without accounts looks at none.
+// known reports whether the request has no token, or a valid one. A server without accounts ignores tokens.
 func (n *Ntfy) known(auth string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -247,7 +249,7 @@ func reply(w io.Writer, v any) {
 	}
 }
 
-// next takes the next scripted fault.
+// next returns the next scripted fault.
 func (n *Ntfy) next(list *[]NtfyFault) (NtfyFault, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -292,7 +294,8 @@ func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string
 	reply(w, m)
 }
 
-// parse reads a publish request as the server does: body trimmed, headers decoded, the priority checked before anything is kept.
+// parse parses a publish request like the server: it trims the body, decodes headers, and validates the
+// priority first.
 func parse(r *http.Request, topic string) (NtfyMessage, error) {
 	prio := map[string]int{"": 0, "min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5}
 	p, ok := prio[r.Header.Get("Priority")]
@@ -323,7 +326,7 @@ func parse(r *http.Request, topic string) (NtfyMessage, error) {
 	return m, nil
 }
 
-// decoded is a header, of which RFC 2047 is undone.
+// decoded decodes a header (RFC 2047).
 func decoded(r *http.Request, name string) string {
 	text, err := new(mime.WordDecoder).DecodeHeader(r.Header.Get(name))
 	if err != nil {
@@ -332,7 +335,7 @@ func decoded(r *http.Request, name string) string {
 	return text
 }
 
-// cut drops the connection without an answer.
+// cut closes the connection without an answer.
 func cut(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -376,7 +379,7 @@ func (n *Ntfy) serveStream(w http.ResponseWriter, r *http.Request, topics []stri
 	}
 }
 
-// pass hands live messages on until somebody has enough.
+// pass sends live messages until the reader leaves.
 func (n *Ntfy) pass(w http.ResponseWriter, r *http.Request, topics []string, live <-chan NtfyMessage) {
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(n.keepalive)
@@ -401,7 +404,7 @@ func (n *Ntfy) pass(w http.ResponseWriter, r *http.Request, topics []string, liv
 	}
 }
 
-// listen finds the cached messages that a query asks for, and, unless it is a poll, subscribes in the same instant.
+// listen returns the cached messages of a query and, unless it is a poll, subscribes at the same time.
 func (n *Ntfy) listen(topics []string, query map[string][]string) (old []NtfyMessage, live chan NtfyMessage, leave func()) {
 	get := func(key string) string { return strings.Join(query[key], "") }
 	n.mu.Lock()
@@ -425,7 +428,8 @@ func (n *Ntfy) listen(topics []string, query map[string][]string) (old []NtfyMes
 	}
 }
 
-// from reads the parameter "since": all, none, a Unix time, a duration or a message id (an unknown one counts as all).
+// from parses the parameter "since": all, none, a Unix time, a duration or a message id (an unknown id means
+// all).
 func (n *Ntfy) from(since string, poll bool) func(int, NtfyMessage) bool {
 	after := func(t int64) func(int, NtfyMessage) bool {
 		return func(_ int, m NtfyMessage) bool { return m.Time >= t }

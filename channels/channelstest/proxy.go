@@ -19,7 +19,8 @@ import (
 	"hob/daemon/netguard"
 )
 
-// Proxy is a small proxy on a real socket, which wants a user and a password: HTTP with tunnels (RFC 9110, section 9.3.6) or SOCKS5 (RFC 1928 and 1929).
+// Proxy is a small proxy on a real socket that requires a user and a password: HTTP with tunnels (RFC 9110,
+// section 9.3.6) or SOCKS5 (RFC 1928 and 1929).
 type Proxy struct {
 	lis   net.Listener
 	socks bool
@@ -27,7 +28,7 @@ type Proxy struct {
 	done  sync.WaitGroup
 
 	mu   sync.Mutex
-	asks []string // the addresses that it was asked for
+	asks []string // requested addresses
 	host map[string]string
 	open []net.Conn
 }
@@ -61,7 +62,7 @@ func NewProxy(t testing.TB, socks bool) *Proxy {
 	return p
 }
 
-// Close ends it with all connections.
+// Close closes the proxy with all connections.
 func (p *Proxy) Close() {
 	_ = p.lis.Close() // nobody asks a fake whether it ended well
 	_ = p.srv.Close()
@@ -73,7 +74,7 @@ func (p *Proxy) Close() {
 	p.done.Wait()
 }
 
-// URL is its address for a config, with a password.
+// URL returns the address for a config, with the password.
 func (p *Proxy) URL(password string) string {
 	scheme := "http"
 	if p.socks {
@@ -82,7 +83,7 @@ func (p *Proxy) URL(password string) string {
 	return scheme + "://sam:" + password + "@" + p.lis.Addr().String()
 }
 
-// Asked are the addresses that it has connected to, each once.
+// Asked returns the addresses to which it has connected, each once.
 func (p *Proxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +92,7 @@ func (p *Proxy) Asked() []string {
 	return slices.Compact(list)
 }
 
-// Names are the addresses of names, which the proxy looks up.
+// Names returns the requested host names, which the proxy resolves.
 func (p *Proxy) Names(list map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +108,7 @@ func (p *Proxy) named(host string) string {
 	return host
 }
 
-// to connects to an address for somebody.
+// to connects to an address.
 func (p *Proxy) to(conn net.Conn, address string) (net.Conn, error) {
 	out, err := net.Dial("tcp", address) // #nosec G704 -- a proxy of the tests
 	p.mu.Lock()
@@ -119,7 +120,7 @@ func (p *Proxy) to(conn net.Conn, address string) (net.Conn, error) {
 	return out, err
 }
 
-// ServeHTTP passes a request on, or makes a tunnel.
+// ServeHTTP forwards a request, or opens a tunnel.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("sam:s3cret/@")) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="proxy"`)
@@ -151,7 +152,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	splice(in, rest.Reader, out)
 }
 
-// splice hands on what either side says, until one has ended.
+// splice copies data in both directions until one side ends.
 func splice(in net.Conn, from io.Reader, out net.Conn) {
 	var both sync.WaitGroup
 	both.Add(1)
@@ -165,7 +166,7 @@ func splice(in net.Conn, from io.Reader, out net.Conn) {
 	both.Wait()
 }
 
-// serve is one connection by SOCKS5.
+// serve serves one SOCKS5 connection.
 func (p *Proxy) serve(conn net.Conn) {
 	in := bufio.NewReader(conn)
 	take := func(n int) []byte {
@@ -206,14 +207,15 @@ func (p *Proxy) serve(conn net.Conn) {
 	splice(conn, in, out)
 }
 
-// Proxied is a proxy, and what makes an Env go through it.
+// Proxied is a proxy, and the function that makes an Env use it.
 type Proxied struct {
 	*Proxy
 	Through func(channels.Env) channels.Env
 }
 
-// ThroughProxy checks that a channel sends and receives through a proxy of each kind, that it asks the proxy for nothing but its own servers, that it says
-// so where the proxy refuses it, and that the environment's proxies do nothing. open makes the world of a channel whose Env goes through the proxy.
+// ThroughProxy checks that a channel sends and receives through a proxy of each kind, that it asks the proxy
+// only for its own servers, that it reports a refusal of the proxy, and that it ignores proxies of the
+// environment. open makes the world of a channel whose Env uses the proxy.
 func ThroughProxy(t *testing.T, servers int, open func(t *testing.T, p Proxied) World) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
 		t.Setenv(name, "http://127.0.0.1:9")
@@ -251,7 +253,7 @@ func ThroughProxy(t *testing.T, servers int, open func(t *testing.T, p Proxied) 
 	}
 }
 
-// through puts a proxy into an Env.
+// through makes an Env use a proxy.
 func through(t *testing.T, address string) func(channels.Env) channels.Env {
 	p, err := netguard.NewProxy(address)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 // SignalSelf is the account id of the fake's account.
 const SignalSelf = "00000000-0000-4000-8000-000000000001"
 
-// SignalFault is what the fake does instead of serving one call.
+// SignalFault replaces the normal answer to one call.
 type SignalFault struct {
-	Code       int    // answer with this error of JSON-RPC
-	Result     string // with Code: the type of the one result in the error's data; without: of the result
-	RetryAfter int    // with Result: retryAfterSeconds, with a token of a challenge
-	Status     int    // answer with this status of HTTP
-	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Code       int    // answer with this JSON-RPC error
+	Result     string // with Code: the type of the result in the error's data; otherwise of the result
+	RetryAfter int    // with Result: retryAfterSeconds, with a challenge's token
+	Status     int    // answer with this HTTP status
+	Cut        string // "before" drops the connection before the call takes effect, "after" after it
 	Raw        string // answer 200 with this
 }
 
-// SignalSent is a message that was sent, as its readers see it.
+// SignalSent is a sent message as readers see it.
 type SignalSent struct {
 	Timestamp int64
 	To        string // an account id, or a group's id
@@ -39,9 +39,9 @@ type SignalSent struct {
 	Files     []string // data URIs
 }
 
-// Signal is a fake of signal-cli's HTTP daemon (signal-cli-jsonrpc(5)) on a real socket, started with --receive-mode=on-connection: what is
-// written while nobody reads its events waits with Signal's server. The faults of "events" are those of streams. Serving several accounts, it
-// finds one by its number only.
+// Signal is a fake of signal-cli's HTTP daemon (signal-cli-jsonrpc(5)) on a real socket, in the mode
+// --receive-mode=on-connection: messages stay at Signal's server while nobody reads events. Faults of
+// "events" apply to streams. With several accounts, the daemon finds an account by its number only.
 type Signal struct {
 	web
 	script[SignalFault]
@@ -49,7 +49,7 @@ type Signal struct {
 	account string
 
 	mu        sync.Mutex
-	plain     bool // an older version: its events have no ids, and it decodes a query twice
+	plain     bool // an older version: events without ids, queries decoded twice
 	started   int64
 	seq       int64
 	buffer    []signalEvent
@@ -60,7 +60,7 @@ type Signal struct {
 	signs     []string
 	lastIDs   []string // Last-Event-ID of all streams
 	files     map[string]string
-	listed    []map[string]any // of listAccounts; nil: the daemon serves one account
+	listed    []map[string]any // for listAccounts; nil: the daemon serves one account
 	groups    []map[string]any
 	anonymous bool // getUserStatus is refused
 }
@@ -71,18 +71,19 @@ type signalEvent struct {
 	seq      int64
 }
 
-// signalStream is somebody who reads events: those of one account, or "" of all.
+// signalStream is a reader of events: of one account, or of all ("").
 type signalStream struct {
 	account string
 	lines   chan string
 }
 
-// hears tells whether an event is for it.
+// hears reports whether the stream gets an event.
 func (s *signalStream) hears(e signalEvent) bool {
 	return s.account == "" || e.account == "" || s.account == e.account
 }
 
-// NewSignal starts a fake on addr, "" for any free port of the loopback, for an account. Its URL is the address to configure as url.
+// NewSignal starts a fake on addr, "" for any free port on the loopback interface, for an account. Its URL is
+// the address for the key url.
 func NewSignal(addr, account string) (*Signal, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -101,34 +102,34 @@ func SignalOn(l net.Listener, account string) *Signal {
 	return f
 }
 
-// Plain makes it an older version: it gives its events no ids, hands nothing on twice, decodes queries twice, and answers a request for events
-// with the first one.
+// Plain makes the fake an older version: events have no ids and are delivered once, queries are decoded
+// twice, and the answer to a request for events begins with the first event.
 func (f *Signal) Plain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.plain = true
 }
 
-// Say is somebody writing to the account. It returns the message's timestamp.
+// Say sends a message to the account. It returns the timestamp.
 func (f *Signal) Say(from, text string) int64 {
 	return f.Write(from, map[string]any{"message": text})
 }
 
-// Write is a dataMessage; its timestamp is filled in where it lacks one.
+// Write sends a dataMessage; a missing timestamp is filled in.
 func (f *Signal) Write(from string, data map[string]any) int64 {
 	at := f.stamp(data)
 	f.Envelope(from, map[string]any{"timestamp": at, "dataMessage": data})
 	return at
 }
 
-// Edit is somebody changing a message of his.
+// Edit changes a message.
 func (f *Signal) Edit(from string, target int64, data map[string]any) int64 {
 	at := f.stamp(data)
 	f.Envelope(from, map[string]any{"timestamp": at, "editMessage": map[string]any{"targetSentTimestamp": target, "dataMessage": data}})
 	return at
 }
 
-// Note is the account's owner writing with another of its devices: to himself, or to somebody else.
+// Note sends a message from another device of the account: to itself, or to somebody else.
 func (f *Signal) Note(to string, data map[string]any) int64 {
 	at := f.stamp(data)
 	data["destinationUuid"], data["destinationNumber"] = to, nil
@@ -147,7 +148,7 @@ func (f *Signal) stamp(data map[string]any) int64 {
 	return f.newest
 }
 
-// Envelope is a message of any kind.
+// Envelope sends a message of any kind.
 func (f *Signal) Envelope(from string, e map[string]any) {
 	envelope := map[string]any{"source": from, "sourceNumber": nil, "sourceUuid": from, "sourceName": "Sam", "sourceDevice": 1}
 	for k, v := range e {
@@ -171,7 +172,7 @@ func (f *Signal) Again(from string, timestamp int64) {
 	f.Push(raw)
 }
 
-// Push puts data on the wire as it is, as one event.
+// Push sends raw data as one event.
 func (f *Signal) Push(raw string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,11 +183,11 @@ func (f *Signal) Push(raw string) {
 	f.emit(raw)
 }
 
-// emit hands an event to all who read.
+// emit sends an event to all readers.
 func (f *Signal) emit(raw string) {
 	f.seq++
 	var about struct{ Account string }
-	_ = json.Unmarshal([]byte(raw), &about) // what is none is for everybody
+	_ = json.Unmarshal([]byte(raw), &about) // without an account it is for everybody
 	e := signalEvent{data: raw, account: about.Account, seq: f.seq}
 	if !f.plain {
 		e.id = fmt.Sprintf("%d-%d", f.started, f.seq)
@@ -215,14 +216,14 @@ func (f *Signal) Skip(n int64) {
 	f.seq += n
 }
 
-// Lose makes the daemon forget what it keeps for who comes back.
+// Lose drops the events that the daemon stores for reconnecting readers.
 func (f *Signal) Lose() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.buffer = nil
 }
 
-// Restart is the daemon starting anew: streams end, what it kept is gone, and it counts from one.
+// Restart restarts the daemon: streams end, stored events are gone, and ids begin at one.
 func (f *Signal) Restart() {
 	f.mu.Lock()
 	f.started, f.seq, f.buffer = max(f.started+1, time.Now().UnixMilli()), 0, nil
@@ -230,7 +231,7 @@ func (f *Signal) Restart() {
 	f.CutStreams()
 }
 
-// CutStreams ends all streams in the middle.
+// CutStreams breaks all streams in the middle.
 func (f *Signal) CutStreams() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,14 +241,14 @@ func (f *Signal) CutStreams() {
 	}
 }
 
-// File is an attachment that can be fetched.
+// File stores an attachment.
 func (f *Signal) File(id, base64 string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files[id] = base64
 }
 
-// Accounts makes the daemon serve several accounts, as listAccounts shows them.
+// Accounts makes the daemon serve several accounts, as in listAccounts.
 func (f *Signal) Accounts(list ...map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,21 +262,21 @@ func (f *Signal) Group(id, name string, member bool) {
 	f.groups = append(f.groups, map[string]any{"id": id, "name": name, "isMember": member})
 }
 
-// Signs are the places in which a sign of typing was shown.
+// Signs returns the chats in which the typing sign was shown.
 func (f *Signal) Signs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.signs)
 }
 
-// LastIDs are the Last-Event-ID headers of all streams so far.
+// LastIDs returns the Last-Event-ID headers of all streams.
 func (f *Signal) LastIDs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.lastIDs)
 }
 
-// Listening blocks until somebody reads events, or ctx ends.
+// Listening waits until a client reads events, or ctx ends.
 func (f *Signal) Listening(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()
@@ -297,7 +298,7 @@ func (f *Signal) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events is one stream. It ends with the connection, with CutStreams or with the server.
+// events serves one stream. It ends with the connection, with CutStreams or with the server.
 func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 	fault := f.fault("events")
 	switch {
@@ -339,8 +340,9 @@ func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 	f.pour(w, r, s)
 }
 
-// asked is the account in a query, as signal-cli's HttpServerHandler reads it: what URI.getQuery has decoded already an older version decodes once
-// more, and "+" is then a space. A newer one takes the raw query, and "+" as it is. A daemon for one account does not look.
+// asked returns the account in a query, like signal-cli's HttpServerHandler: an older version decodes the
+// result of URI.getQuery once more, so that "+" becomes a space; a newer one takes the raw query. A daemon
+// for one account ignores it.
 func (f *Signal) asked(u *url.URL) string {
 	if f.listed == nil {
 		return ""
@@ -361,7 +363,7 @@ func (f *Signal) asked(u *url.URL) string {
 	return name
 }
 
-// pour writes what comes to a stream. An older version sends the head of its answer with the first of it.
+// pour writes events to a stream. An older version sends the header of its answer with the first event.
 func (f *Signal) pour(w http.ResponseWriter, r *http.Request, s *signalStream) {
 	flusher, ok := w.(http.Flusher)
 	if !ok {
@@ -390,7 +392,7 @@ func (f *Signal) pour(w http.ResponseWriter, r *http.Request, s *signalStream) {
 	}
 }
 
-// replay hands on what came after an event; after one that is not known, everything that is kept.
+// replay sends the events after an id; after an unknown id, all stored events.
 func (f *Signal) replay(s *signalStream, last string) {
 	if last == "" {
 		return
@@ -406,7 +408,7 @@ func (f *Signal) replay(s *signalStream, last string) {
 	}
 }
 
-// Alive sends a keep-alive to all who read.
+// Alive sends a keep-alive to all readers.
 func (f *Signal) Alive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

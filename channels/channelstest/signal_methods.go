@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-// The daemon's codes, as its JSON-RPC handler has them.
+// Error codes of the daemon's JSON-RPC handler.
 const (
 	signalUserError = -1
 	signalNoMethod  = -32601
@@ -77,7 +77,7 @@ func (s SignalFault) data() any {
 	return map[string]any{"response": s.response()}
 }
 
-// response is a send with one result for each word of Result.
+// response returns a send's answer with one result for each word of Result.
 func (s SignalFault) response() map[string]any {
 	var results []map[string]any
 	for kind := range strings.FieldsSeq(s.Result) {
@@ -90,7 +90,7 @@ func (s SignalFault) response() map[string]any {
 	return map[string]any{"timestamp": 1, "results": results}
 }
 
-// method does what a method does.
+// method carries out a method.
 func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) {
 	var p struct {
 		Account   string   `json:"account"`
@@ -152,17 +152,17 @@ func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) 
 	return map[string]any{"timestamp": f.newest, "results": []map[string]any{{"recipientAddress": map[string]any{"uuid": to}, "type": "SUCCESS"}}}, nil
 }
 
-// Anonymous makes getUserStatus tell nothing.
+// Anonymous makes getUserStatus return nothing.
 func (f *Signal) Anonymous() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.anonymous = true
 }
 
-// SignalNobody is an account that nobody has.
+// SignalNobody is an account id that nobody has.
 const SignalNobody = "99999999-9999-4999-8999-999999999999"
 
-// signalTarget is the one place that a message goes to.
+// signalTarget returns the single target of a message.
 func signalTarget(recipient any, group string) (string, *signalRefusal) {
 	list, _ := recipient.([]any)
 	switch {
@@ -174,7 +174,7 @@ func signalTarget(recipient any, group string) (string, *signalRefusal) {
 	return "", &signalRefusal{code: signalUserError, why: "No recipients given"}
 }
 
-// signalStyles says what is wrong with a text and its styles.
+// signalStyles returns what is wrong with a text and its styles.
 func signalStyles(text string, styles []string) string {
 	if text == "" || len(text) > 2000 {
 		return "Sending empty message is not allowed, or it is too long"

@@ -17,28 +17,28 @@ import (
 	"github.com/coder/websocket"
 )
 
-// SlackFault is what the fake does instead of serving one call.
+// SlackFault replaces the normal answer to one call.
 type SlackFault struct {
 	Status     int    // answer with this status and a page
 	RetryAfter int    // with Status: the header, in seconds
 	Error      string // answer 200 with this error
-	Needed     string // with Error: the scope that is missing
-	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Needed     string // with Error: the missing scope
+	Cut        string // "before" drops the connection before the call takes effect, "after" after it
 	Raw        string // answer 200 with this
-	Silent     bool   // say nothing until the caller has gone
+	Silent     bool   // do not answer until the caller has gone
 }
 
-// SlackSent is what the bot has sent, as its readers see it.
+// SlackSent is a message of the bot as readers see it.
 type SlackSent struct {
 	Chat, TS, Thread string
-	Text             string // without what mrkdwn escapes
+	Text             string // without mrkdwn escapes
 	Raw              string // as it was sent
 	Nonce            string // of the metadata
 	Previews         bool
-	Sections         []string // the blocks with text, in mrkdwn
+	Sections         []string // text blocks, in mrkdwn
 	Buttons          []SlackButton
-	Was              []string // what it said before it was edited, oldest first
-	File             string   // the name of a file; Text is its comment
+	Was              []string // earlier texts, oldest first
+	File             string   // name of a file; Text is its comment
 	FileID           string
 	Content          []byte
 }
@@ -46,8 +46,9 @@ type SlackSent struct {
 // SlackButton is one button below a message.
 type SlackButton struct{ Label, Value string }
 
-// Slack is a fake workspace with one app in it, on a real socket: the Web API (https://docs.slack.dev/reference/methods) at URL + "/api", and
-// Socket Mode. What is said while nobody listens is only in the history.
+// Slack is a fake workspace with one app, on a real socket: the Web API
+// (https://docs.slack.dev/reference/methods) at URL + "/api", and Socket Mode. Messages without a connection
+// are only in the history.
 type Slack struct {
 	web
 	script[SlackFault]
@@ -60,7 +61,7 @@ type Slack struct {
 	clock   time.Time         // of the newest message
 	number  int
 	line    *slackLine
-	count   int // of lines so far
+	count   int // connections so far
 	pending []*slackEnvelope
 	acked   []string
 	uploads map[string]*SlackSent
@@ -68,7 +69,7 @@ type Slack struct {
 	scopes  string
 }
 
-// The ids of the fake's workspace and of its bot.
+// Ids of the fake's workspace and of its bot.
 const (
 	SlackTeam = "T0HOB"
 	SlackUser = "U0HOB"
@@ -77,13 +78,13 @@ const (
 
 type slackChat struct {
 	person, title string
-	away          bool // the bot is no member
+	away          bool // the bot is not a member
 	log           []map[string]any
 }
 
 // slackLine is a connection of Socket Mode.
 type slackLine struct {
-	number int // of connections so far
+	number int // counts connections
 	conn   *websocket.Conn
 	wake   chan struct{}
 	hears  bool // it has answered a ping
@@ -92,10 +93,11 @@ type slackLine struct {
 type slackEnvelope struct {
 	id   string
 	raw  []byte
-	sent *slackLine // over which it went last
+	sent *slackLine // the connection that carried it last
 }
 
-// NewSlack starts a fake on addr, "" for any free port of the loopback, for the app with these tokens. The bot's name is hob.
+// NewSlack starts a fake on addr, "" for any free port on the loopback interface, for the app with these
+// tokens. The bot's name is hob.
 func NewSlack(addr, app, bot string) (*Slack, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -114,7 +116,7 @@ func SlackOn(l net.Listener, app, bot string) *Slack {
 	return f
 }
 
-// Drop ends all connections, as when Slack is restarted.
+// Drop closes all connections, as if Slack restarted.
 func (f *Slack) Drop() {
 	f.mu.Lock()
 	line := f.line
@@ -125,7 +127,7 @@ func (f *Slack) Drop() {
 	f.web.Drop()
 }
 
-// Person is somebody of the workspace. His private chat with the bot is his id with a D before it.
+// Person adds a person. The id of the private chat with the bot is that person's id with a D before it.
 func (f *Slack) Person(id, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,26 +135,26 @@ func (f *Slack) Person(id, name string) {
 	f.chats["D"+id] = &slackChat{person: id}
 }
 
-// Group is a channel of the workspace that the bot is in.
+// Group adds a channel with the bot in it.
 func (f *Slack) Group(id, title string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.chats[id] = &slackChat{title: title}
 }
 
-// Leave takes the bot out of a channel.
+// Leave removes the bot from a channel.
 func (f *Slack) Leave(group string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.chats[group].away = true
 }
 
-// Say is somebody writing to the bot in their private chat. It returns the time of the message.
+// Say writes to the bot in the private chat with a person. It returns the timestamp.
 func (f *Slack) Say(person, text string) string {
 	return f.Write("D"+person, map[string]any{"user": person, "text": text})
 }
 
-// Write is a message in a chat; what it lacks is filled in.
+// Write adds a message to a chat; missing fields are filled in.
 func (f *Slack) Write(chat string, m map[string]any) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +172,7 @@ func (f *Slack) write(chat string, m map[string]any) string {
 	return text(m["ts"])
 }
 
-// Mix is somebody writing two messages that reach the app in the wrong order.
+// Mix writes two messages that reach the app in the wrong order.
 func (f *Slack) Mix(person, first, second string) (one, two string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +186,7 @@ func (f *Slack) Mix(person, first, second string) (one, two string) {
 	return one, two
 }
 
-// tick is the time of a new message: each has one of its own.
+// tick returns the timestamp of a new message; each is unique.
 func (f *Slack) tick() string {
 	now := time.Now().Truncate(time.Microsecond)
 	if !now.After(f.clock) {
@@ -194,7 +196,7 @@ func (f *Slack) tick() string {
 	return fmt.Sprintf("%010d.%06d", f.clock.Unix(), f.clock.Nanosecond()/1000)
 }
 
-// event offers what happened in a chat to the app.
+// event offers an event in a chat to the app.
 func (f *Slack) event(chat string, m map[string]any) {
 	e := maps.Clone(m)
 	e["channel"], e["event_ts"], e["channel_type"] = chat, m["ts"], "channel"
@@ -205,7 +207,7 @@ func (f *Slack) event(chat string, m map[string]any) {
 	f.offer("events_api", map[string]any{"type": "event_callback", "team_id": SlackTeam, "event": e})
 }
 
-// offer puts an envelope on the wire, when there is one.
+// offer sends an envelope, if there is a connection.
 func (f *Slack) offer(kind string, payload any) {
 	if f.line == nil {
 		return
@@ -231,7 +233,7 @@ func (f *Slack) put(e *slackEnvelope) {
 	}
 }
 
-// Push puts a frame on the wire as it is. Nobody acknowledges it.
+// Push sends a raw frame, which needs no acknowledgement.
 func (f *Slack) Push(raw string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,7 +247,7 @@ func (f *Slack) Interact(kind string, payload map[string]any) {
 	f.offer(kind, payload)
 }
 
-// Press is somebody pressing a button below a message.
+// Press presses a button below a message.
 func (f *Slack) Press(person, chat, ts, value string) (at string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,7 +269,7 @@ func (f *Slack) Again(chat, ts string) {
 	}
 }
 
-// Edit changes a message. It returns the time of that.
+// Edit changes a message. It returns the timestamp of the edit.
 func (f *Slack) Edit(chat, ts, text string) (at string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -303,7 +305,7 @@ func (f *Slack) find(chat, ts string) map[string]any {
 	return nil
 }
 
-// File is a file that the bot may fetch. It returns it as a message has it.
+// File stores a file and returns its description in messages.
 func (f *Slack) File(id, name, mime string, content []byte) map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -311,7 +313,7 @@ func (f *Slack) File(id, name, mime string, content []byte) map[string]any {
 	return map[string]any{"id": id, "name": name, "mimetype": mime, "size": len(content), "mode": "hosted", "url_private_download": f.URL() + "/files-pri/" + id}
 }
 
-// Forget takes everything out of the history.
+// Forget empties the history.
 func (f *Slack) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -320,12 +322,12 @@ func (f *Slack) Forget() {
 	}
 }
 
-// Disconnect says that the connection ends, and ends it.
+// Disconnect announces the end of the connection, and ends it.
 func (f *Slack) Disconnect(reason string) {
 	f.Push(`{"type":"disconnect","reason":"` + reason + `","debug_info":{"host":"test"}}`)
 }
 
-// Revoke makes the tokens worthless, and ends all connections.
+// Revoke invalidates the tokens, and ends all connections.
 func (f *Slack) Revoke() {
 	f.mu.Lock()
 	f.app, f.bot = "revoked", "revoked"
@@ -333,35 +335,35 @@ func (f *Slack) Revoke() {
 	f.Drop()
 }
 
-// Scopes sets what the bot may do.
+// Scopes sets the granted scopes.
 func (f *Slack) Scopes(list string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.scopes = list
 }
 
-// Sent is the ledger: what was sent, in order, also what the bot was never told of.
+// Sent returns what was sent, in order, including messages whose answer was lost.
 func (f *Slack) Sent() []SlackSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.ledger)
 }
 
-// Pending is how many envelopes have not been acknowledged.
+// Pending returns the number of unacknowledged envelopes.
 func (f *Slack) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.pending)
 }
 
-// Acked are the envelopes that were acknowledged, in order.
+// Acked returns the acknowledged envelopes, in order.
 func (f *Slack) Acked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.acked)
 }
 
-// Listening blocks until somebody reads what Slack has to say, or ctx ends.
+// Listening waits until a client is connected, or ctx ends.
 func (f *Slack) Listening(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()
@@ -370,7 +372,7 @@ func (f *Slack) Listening(ctx context.Context) {
 	})
 }
 
-// Left blocks until nobody is connected, or ctx ends.
+// Left waits until no client is connected, or ctx ends.
 func (f *Slack) Left(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// answer does what a method does: its result, or the code of a refusal.
+// answer carries out a method: it returns the result, or the code of a refusal.
 func (f *Slack) answer(r *http.Request, method string) (result map[string]any, why string) {
 	token := r.Form.Get("token")
 	if token == "" {
@@ -63,7 +63,7 @@ func (f *Slack) answer(r *http.Request, method string) (result map[string]any, w
 	return f.conversations(q, method)
 }
 
-// conversations are the methods about chats.
+// conversations serves the methods about chats.
 func (f *Slack) conversations(q url.Values, method string) (result map[string]any, why string) {
 	switch method {
 	case "conversations.open":
@@ -103,7 +103,7 @@ func (f *Slack) conversations(q url.Values, method string) (result map[string]an
 	return nil, "unknown_method"
 }
 
-// history is a page of what was said, the newest first.
+// history returns a page of messages, the newest first.
 func (c *slackChat) history(q url.Values, ok func(map[string]any) bool) map[string]any {
 	limit, err := strconv.Atoi(q.Get("limit"))
 	if err != nil || limit <= 0 {
@@ -136,13 +136,13 @@ func (c *slackChat) history(q url.Values, ok func(map[string]any) bool) map[stri
 	return map[string]any{"messages": list, "has_more": more != "", "response_metadata": map[string]any{"next_cursor": more}}
 }
 
-// text is a value of a message that is a text.
+// text returns a text field of a message.
 func text(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-// slackContent is what a call of chat.postMessage or chat.update says.
+// slackContent parses the content of chat.postMessage and chat.update.
 func (f *Slack) slackContent(q url.Values) (s SlackSent, why string) {
 	var meta struct {
 		Type    string         `json:"event_type"`
@@ -195,7 +195,7 @@ func (f *Slack) slackContent(q url.Values) (s SlackSent, why string) {
 	return s, ""
 }
 
-// slackSeen is what readers see of a text: without what mrkdwn escapes.
+// slackSeen returns a text as readers see it: without mrkdwn escapes.
 func slackSeen(raw string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "\u200B", "").Replace(raw)
 }
@@ -230,7 +230,7 @@ func (f *Slack) update(q url.Values) (result map[string]any, why string) {
 	was := maps.Clone(m)
 	s.TS, s.Thread, s.Previews = q.Get("ts"), f.ledger[at].Thread, f.ledger[at].Previews
 	s.Was = append(slices.Clone(f.ledger[at].Was), f.ledger[at].Text)
-	if q.Get("blocks") == "" { // what is left out may stay (chat.update)
+	if q.Get("blocks") == "" { // missing blocks may stay (chat.update)
 		s.Buttons = f.ledger[at].Buttons
 	}
 	f.ledger[at] = s
@@ -240,7 +240,7 @@ func (f *Slack) update(q url.Values) (result map[string]any, why string) {
 	return map[string]any{"channel": s.Chat, "ts": s.TS, "text": s.Raw}, ""
 }
 
-// received takes the bytes of a file.
+// received accepts the content of a file.
 func (f *Slack) received(w http.ResponseWriter, r *http.Request, id string) {
 	part, _, err := r.FormFile("file")
 	if err != nil {
@@ -259,7 +259,7 @@ func (f *Slack) received(w http.ResponseWriter, r *http.Request, id string) {
 	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(content))) // a reader that has gone is no trouble of the fake's
 }
 
-// complete shows a file that was received in a chat.
+// complete shows an uploaded file in a chat.
 func (f *Slack) complete(q url.Values) (result map[string]any, why string) {
 	var files []struct{ ID, Title string }
 	if err := json.Unmarshal([]byte(q.Get("files")), &files); err != nil || len(files) != 1 {
@@ -281,7 +281,7 @@ func (f *Slack) complete(q url.Values) (result map[string]any, why string) {
 	return map[string]any{"files": []any{map[string]any{"id": files[0].ID, "title": files[0].Title}}}, ""
 }
 
-// download gives a file to whoever may have it; everybody else is sent to the sign-in page.
+// download returns a file to authorised clients; others are redirected to the sign-in page.
 func (f *Slack) download(w http.ResponseWriter, r *http.Request, id string) {
 	fault := f.fault("file")
 	f.mu.Lock()

@@ -11,10 +11,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// pingEvery is how often the fake looks whether somebody is there.
+// pingEvery is the interval of the fake's pings.
 const pingEvery = 5 * time.Second
 
-// socket is a connection of Socket Mode until its end.
+// socket serves a connection of Socket Mode.
 func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.count++
@@ -25,7 +25,7 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	line.conn = conn
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server's own reading of the connection has ended
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the request's own context ends with the upgrade
 	defer cancel()
 	defer func() { _ = conn.CloseNow() }()
 	f.mu.Lock()
@@ -66,7 +66,8 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// due is what has not gone over a line yet: also what another one has carried and nobody has acknowledged.
+// due returns the envelopes that this connection has not carried, including unacknowledged ones of earlier
+// connections.
 func (f *Slack) due(line *slackLine) [][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// TelegramFault is what the fake does instead of serving one call.
+// TelegramFault replaces the normal answer to one call.
 type TelegramFault struct {
-	Status     int    // answer with this error, in the words of the Bot API
+	Status     int    // answer with this error of the Bot API
 	RetryAfter int    // with Status: parameters.retry_after, in seconds
 	MigrateTo  int64  // with Status: parameters.migrate_to_chat_id
-	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Cut        string // "before" drops the connection before the call takes effect, "after" after it
 	Raw        string // answer 200 with this
-	Silent     bool   // say nothing until the caller has gone
+	Silent     bool   // do not answer until the caller has gone
 }
 
-// TelegramSent is a message that a bot has sent, as its readers see it.
+// TelegramSent is a message of a bot as readers see it.
 type TelegramSent struct {
 	ID       int64 // of the message
 	Chat     int64
@@ -36,7 +36,7 @@ type TelegramSent struct {
 	ReplyTo  int64
 	Previews bool
 	Buttons  [][]TelegramButton
-	Was      []string // what it said before it was edited, oldest first
+	Was      []string // earlier texts, oldest first
 	File     *SentFile
 }
 
@@ -46,8 +46,8 @@ type TelegramButton struct {
 	Data string `json:"callback_data"`
 }
 
-// Telegram is a fake Bot API server with one bot, on a real socket (https://core.telegram.org/bots/api). Chats are known from their first
-// message on.
+// Telegram is a fake Bot API server with one bot, on a real socket (https://core.telegram.org/bots/api). A
+// chat is known after its first message.
 type Telegram struct {
 	web
 	script[TelegramFault]
@@ -59,14 +59,14 @@ type Telegram struct {
 	queue   []telegramUpdate
 	update  int64 // the newest id
 	message int64
-	offsets []int64 // that were asked for
+	offsets []int64 // requested offsets
 	said    map[string]map[string]any
 	chats   map[int64]bool
-	pressed []string // callbacks that were answered
+	pressed []string // answered callbacks
 	signs   []string
 	files   map[string][]byte
 	hook    string
-	poll    *telegramPoll // that waits
+	poll    *telegramPoll // the waiting poll
 }
 
 type telegramUpdate struct {
@@ -75,11 +75,11 @@ type telegramUpdate struct {
 	raw  []byte
 }
 
-// telegramPoll is a getUpdates that waits: one value ends it, true when another one has come.
+// telegramPoll is a waiting getUpdates: a value ends it, true if another call replaced it.
 type telegramPoll struct{ wake chan bool }
 
-// NewTelegram starts a fake on addr, "" for any free port of the loopback, for the bot with this token: "ID:SECRET".
-// Its name is @hob_test_bot. Its URL is the address to configure as api_base.
+// NewTelegram starts a fake on addr, "" for any free port on the loopback interface, for the bot with this
+// token: "ID:SECRET". Its name is @hob_test_bot. Its URL is the address for the key api_base.
 func NewTelegram(addr, token string) (*Telegram, error) {
 	l, err := listen(addr)
 	if err != nil {
@@ -103,29 +103,30 @@ func TelegramOn(l net.Listener, token string) (*Telegram, error) {
 	return f, nil
 }
 
-// Person is a user as the wire has it.
+// Person returns a user in the form of the API.
 func (f *Telegram) Person(id int64, name string) map[string]any {
 	return map[string]any{"id": id, "is_bot": false, "first_name": name}
 }
 
-// Group is a supergroup as the wire has it; its id is negative.
+// Group returns a supergroup in the form of the API; its id is negative.
 func (f *Telegram) Group(id int64, title string) map[string]any {
 	return map[string]any{"id": id, "type": "supergroup", "title": title}
 }
 
-// Knows lets a chat be known before anything was written in it.
+// Knows makes a chat known before anything was written in it.
 func (f *Telegram) Knows(chat int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.chats[chat] = true
 }
 
-// Say is somebody writing to the bot in their private chat. It returns the message's number.
+// Say writes to the bot in the private chat with a person. It returns the message's number.
 func (f *Telegram) Say(from int64, text string) int64 {
 	return f.Write(map[string]any{"from": f.Person(from, "Sam"), "text": text})
 }
 
-// Write is a message; what it lacks (message_id, date, and the private chat with whoever wrote it) is filled in.
+// Write adds a message. Missing fields (message_id, date, and the private chat with its author) are filled
+// in.
 func (f *Telegram) Write(m map[string]any) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +137,7 @@ func (f *Telegram) Write(m map[string]any) int64 {
 	return id
 }
 
-// Edit changes the text of a message that was written. It returns the number of the update.
+// Edit changes the text of a message. It returns the number of the update.
 func (f *Telegram) Edit(id int64, text string) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +150,7 @@ func (f *Telegram) Edit(id int64, text string) int64 {
 	return f.update
 }
 
-// Move is somebody going on with a live location that he shares; the last step says that it is over. It returns the number of the update.
+// Move moves a shared live location; the last move ends it. It returns the number of the update.
 func (f *Telegram) Move(id int64, latitude, longitude float64, over bool) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,14 +164,14 @@ func (f *Telegram) Move(id int64, latitude, longitude float64, over bool) int64 
 	return f.update
 }
 
-// Remove is somebody deleting a message that the bot has sent.
+// Remove deletes a message of the bot.
 func (f *Telegram) Remove(id int64) {
 	f.page.Lock()
 	defer f.page.Unlock()
 	f.entries = slices.DeleteFunc(f.entries, func(m TelegramSent) bool { return m.ID == id })
 }
 
-// Press is somebody pressing a button below a message that the bot sent. It returns the id of the callback.
+// Press presses a button below a message of the bot. It returns the id of the callback.
 func (f *Telegram) Press(from, message int64, data string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +190,7 @@ func (f *Telegram) Again(id int64) {
 	f.push("message", f.said[strconv.FormatInt(id, 10)])
 }
 
-// Push puts an update of any kind on the wire as it is; %d in it becomes its number.
+// Push sends a raw update; %d in it becomes its number.
 func (f *Telegram) Push(raw string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +198,7 @@ func (f *Telegram) Push(raw string) {
 	f.put(telegramUpdate{f.update, "message", []byte(strings.ReplaceAll(raw, "%d", strconv.FormatInt(f.update, 10)))})
 }
 
-// Skip lets the next update's number be n, also a smaller one, as after a week without updates.
+// Skip sets the number of the next update, which may be smaller, as after a week without updates.
 func (f *Telegram) Skip(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +221,7 @@ func (f *Telegram) fill(m map[string]any) {
 	}
 }
 
-// whole is a number as a test writes it.
+// whole converts a number in a test's form.
 func whole(v any) int64 {
 	if n, ok := v.(int); ok {
 		return int64(n)
@@ -243,7 +244,7 @@ func (f *Telegram) put(u telegramUpdate) {
 	f.wake(false)
 }
 
-// wake ends the poll that waits.
+// wake ends the waiting poll.
 func (f *Telegram) wake(other bool) {
 	if f.poll != nil {
 		f.poll.wake <- other // it has room for one, and is forgotten with it
@@ -251,14 +252,14 @@ func (f *Telegram) wake(other bool) {
 	}
 }
 
-// File is a file that the bot may fetch.
+// File stores a file.
 func (f *Telegram) File(id string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files[id] = content
 }
 
-// Fail scripts what happens to the next calls of a method, one fault each; of "file" to the next downloads.
+// Fail scripts the next calls of a method, one fault each; "file" means downloads.
 func (f *Telegram) Fail(method string, faults ...TelegramFault) {
 	f.script.Fail(method, faults...)
 	f.mu.Lock()
@@ -268,7 +269,7 @@ func (f *Telegram) Fail(method string, faults ...TelegramFault) {
 	}
 }
 
-// Webhook sets where the updates go instead, "" for nowhere else.
+// Webhook sets the web hook that gets the updates, "" for none.
 func (f *Telegram) Webhook(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -276,7 +277,7 @@ func (f *Telegram) Webhook(url string) {
 	f.wake(true)
 }
 
-// Revoke makes the bot's token worthless; the new one is told to nobody.
+// Revoke invalidates the bot's token.
 func (f *Telegram) Revoke() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -291,35 +292,35 @@ func (f *Telegram) ReadsAll() {
 	f.me["can_read_all_group_messages"] = true
 }
 
-// Answered are the callbacks that were answered.
+// Answered returns the answered callbacks.
 func (f *Telegram) Answered() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.pressed)
 }
 
-// Signs are the signs that were shown, as "ACTION in CHAT/TOPIC".
+// Signs returns the typing signs, as "ACTION in CHAT/TOPIC".
 func (f *Telegram) Signs() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.signs)
 }
 
-// Offsets are those of all calls of getUpdates, in order.
+// Offsets returns the offsets of all getUpdates calls, in order.
 func (f *Telegram) Offsets() []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.offsets)
 }
 
-// Pending is how many updates have not been acknowledged.
+// Pending returns the number of unacknowledged updates.
 func (f *Telegram) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.queue)
 }
 
-// Listening blocks until somebody waits for updates, or ctx ends.
+// Listening waits until a poll waits for updates, or ctx ends.
 func (f *Telegram) Listening(ctx context.Context) {
 	awaits(ctx, func() bool {
 		f.mu.Lock()
@@ -383,7 +384,7 @@ func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string)
 	}
 }
 
-// deny answers as the Bot API refuses.
+// deny answers with a refusal of the Bot API.
 func deny(w http.ResponseWriter, status int, why string, f TelegramFault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -13,16 +13,17 @@ import (
 	"unicode/utf16"
 )
 
-// SentFile is a file that was sent, as its readers see it.
+// SentFile is a sent file as readers see it.
 type SentFile struct {
-	Kind    string // "document", "photo", or another word of the platform
+	Kind    string // "document", "photo", or another kind of the platform
 	Name    string
 	MIME    string // as it was sent
 	Data    string
 	Caption string
 }
 
-// telegramParams are the parameters of a call: as JSON, or as a form with a file in it ("Making requests", "Sending files").
+// telegramParams parses the parameters of a call: JSON, or a form with a file ("Making requests", "Sending
+// files").
 func telegramParams(r *http.Request) (map[string]any, error) {
 	params := map[string]any{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
@@ -33,7 +34,7 @@ func telegramParams(r *http.Request) (map[string]any, error) {
 		if err := telegramForm(form, params); err != nil {
 			return nil, err
 		}
-		if _, err := io.Copy(io.Discard, r.Body); err != nil { // what ends before its Content-Length was never sent (RFC 9112, section 8)
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // a body shorter than its Content-Length is incomplete (RFC 9112, section 8)
 			return nil, fmt.Errorf("read behind the form: %w", err)
 		}
 		return params, nil
@@ -47,8 +48,8 @@ func telegramParams(r *http.Request) (map[string]any, error) {
 	return params, nil
 }
 
-// formFile is the name of the file that a part of a form is, "" where it is none. filename* makes no file: forms have no such thing (RFC 7578,
-// section 4.2).
+// formFile returns the file name of a part of a form, "" if it is not a file. filename* is not allowed in
+// forms (RFC 7578, section 4.2).
 func formFile(p *multipart.Part) string {
 	if strings.Contains(p.Header.Get("Content-Disposition"), "filename*") {
 		return ""
@@ -56,7 +57,7 @@ func formFile(p *multipart.Part) string {
 	return p.FileName()
 }
 
-// telegramForm reads a form: its values are texts, or JSON in texts, and its file is a *SentFile.
+// telegramForm parses a form: its values are texts, or JSON in texts; its file is a *SentFile.
 func telegramForm(form *multipart.Reader, params map[string]any) error {
 	for {
 		p, err := form.NextPart()

@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// serveMethod does what a method does: its result, or the status and the words of a refusal.
+// serveMethod carries out a method: it returns the result, or the status and text of a refusal.
 func (f *Telegram) serveMethod(r *http.Request, method string, params map[string]any) (result any, status int, why string) {
 	switch method {
 	case "getMe":
@@ -47,7 +47,8 @@ func (f *Telegram) serveMethod(r *http.Request, method string, params map[string
 	return nil, http.StatusNotFound, "Not Found"
 }
 
-// getUpdates forgets what is below the offset, and waits, as long as it was told, until there is something at or above it. A second call ends the first one.
+// getUpdates drops updates below the offset, and waits until there are others, or the timeout. A second call
+// ends the first one.
 func (f *Telegram) getUpdates(r *http.Request, params map[string]any) (result any, status int, why string) {
 	offset := int64(number(params["offset"]))
 	limit := int(number(params["limit"]))
@@ -90,7 +91,7 @@ func (f *Telegram) getUpdates(r *http.Request, params map[string]any) (result an
 	return f.due(kinds, limit), 0, ""
 }
 
-// due are the updates that a call gets.
+// due returns the updates for a call.
 func (f *Telegram) due(kinds []any, limit int) []json.RawMessage {
 	list := []json.RawMessage{}
 	for _, u := range f.queue {
@@ -152,7 +153,7 @@ func (f *Telegram) sendMessage(params map[string]any) (result any, status int, w
 	return map[string]any{"message_id": f.message, "date": time.Now().Unix(), "chat": map[string]any{"id": p.Chat, "type": "private"}, "from": f.me, "text": text}, 0, ""
 }
 
-// editMessage changes the text of a message that the bot has sent, and keeps what it said before.
+// editMessage changes the text of a message of the bot, and records the old text.
 func (f *Telegram) editMessage(params map[string]any) (result any, status int, why string) {
 	raw := fmt.Sprint(params["text"])
 	text := raw
@@ -180,14 +181,14 @@ func (f *Telegram) editMessage(params map[string]any) (result any, status int, w
 	m := &f.entries[i]
 	m.Was = append(m.Was, m.Text)
 	m.Text, m.Raw = text, raw
-	if params["reply_markup"] == nil { // an edit without buttons takes them away
+	if params["reply_markup"] == nil { // an edit without buttons removes them
 		m.Buttons = nil
 	}
 	m.Mode, _ = params["parse_mode"].(string)
 	return map[string]any{"message_id": id, "date": time.Now().Unix(), "chat": map[string]any{"id": chat, "type": "private"}, "from": f.me, "text": text}, 0, ""
 }
 
-// refusal says why a message is not taken.
+// refusal returns why a message is rejected.
 func (f *Telegram) refusal(chat int64, text string, rows [][]TelegramButton) string {
 	switch {
 	case !f.chats[chat]:
@@ -207,7 +208,7 @@ func (f *Telegram) refusal(chat int64, text string, rows [][]TelegramButton) str
 	return ""
 }
 
-// telegramText is what readers see of a text in HTML ("Formatting options"), or why there are no entities in it to be read.
+// telegramText returns an HTML text as readers see it ("Formatting options"), or the parse error.
 func telegramText(raw string) (text, why string) {
 	tags := regexp.MustCompile(`^<(/?)([a-z-]+)((?: [a-z-]+(?:="[^"<>]*")?)*)>`)
 	known := []string{"a", "b", "blockquote", "code", "del", "em", "i", "ins", "pre", "s", "span", "strike", "strong", "tg-emoji", "tg-spoiler", "u"}
@@ -239,7 +240,7 @@ func telegramText(raw string) (text, why string) {
 	return out.String(), ""
 }
 
-// chatAction shows a sign; the ledger of signs has the place that it was shown in.
+// chatAction records a typing sign with its chat.
 func (f *Telegram) chatAction(params map[string]any) (result any, status int, why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
