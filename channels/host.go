@@ -8,12 +8,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/event"
 	"hob/daemon/sys"
 )
 
@@ -51,9 +48,7 @@ const (
 // process.
 type Host struct {
 	HostConfig
-	mu   sync.Mutex
-	want map[string]Section // nil until the first Replace
-	have map[string]*runningChannel
+	*Table
 	wake chan struct{}
 }
 
@@ -68,9 +63,9 @@ type runningChannel struct {
 	refused atomic.Bool // the last run ended with a lasting refusal: a received message then proves nothing, only the time calm does
 }
 
-// NewHost makes a host without channels.
-func NewHost(c HostConfig) *Host {
-	return &Host{HostConfig: c, have: map[string]*runningChannel{}, wake: make(chan struct{}, 1)}
+// NewHost makes a host that keeps the channels of a table running. The table is empty until Replace is called.
+func NewHost(t *Table, c HostConfig) *Host {
+	return &Host{HostConfig: c, Table: t, wake: make(chan struct{}, 1)}
 }
 
 // Replace sets the configured channels, by name. Run starts the new ones, restarts the changed ones and stops
@@ -272,47 +267,6 @@ func (h *Host) reportAccount(ctx context.Context, t *runningChannel) (err error)
 	return nil
 }
 
-// Channel returns the channel to send through. ErrNoChannel: no channel has that name; any other error: its
-// section is unusable.
-func (h *Host) Channel(name string) (Channel, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.want == nil {
-		return nil, fmt.Errorf("channel %q: the configuration has not been read yet", name)
-	}
-	s, ok := h.want[name]
-	if !ok {
-		return nil, fmt.Errorf("channel %q: %w", name, ErrNoChannel)
-	}
-	// A replaced channel is used until the new one runs, because the outbox cannot wait for it.
-	if t := h.have[name]; t != nil && t.Channel != nil && t.serves(s) {
-		return t.Channel, nil
-	}
-	if s.Channel == nil {
-		return nil, fmt.Errorf("channel %q cannot be used: %w", name, s.Err)
-	}
-	return s.Channel, nil
-}
-
-// OwnerPlaces lists the addresses that belong to the owner by their sections (Belonging), in the order of the
-// channels' names.
-func (h *Host) OwnerPlaces() (list []event.Address) {
-	h.mu.Lock()
-	names := slices.Sorted(maps.Keys(h.want))
-	h.mu.Unlock()
-	for _, name := range names {
-		ch, err := h.Channel(name)
-		mine, ok := ch.(OwnerPlaced)
-		if err != nil || !ok {
-			continue
-		}
-		for _, place := range mine.OwnerPlaces() {
-			list = append(list, event.Address(name+":"+place))
-		}
-	}
-	return list
-}
-
 // Sent records the result of a send. A permanent refusal or a refusal of one address says nothing about the
 // channel.
 func (h *Host) Sent(name string, err error) {
@@ -322,32 +276,6 @@ func (h *Host) Sent(name string, err error) {
 	if t != nil && !errors.Is(err, ErrPermanent) && !errors.Is(err, ErrAddress) {
 		h.note(t, sending, err)
 	}
-}
-
-// Receives returns since when receiving works on a channel, or zero if it does not work.
-func (h *Host) Receives(name string) time.Time {
-	h.mu.Lock()
-	t := h.have[name]
-	h.mu.Unlock()
-	if t == nil {
-		return time.Time{}
-	}
-	if r := t.gauge.read().Receiving; r.State == OK {
-		return r.Since
-	}
-	return time.Time{}
-}
-
-// Health returns the health of all channels, by name.
-func (h *Host) Health() []ChannelHealth {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := make([]ChannelHealth, 0, len(h.have))
-	for _, t := range h.have {
-		all = append(all, t.gauge.read())
-	}
-	slices.SortFunc(all, func(a, b ChannelHealth) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 // note records an attempt, and calls the hooks for a change and a recovery.

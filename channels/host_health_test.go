@@ -198,7 +198,7 @@ func TestHostTellsWhatIsBack(t *testing.T) {
 		var back []string
 		in := &channelstest.Inbox{}
 		var wg sync.WaitGroup
-		h := channels.NewHost(channels.HostConfig{
+		h := channels.NewHost(channels.NewTable(), channels.HostConfig{
 			Inbox: in, Admission: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Go:      func(ctx context.Context, _ string, f func(context.Context) error) { wg.Go(func() { _ = f(ctx) }) },
 			Changed: func(channels.ChannelHealth) {},

@@ -293,7 +293,7 @@ func (p *Pump) marked(row Row, d Delivery, repeats Repeats, mayBeLate bool) Deli
 func (p *Pump) finish(ctx context.Context, row Row, d Delivery, v Verdict) {
 	if v.Ask != nil && v.Ask.To == "" {
 		if v.Ask.To = p.elsewhere(row.To, event.ByTurn); v.Ask.To == event.CLI {
-			v.Ask.To = p.firstOwner() // it waits there until that channel works
+			v.Ask.To = FirstOwner(p.Owner()) // it waits there until that channel works
 		}
 	}
 	if v.Tell != nil && v.Tell.To == "" {

@@ -312,8 +312,8 @@ func edit(ctx context.Context, editor Editor, d Delivery, remoteID string) error
 }
 
 // Edits reports whether a message that was sent to an address can be changed.
-func (h *Host) Edits(to event.Address) bool {
-	ch, err := h.Channel(to.Channel())
+func (t *Table) Edits(to event.Address) bool {
+	ch, err := t.Channel(to.Channel())
 	return err == nil && AbilitiesOf(ch).Edits
 }
 

@@ -73,19 +73,20 @@ var ErrNoChannel = errors.New("no such channel")
 
 // Config holds what a pump needs. All fields are needed.
 type Config struct {
-	Store    Store
-	Channel  func(name string) (Channel, error) // ErrNoChannel: none; any other error: it exists, but cannot be used now
-	Owner    func() []event.Address             // the owner's addresses, the preferred one first
-	Right    func(event.Address) (Right, error) // the current right of an address; an error: not known yet
-	Zone     func() *time.Location              // the owner's time zone, for times in texts
-	Report   func(channel string, err error)    // called with the result of each send; nil: it worked
-	Receives func(channel string) time.Time     // since when receiving works; zero: it does not
-	Once     func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. sys.Group.Once
-	Wake     <-chan struct{}                    // wake signal: the outbox has something new
-	Open     Opener                             // opens the files of messages
-	Clock    sys.Clock                          //
-	Ident    sys.IDs                            // makes the nonces
-	Log      *slog.Logger                       //
+	Store     Store
+	Channel   func(name string) (Channel, error) // ErrNoChannel: none; any other error: it exists, but cannot be used now
+	Owner     func() []event.Address             // the owner's addresses, the preferred one first
+	Elsewhere func(avoid string) event.Address   // where the owner is told of trouble with the channel avoid, see Recipients.Elsewhere
+	Right     func(event.Address) (Right, error) // the current right of an address; an error: not known yet
+	Zone      func() *time.Location              // the owner's time zone, for times in texts
+	Report    func(channel string, err error)    // called with the result of each send; nil: it worked
+	Receives  func(channel string) time.Time     // since when receiving works; zero: it does not
+	Once      func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. sys.Group.Once
+	Wake      <-chan struct{}                    // wake signal: the outbox has something new
+	Open      Opener                             // opens the files of messages
+	Clock     sys.Clock                          //
+	Ident     sys.IDs                            // makes the nonces
+	Log       *slog.Logger                       //
 }
 
 // Limits of the pump.
@@ -298,15 +299,8 @@ func (p *Pump) digest(rows []Row) Verdict {
 			v.With = append(v.With, r.ID)
 		}
 	}
-	v.Tell = &Notice{Key: fmt.Sprintf("outbox:%d:joined", rows[0].ID), To: p.firstOwner(), Text: text}
+	v.Tell = &Notice{Key: fmt.Sprintf("outbox:%d:joined", rows[0].ID), To: FirstOwner(p.Owner()), Text: text}
 	return v
-}
-
-func (p *Pump) firstOwner() event.Address {
-	for _, a := range p.Owner() {
-		return a
-	}
-	return event.CLI
 }
 
 // mayRecover counts an unconfirmed send after a restart. It is false when the limit is reached.
@@ -322,16 +316,11 @@ func (p *Pump) isOwner(a event.Address) bool {
 	return a == event.CLI || slices.Contains(p.Owner(), a)
 }
 
-// elsewhere returns where the owner hears of trouble with a: the first owner address on another channel, else
-// the cli. Trouble with a notice goes to the cli at once, so that two broken channels do not report each
-// other endlessly.
+// elsewhere returns where the owner is told of trouble with a. Trouble with a notice goes to the command line at once, so that two broken channels do
+// not report each other endlessly.
 func (p *Pump) elsewhere(a event.Address, cause event.CauseKind) event.Address {
-	if cause != event.ByNotice {
-		for _, o := range p.Owner() {
-			if o.Channel() != a.Channel() {
-				return o
-			}
-		}
+	if cause == event.ByNotice {
+		return event.CLI
 	}
-	return event.CLI
+	return p.Elsewhere(a.Channel())
 }

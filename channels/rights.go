@@ -31,27 +31,11 @@ func (s Right) lost(now Right) string {
 	return ""
 }
 
-// Names reports whether the channel's section lists the person or the group at an address. Its errors are
-// those of Channel.
-func (h *Host) Names(to event.Address) (bool, error) {
-	ch, err := h.Channel(to.Channel())
-	a, _ := AudienceOf(ch) // empty without a channel
-	return a.names(to.Local()), err
-}
-
 // names reports whether an audience lists the person or the group at the local part of an address. A thread
 // belongs to its group, whose id may follow a "#".
 func (a Audience) names(local string) bool {
 	group, _, _ := strings.Cut(strings.TrimPrefix(local, "#"), "/")
 	return slices.Contains(a.Known, local) || slices.Contains(a.Public, local) || slices.Contains(a.Groups, local) || slices.Contains(a.Groups, group)
-}
-
-// AccountKnown reports whether the channel, with its current section, has reported hob's account.
-func (h *Host) AccountKnown(name string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	t, s := h.have[name], h.want[name]
-	return t != nil && t.Print == s.Print && t.Kind == s.Kind && t.reported.Load()
 }
 
 // rightsCheck checks the recipient's right before a message or a draft is sent.
@@ -82,7 +66,7 @@ func (p rightsCheck) stopped(ctx context.Context, row Row, whole Delivery) bool 
 		return false
 	}
 	v := dead(whole, why)
-	if v.Tell.To = p.firstOwner(); v.Tell.To == row.To { // the owner is told at an address that works
+	if v.Tell.To = FirstOwner(p.Owner()); v.Tell.To == row.To { // the owner is told at an address that works
 		v.Tell.To = event.CLI
 	}
 	v.Tell.Text += fmt.Sprintf("\nhob outbox retry %d sends it there all the same.", row.ID)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
 	"hob/daemon/secret"
+	"hob/daemon/sys"
 )
 
 // account is the sign-in of the backend codex.
@@ -23,16 +25,18 @@ type account struct {
 	begun bool
 }
 
-func (d *daemon) newAccount() *account {
-	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
-	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }
-	return &account{mended: mended, Account: codex.New(codex.Config{HTTP: &http.Client{Transport: asConfigured{conf{d}}}, Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
+// newCodexAccount makes the account of codex; its tokens are kept in the state folder.
+func newCodexAccount(o Options, n *network, clock sys.Clock, log *slog.Logger) *codex.Account {
+	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: o.Home, Redact: n.secrets, Log: log})
+	return codex.New(codex.Config{HTTP: &http.Client{Transport: n}, Vault: vault, Redact: n.secrets, Now: clock.Wall, Log: log})
 }
 
-// auth gives the credentials of a request to codex.
-func (a *account) auth(ctx context.Context) (llm.Credentials, error) {
-	token, id, err := a.Credentials(ctx)
-	return llm.Credentials{Token: token, Account: id}, err
+// credentials gives the credentials of a request to codex.
+func credentials(a *codex.Account) func(context.Context) (llm.Credentials, error) {
+	return func(ctx context.Context) (llm.Credentials, error) {
+		token, id, err := a.Credentials(ctx)
+		return llm.Credentials{Token: token, Account: id}, err
+	}
 }
 
 // begin starts a sign-in.

@@ -21,15 +21,16 @@ import (
 
 // acts carries out what the local API asks for beside messages and tools.
 type acts struct {
-	store  *store.Store
-	thread *agent.Thread
-	ids    sys.IDs
-	clock  sys.Clock
-	reach  func(event.Address) bool
-	models roster
-	hooks  *triggers.Webhooks
-	admin  admin.Service
-	shelf  artifacts.Store
+	store     *store.Store
+	thread    *agent.Thread
+	ids       sys.IDs
+	clock     sys.Clock
+	reach     func(event.Address) bool
+	models    roster
+	hooks     *triggers.Webhooks
+	admin     admin.Service
+	artifacts artifacts.Store
+	backups   store.BackupSchedule
 }
 
 var _ server.Acts = acts{}
@@ -177,7 +178,7 @@ func (a acts) send(ctx context.Context, act api.Act) (any, error) {
 func (a acts) enclosed(ctx context.Context, list []api.Attachment) ([]event.Enclosed, error) {
 	var files []event.Enclosed
 	for _, f := range list {
-		e, err := a.shelf.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
+		e, err := a.artifacts.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +195,7 @@ type chosen struct {
 func (a acts) model(ctx context.Context, act api.Act) (any, error) {
 	switch act.Verb {
 	case "use":
-		text, err := conf(a.models).useModel(ctx, act.ID)
+		text, err := a.models.use(ctx, act.ID)
 		return chosen{text}, err
 	case "test":
 		return a.models.try(ctx, act.ID)

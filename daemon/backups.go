@@ -82,34 +82,20 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
 
-// copies are those that this hob makes of its database.
-type copies struct{ *daemon }
-
-// keeper makes them.
-func (d copies) keeper(p func() store.BackupPlan) (store.BackupSchedule, error) {
+// backupSchedule makes copies of this hob's database as the config says at that moment.
+func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 	files, err := store.Migrations()
 	return store.BackupSchedule{
-		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
-		Free: sys.DiskFree, Zone: d.zone, Clock: d.clock, Log: d.log,
+		State: d.opt.state(), Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
+		Free: sys.DiskFree, Zone: d.zone.location, Clock: d.clock, Log: d.log,
+		Plan: func() store.BackupPlan {
+			c := d.config().Backup
+			if c.Daily == 0 {
+				return store.BackupPlan{}
+			}
+			return store.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
+		},
 	}, err
-}
-
-// plan is what the config says of them now.
-func (d copies) plan() store.BackupPlan {
-	c := d.config().Backup
-	if c.Daily == 0 {
-		return store.BackupPlan{}
-	}
-	return store.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
-}
-
-// keep makes them by schedule, until ctx ends.
-func (d copies) keep(ctx context.Context) error {
-	k, err := d.keeper(d.plan)
-	if err != nil {
-		return err
-	}
-	return k.Run(ctx)
 }
 
 // madeBackup is what hob backup create answers.
@@ -121,11 +107,7 @@ type madeBackup struct {
 // backup makes a copy that has been looked at.
 func (a acts) backup(ctx context.Context, path string) (any, error) {
 	start := a.clock.Mono()
-	k, err := copies{a.models.daemon}.keeper(copies{a.models.daemon}.plan)
-	if err != nil {
-		return nil, err
-	}
-	r, err := k.Save(ctx, path)
+	r, err := a.backups.Save(ctx, path)
 	if err != nil {
 		return nil, backupFault(err)
 	}

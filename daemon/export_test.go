@@ -20,7 +20,7 @@ const StuckAfter = stuckAfter
 
 // Idle lets the tests ask parts of their own how long the slowest of them has made no progress.
 func Idle(now time.Duration, r *scheduler.Runner, k *gate.Runner, w *filewatch.Watcher) time.Duration {
-	return (&parts{runner: r, gateRunner: k, watcher: w}).idle(now)
+	return schedulerIdle(now, r, k, w)
 }
 
 // Restarts lets the tests see which components fail again and again: note takes in a restart, trouble names them.
@@ -46,26 +46,28 @@ type House struct {
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
 func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.InboxStore) channels.InboxStore) (*House, error) {
-	d := &daemon{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler)}
+	d := &daemon{environment: environment{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler)}}
 	if err := d.opt.prepare(); err != nil {
 		return nil, err
 	}
-	conf{d}.load()
+	d.file = openConfig(d.opt, d.log)
+	d.zone = newOwnerZone(d.config)
 	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
 	group := sys.NewGroup(d.log, nil)
-	d.gaps = visitors{d}.gapNotices()
-	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keep(keeper{d}), Admission: visitors{d}.admission(), Clock: c, Log: d.log, Go: group.Go,
+	d.gaps = newGapNotices(d.store, d.recipients, d.clock, d.log)
+	health := admin.HealthReporter{Settle: settle(d.store.Notices, toldChannels), Health: d.recipients.Channels.Health, Elsewhere: d.recipients.Elsewhere, Once: group.Once, Log: d.log}
+	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
+		Inbox: keep(inboxStore{d.store.Inbox, d.artifacts}), Admission: d.admission(), Clock: c, Log: d.log, Go: group.Go,
 		Changed: func(h channels.ChannelHealth) { // told at once, so that no change is told together with the next one
-			if err := (notices{d}).tellTrouble(context.WithoutCancel(ctx), h.Name); err != nil {
+			if err := health.Tell(context.WithoutCancel(ctx), h.Name); err != nil {
 				panic(err)
 			}
 		},
 		Back: func(string) {},
 	})
-	return &House{Host: d.host, Store: d.store, Admin: visitors{d}.admin(), Gaps: d.gaps, Owner: d.owner, Right: visitors{d}.standing, group: group}, nil
+	return &House{Host: d.host, Store: d.store, Admin: d.channelAdmin(), Gaps: d.gaps, Owner: d.recipients.Owner, Right: d.recipients.Right, group: group}, nil
 }
 
 // Close ends the house; the context that the host runs in has ended.

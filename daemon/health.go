@@ -2,15 +2,12 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"hob/channels"
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
@@ -21,7 +18,6 @@ import (
 const (
 	mostRestarts = 5                // of one component, each soon after the one before
 	soonAfter    = 90 * time.Second // longer than the longest pause before a restart
-	lasting      = 30 * time.Second // a failure of the disk, before the owner is told past the outbox
 	leastFree    = 1 << 20          // bytes on the disk of the state folder; an input may be as large
 )
 
@@ -70,7 +66,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 }
 
 // trouble is why hob is not healthy, a sentence each. It writes nothing while the last commit worked.
-func (d overview) trouble(ctx context.Context, s *api.Status) (list []string) {
+func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
 	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {
@@ -96,7 +92,7 @@ func (d overview) trouble(ctx context.Context, s *api.Status) (list []string) {
 }
 
 // Health is what /healthz says: hob can store, and thread and scheduler make progress.
-func (d overview) Health(ctx context.Context) (bool, map[string]any) {
+func (d status) Health(ctx context.Context) (bool, map[string]any) {
 	s, err := d.look(ctx)
 	if err != nil {
 		return false, map[string]any{"database": sqlite.Plain(err).Error()}
@@ -109,57 +105,6 @@ func (d overview) Health(ctx context.Context) (bool, map[string]any) {
 		said["reason"] = strings.Join(s.Trouble, "; ")
 	}
 	return len(s.Trouble) == 0, said
-}
-
-// watchStorage tells the owner that hob cannot store, when that lasts, and when it can again, each at most once an hour.
-func (d notices) watchStorage(ctx context.Context) error {
-	var failing sqlite.Storage
-	told := map[string]int64{} // texts, by the hour
-	for {
-		bell := d.store.Backups.StorageSignal()
-		now, hour := d.store.Backups.Storage(ctx), d.clock.Wall().Unix()/3600
-		var later <-chan time.Time
-		switch {
-		case now.Fault != nil:
-			failing = now
-			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, sqlite.ErrMoved) {
-				later = time.After(wait)
-			} else if told[now.Fault.Text] != hour {
-				told[now.Fault.Text] = hour
-				d.sayAtOnce(ctx, fmt.Sprintf("I cannot store anything: %s. What comes in is refused until that is over. To do: %s.", now.Fault.Text, now.Fault.Hint))
-			}
-		case failing.Fault != nil:
-			d.restarts.forget() // their cause is gone
-			text := fmt.Sprintf("hob could not write to its disk from %s to %s: %s. What came in meanwhile was refused; now it is stored again.", d.local(failing.Since), d.local(d.clock.Wall()), failing.Fault.Text)
-			if err := d.store.Events.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
-				return err
-			}
-			failing = sqlite.Storage{}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-bell:
-		case <-later:
-		}
-	}
-}
-
-// sayAtOnce sends a text to the owner past the outbox, which needs the database: to the first of the addresses that takes it.
-func (d notices) sayAtOnce(ctx context.Context, text string) {
-	for _, to := range d.owner() {
-		ch, err := d.host.Channel(to.Channel())
-		if err != nil {
-			continue
-		}
-		ctx, stop := context.WithTimeout(ctx, drainTime)
-		_, err = ch.Send(ctx, channels.Delivery{To: to, Parts: 1, Body: text, Nonce: d.ids.Code(20), Attempts: 1, Urgent: true})
-		stop()
-		if err == nil {
-			return
-		}
-		d.log.LogAttrs(ctx, slog.LevelWarn, "the owner could not be told that nothing is stored", slog.String("to", string(to)), slog.Any("err", err))
-	}
 }
 
 // plain names errors of the database for the API.

@@ -12,11 +12,11 @@ import (
 )
 
 // LogFile is where hob's log is.
-func (d overview) LogFile() string { return filepath.Join(d.opt.state(), "log", "hob.log") }
+func (d status) LogFile() string { return filepath.Join(d.opt.state(), "log", "hob.log") }
 
 // Metrics are hob's numbers in Prometheus' text format. Those about models count since the database began, so that a restart is no
 // reset.
-func (d overview) Metrics(ctx context.Context) ([]byte, error) {
+func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	s, err := d.look(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (d overview) Metrics(ctx context.Context) ([]byte, error) {
 		"thread": instant(wall, mono, d.thread.Beat()), "scheduler": instant(wall, mono, d.runner.Progress()),
 	})...)
 	p.Process(s.Started)
-	return []byte(d.secrets.Text(p.String())), nil
+	return []byte(d.hide(p.String())), nil
 }
 
 // instant turns a reading of the monotonic clock into seconds since 1970: time() minus it is how long nothing has moved.

@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/toolset"
 )
 
 // Options of a daemon.
@@ -43,6 +44,11 @@ func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 func (o Options) state() string     { return filepath.Join(o.Home, "state") }
 func (o Options) workspace() string { return filepath.Join(o.Home, "workspace") }
 func (o Options) config() string    { return filepath.Join(o.Home, "config.toml") }
+
+// toolHome names the parts of the home that the tools depend on.
+func (o Options) toolHome() toolset.Home {
+	return toolset.Home{State: o.state(), Workspace: o.workspace(), Self: o.Self, Instance: o.instance()}
+}
 
 // prepare makes the folders of the home.
 func (o Options) prepare() error {

@@ -12,17 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/llm/catalog"
 	"hob/daemon/netguard"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
-	"hob/tools/edit"
-	"hob/tools/runtime"
 )
 
 // The longest that a stop may take: what has not ended by then is left to the end of the process.
@@ -40,7 +40,7 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}
+	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = sys.NewGroup(d.log, nil)
 	start := d.clock.Mono()
@@ -51,8 +51,10 @@ func Run(ctx context.Context, o Options) error {
 	if err := errors.Join(enoughFiles(), o.prepare()); err != nil {
 		return err
 	}
-	conf{d}.load()
-	d.account = d.newAccount()
+	d.file = openConfig(o, d.log)
+	d.zone = newOwnerZone(d.config)
+	d.network = &network{config: d.config, secrets: &d.secrets, home: o.Home, direct: d.http, log: d.log}
+	d.interpreter = catalog.Interpreter{Owner: func() string { return d.config().Owner.Name }, Path: o.config(), Zone: d.zone.location, Now: d.clock.Wall}
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
@@ -69,22 +71,24 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if d.opt.NewDatabase {
 		lost = nil
 	}
+	paired := &store.PairedOwners{}
+	d.recipients = channels.Recipients{Configured: func() []event.Address { return ownerAddresses(d.config()) }, Paired: paired.Paired, Channels: channels.NewTable()}
 	d.store, err = store.Open(ctx, store.Options{
 		Lost: lost,
 		Dir:  d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
-		Zone: d.zoneName, Owner: d.owner, Policy: conf{d}.policy, Log: d.log,
+		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Policy: d.limits, Log: d.log,
 	})
 	if err != nil {
 		return err
 	}
 	d.view = store.NewView(d.store.Reader())
-	d.shelf = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
+	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Triggers.SetAside(ctx)
 	if d.store.Boots.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}
 	if err == nil {
-		err = d.shelf.RemoveSent(ctx)
+		err = d.artifacts.RemoveSent(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
@@ -97,19 +101,8 @@ func (d *daemon) recover(ctx context.Context) error {
 	if fail.Broken("keep-orphans") {
 		return nil
 	}
-	n, err := runtime.KillOrphans(ctx, d.opt.instance())
-	if err != nil {
-		return fmt.Errorf("end the processes of the last run: %w", err)
-	}
-	if n > 0 {
-		d.log.Info("ended processes that the last run left behind", "processes", n)
-	}
-	fail.Point("orphans.ended")
-	if fail.Broken("keep-temp") {
-		return nil
-	}
-	if err := edit.Recover(ctx, toolset.Journal(d.opt.state())); err != nil { // before half-written files are swept
-		d.log.Error("a change of several files was cut off, and could not be ended", "err", err)
+	if err := toolset.Recover(ctx, d.opt.toolHome(), d.log); err != nil || fail.Broken("keep-temp") {
+		return err
 	}
 	for _, left := range []string{"*.tmp", filepath.Join("backups", "*.part"), filepath.Join("backups", "*.part-journal")} {
 		files, err := filepath.Glob(filepath.Join(d.opt.state(), left))
@@ -120,10 +113,7 @@ func (d *daemon) recover(ctx context.Context) error {
 			return fmt.Errorf("sweep half-written files: %w", err)
 		}
 	}
-	if err := d.shelf.Sweep(ctx); err != nil {
-		return err
-	}
-	return sweepTemp(d.opt.workspace())
+	return d.artifacts.Sweep(ctx)
 }
 
 func (d *daemon) listen(ctx context.Context) (*server.Server, error) {
@@ -169,7 +159,7 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 // serve runs all parts until ctx ends.
 func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
-	cliChannel := cli.New(d.store.Inbox, d.shelf, d.clock, d.ids, d.config().Owner.Name)
+	cliChannel := cli.New(d.store.Inbox, d.artifacts, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
 		in.stop()
 		core.stop()
@@ -179,7 +169,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	out.Go(out.ctx, "outbox", d.pump.Run)
 	core.Go(core.ctx, "thread", d.thread.Run)
 	core.Go(core.ctx, "sub-agents", d.lanes.Run)
-	core.Go(core.ctx, "background commands", d.registry.Run)
+	core.Go(core.ctx, "background commands", d.tools.Registry.Run)
 	core.Go(core.ctx, "commands", d.commands.Run)
 	in.Go(in.ctx, "scheduler", d.fire(d.runner.Run))
 	in.Go(in.ctx, "gates", d.fire(d.gateRunner.Run))
@@ -188,10 +178,10 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
 		return srv.Serve(ctx, server.New(d.localAPI(cliChannel)), d.log)
 	})
-	in.Go(in.ctx, "storage", notices{d}.watchStorage)
-	in.Go(in.ctx, "config", conf{d}.watchConfig)
+	in.Go(in.ctx, "storage", storageWatch{d.store.Backups, d.store.Events, d.recipients, d.zone, &d.restarts, d.clock, d.ids, d.log}.run)
+	in.Go(in.ctx, "config", d.reloader.run)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
-	in.Go(in.ctx, "backups", copies{d}.keep)
+	in.Go(in.ctx, "backups", d.backups.Run)
 	d.ready(ctx, srv, start)
 	d.supervise(in)
 	<-ctx.Done()
@@ -270,7 +260,7 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
-	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.modelName(), Channels: names, Notes: d.notes(ctx)}
+	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.models.First().Name(), Channels: names, Notes: d.notes(ctx)}
 	if srv.Moved() {
 		r.Notes = append(r.Notes, server.DefaultAddr+" is taken by another program: the API is at "+d.address)
 	}
@@ -279,14 +269,14 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 		d.opt.Ready(r)
 	}
 	d.tellers.Once("sandbox", func() error {
-		d.live.Load().kit.Sandbox.State() // looked at now, so that the first command need not wait for it
+		d.live.Set().Sandbox.State() // looked at now, so that the first command need not wait for it
 		return nil
 	})
 }
 
 // notes is what the owner should know at a start.
 func (d *daemon) notes(ctx context.Context) []string {
-	notes := d.problems(false)
+	notes := d.problems.list(false)
 	if d.config().Guard.Mode == "open" {
 		notes = append(notes, "guard.mode is open: tools run without asking")
 	}

@@ -18,13 +18,13 @@ func (d *daemon) supervise(in stage) {
 		d.log.Warn("the service manager is not understood", "err", err)
 	}
 	if manager.Listens() {
-		in.Go(in.ctx, "lifeline", sys.Lifeline{Manager: manager, Look: overview{d}.sign}.Run)
+		in.Go(in.ctx, "lifeline", sys.Lifeline{Manager: manager, Look: d.status.sign}.Run)
 	}
 }
 
 // sign is one line for people, and whether hob makes progress.
-func (d overview) sign(ctx context.Context) (alive bool, text string) {
-	s, err := d.status(ctx)
+func (d status) sign(ctx context.Context) (alive bool, text string) {
+	s, err := d.show(ctx)
 	if err != nil {
 		return false, "the database does not answer: " + plain(err).Error()
 	}

@@ -2,19 +2,24 @@ package daemon
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"math/rand/v2"
-	"os"
+	"time"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/channels/cli"
+	"hob/config"
 	"hob/daemon/agent"
 	"hob/daemon/api"
 	"hob/daemon/api/server"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/llm"
-	"hob/daemon/llm/builtin"
+	llmall "hob/daemon/llm/all"
+	"hob/daemon/llm/catalog"
+	"hob/daemon/llm/codex"
 	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -22,11 +27,10 @@ import (
 	"hob/daemon/toolset"
 	"hob/daemon/transcribe"
 	"hob/daemon/triggers"
+	"hob/daemon/triggers/gates"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
-	"hob/tools"
-	"hob/tools/runtime"
 )
 
 // Who is connected to whom. The store fits every need that a part declares.
@@ -47,37 +51,135 @@ var (
 	_ channels.Drafts     = store.Outbox{} // and shows what is still being written
 )
 
-// wire makes the parts.
+// wire makes the parts, each from those before it.
 func (d *daemon) wire(out, in stage) error {
-	d.group = out.Group
-	d.registry = runtime.NewRegistry(toolset.Reports{Record: d.store.Questions.Record, Accept: func(ctx context.Context, in event.In) error {
+	if err := d.wireTools(in.ctx, out.Group); err != nil {
+		return err
+	}
+	d.wireAgent()
+	if err := d.wireScheduler(in); err != nil {
+		return err
+	}
+	d.status = status{
+		opt: d.opt, address: d.address, started: d.started, clock: d.clock, zone: d.zone, store: d.store, view: d.view, file: d.file, problems: d.problems, models: d.models,
+		live: d.live, tools: d.tools, thread: d.thread, runner: d.runner, health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), restarts: &d.restarts, hide: d.secrets.Text, log: d.log,
+		idle: func(now time.Duration) time.Duration { return schedulerIdle(now, d.runner, d.gateRunner, d.watcher) },
+	}
+	d.commands = &agent.CommandHandler{
+		Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Stop: d.thread.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
+		Reports: reports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
+	}
+	d.thread.Boundary = d.commands.Serve
+	d.wireChannels(in)
+	d.wireOutgoing(out)
+	backups, err := d.backupSchedule()
+	if err != nil {
+		return err
+	}
+	d.backups = backups
+	d.reloader = reloader{
+		file: d.file, tools: d.tools, live: d.live, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
+		sections: channelSections{d.network, d.recipients, d.store.Pairings, d.clock, d.log}, problems: d.problems, notices: d.notices, log: d.log,
+	}
+	return d.reloader.follow(in.ctx)
+}
+
+// wireTools makes the models, the triggers, the tools and what dispatches them.
+func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
+	signIn := newCodexAccount(d.opt, d.network, d.clock, d.log)
+	d.models = catalog.NewModels(catalog.ModelsConfig{
+		Registry: catalog.Registry{
+			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
+			Auth: credentials(signIn), Spoiled: signIn.Spoiled, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
+		},
+		Choice: d.store.Commands, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
+	})
+	d.account = &account{Account: signIn, mended: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
+	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
+	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Triggers, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
+	d.live = toolset.NewLive()
+	d.tools = d.newTools(spawn)
+	d.settings = agentSettings{d.config, d.store.Boots, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
+	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
+		return err
+	}
+	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Set().Guard, path) }
+	d.dispatch = &agent.Dispatch{
+		Set: d.live, Guests: d.live.Guests(), Unavailable: d.live.Lacks, Artifacts: d.artifacts, Settings: d.settings.read, Grants: d.store.Turns.Grants,
+		Hooks: d.tools.Hooks(d.live, d.store.Questions.Record), Clock: d.clock, Log: d.log,
+	}
+	return nil
+}
+
+// newTools makes what the tools work with, with the services for jobs, file watches and their gates.
+func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
+	marks := d.store.Marks()
+	t := toolset.NewDeps(d.opt.toolHome(), d.log)
+	t.Marks, t.Marked, t.Wrote, t.Spawn = marks, marks.Paths, d.written.Note, spawn
+	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Questions.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
-	}})
-	d.registry.Note = d.store.Marks().Note
-	d.tools = workshop{d}.bench()
-	if err := (conf{d}).renew(in.ctx); err != nil {
-		return err
+	}}, marks.Note)
+	helpless := func(string) bool { return d.models.First().Bare }
+	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, gates.Evaluator{
+		AgentBusy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: helpless,
+	})
+	d.jobs = triggers.Jobs{
+		Rows: d.store.Triggers, Fires: triggers.RunsOf(d.view.FireRows), Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
+		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Helpless: helpless,
 	}
-	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Load().kit.Guard, path) }
-	d.dispatch = &agent.Dispatch{
-		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Artifacts: d.shelf, Settings: conf{d}.settings, Grants: d.store.Turns.Grants, Clock: d.clock, Log: d.log,
-		Unavailable: func(name string) string { return d.live.Load().kit.Lacks(name) },
-		Hooks: &toolset.ToolHooks{
-			List: func() []toolset.ToolHook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
+	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Set().Guard }, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
+	t.Services.Gates, t.Jobs, t.Services.Watches = d.gates, d.jobs, d.watches
+	t.Artifacts, t.Backlog, t.Agents, t.Talks = d.artifacts, d.store.Tasks, d.store.Sessions, d.store.Sessions
+	t.Addresses = toolset.Addresses{Recipients: d.recipients}
+	t.Services.Models, t.Resolve, t.Events = d.models.Check, d.network.resolve, eventTypes()
+	t.Gauge = toolset.Gauge{Model: d.models.First, Running: func() int64 { return d.thread.Running() }, Tools: d.live.Specs, Room: room(d.store.Spending)}
+	return t
+}
+
+// runCosts tells what runs have cost, and the price of the model that is asked first.
+func runCosts(s *store.Store, models *catalog.Models) triggers.Costs {
+	return triggers.Costs{
+		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
+			return store.RunCost(ctx, s.Reader(), job, since)
+		},
+		Price: func() (input, output int64, free bool) {
+			m := models.First()
+			return m.Price.Input, m.Price.Output, m.Local
 		},
 	}
-	d.thread = &agent.Thread{
-		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
-		Fallback:   agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
-		Transcribe: d.ears().Hear,
-		Settings:   conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+}
+
+// room tells what may still be spent today; below 0: no limit.
+func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err error) {
+	return func(ctx context.Context) (micros, tokens int64, err error) {
+		b, err := s.Spent(ctx)
+		micros, tokens = -1, -1
+		if b.PerDayMicros >= 0 {
+			micros = max(b.PerDayMicros-b.Used.Micros()-b.ReservedMicros, 0)
+		}
+		if b.PerDayTokens >= 0 {
+			tokens = max(b.PerDayTokens-b.UsedTokens-b.ReservedTokens, 0)
+		}
+		return micros, tokens, err
 	}
-	d.lanes = &agent.Lanes{Thread: d.thread, Children: d.store.Subagents, Named: func(ctx context.Context, name string) *llm.Chain {
-		return conf{d}.registry().Lineup(ctx, d.config(), name).Chain
-	}}
-	d.commands = &agent.CommandHandler{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Reports: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
-	d.thread.Boundary = d.commands.Serve
+}
+
+// wireAgent makes the thread and the lanes of its sub-agents.
+func (d *daemon) wireAgent() {
+	d.transcription = transcribe.Service{
+		Rows: d.store.Turns, Open: d.artifacts.Content, Reserve: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: d.network.transcription,
+	}
+	d.thread = &agent.Thread{
+		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
+		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear,
+		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+	}
+	d.lanes = &agent.Lanes{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
+}
+
+// wireScheduler makes what fires by itself, and the webhooks.
+func (d *daemon) wireScheduler(in stage) error {
 	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsSignal), d.log)
 	d.runner.FollowClock(d.store.Triggers)
 	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })
@@ -86,53 +188,85 @@ func (d *daemon) wire(out, in stage) error {
 	if err != nil {
 		return err
 	}
-	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Load().kit.Guard, State: state}, d.log)
-	d.gaps = visitors{d}.gapNotices()
-	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keeper{d}, Admission: visitors{d}.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
-		Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) },
+	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Set().Guard, State: state}, d.log)
+	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
+		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Boots.SafeMode, Reach: d.recipients.Reachable,
+		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
+	})
+	return nil
+}
+
+// wireChannels makes what receives messages.
+func (d *daemon) wireChannels(in stage) {
+	ctx := context.WithoutCancel(in.ctx)
+	d.health = admin.HealthReporter{Settle: settle(d.store.Notices, toldChannels), Health: d.status.health, Elsewhere: d.recipients.Elsewhere, Once: d.tools.Spawn.Once, Log: d.log}
+	d.gaps = newGapNotices(d.store, d.recipients, d.clock, d.log)
+	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
+		Inbox: inboxStore{d.store.Inbox, d.artifacts}, Admission: d.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
+		Changed: func(h channels.ChannelHealth) { d.health.Changed(ctx, h) },
 		Back: func(name string) {
-			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(context.WithoutCancel(in.ctx), name) })
+			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(ctx, name) })
 		},
 	})
 	in.Go(in.ctx, "gaps", d.gaps.Run)
+}
+
+// wireOutgoing makes what sends messages, and shows them while they are being written.
+func (d *daemon) wireOutgoing(out stage) {
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Receives: d.host.Receives, Once: out.Once, Open: d.shelf.Content,
+		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
+		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Once: out.Once, Open: d.artifacts.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.TypingSigns{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	typist := &channels.TypingSigns{Answering: d.store.Outbox.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
-	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
 	arrived := out.values("file bell", d.store.Outbox.FilesSignal)
-	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.RunCleanup(ctx, arrived) })
+	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.artifacts.RunCleanup(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
 		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsSignal), Ident: d.ids,
 		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
 	out.Go(out.ctx, "drafts", drafts.Run)
-	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
-		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: conf{d}.resolve, Safe: d.store.Boots.SafeMode, Reach: addresses{d}.reach,
-		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
-	})
-	if err := (conf{d}).follow(in.ctx); err != nil {
-		return err
-	}
-	return notices{d}.tellProblems(in.ctx)
 }
 
-// ears listen to voice notes, as the config says at that moment.
-func (d *daemon) ears() transcribe.Service {
-	return transcribe.Service{Rows: d.store.Turns, Open: d.shelf.Content, Book: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (transcribe.Endpoint, error) {
-		web, err := conf{d}.web(ctx, "voice", "")
-		if err != nil {
-			return transcribe.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
-		}
-		if web == nil {
-			web = d.http
-		}
-		return transcribe.Of(ctx, d.config(), conf{d}.resolve, web)
+// inboxStore stores what channels receive: rows in the store, files among the artifacts.
+type inboxStore struct {
+	store.Inbox
+	files artifacts.Store
+}
+
+var _ channels.InboxStore = inboxStore{}
+
+// AcceptFiles commits an input with its files.
+func (s inboxStore) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
+	return s.files.AcceptFiles(ctx, in, contents)
+}
+
+// admission decides who may write on the channels.
+func (d *daemon) admission() admin.Admission {
+	return admin.Admission{PairingIndex: d.store.Pairings, Owner: d.recipients.Owner, Say: d.store.Events.Tell, Elsewhere: d.recipients.Elsewhere, Gaps: d.gaps}
+}
+
+// newGapNotices makes what tells of messages that may be missing on channels.
+func newGapNotices(s *store.Store, r channels.Recipients, clock sys.Clock, log *slog.Logger) *admin.GapNotices {
+	return admin.NewGapNotices(admin.GapNoticesConfig{Settle: settle(s.Notices, toldGaps), Elsewhere: r.Elsewhere, Clock: clock, Log: log})
+}
+
+// channelAdmin shows the channels and the pairings to the API.
+func (d *daemon) channelAdmin() admin.Service {
+	p := d.admission()
+	return admin.Service{Config: admin.Config{
+		PairingStore: d.store.Pairings, Health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), Find: d.recipients.Channels.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: d.secrets.Text,
+		RandomLetters: admin.RandomLetters, Now: d.clock.Wall,
+		Send: func(ctx context.Context, to event.Address, text string) (int64, error) {
+			return d.store.Outbox.Send(ctx, event.In{
+				Source: "api", ExtID: d.ids.Code(16), Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,
+				ReplyTo: event.CLI, Parts: event.Say("test " + string(to)), Received: d.clock.Wall(),
+			}, to, text)
+		},
 	}}
 }
 
@@ -157,27 +291,6 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 	return c
 }
 
-// liveSet is the tools as the config in force allows them.
-type liveSet struct{ *daemon }
-
-func (s liveSet) set() tools.Set                      { return s.live.Load().kit.Set }
-func (s liveSet) Find(name string) (tools.Tool, bool) { return s.set().Find(name) }
-func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(name) }
-func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
-func (s liveSet) Core() []tools.Spec                  { return s.live.Load().kit.Core() }
-
-// guestSet is the same tools for others than the owner.
-type guestSet struct{ liveSet }
-
-func (s guestSet) Find(name string) (tools.Tool, bool) { return s.live.Load().kit.Guests().Find(name) }
-
-func (s liveSet) Missing() (list []api.MissingTool) {
-	for _, m := range s.live.Load().kit.Missing {
-		list = append(list, api.MissingTool{Spec: m.Spec, Why: m.Why})
-	}
-	return list
-}
-
 // eventTypes are the types of the event stream that a turn can wait for.
 func eventTypes() []string {
 	return []string{
@@ -192,12 +305,21 @@ func (o Options) instance() string { return sys.Digest(o.Home) }
 
 // localAPI is what the local API is made of.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
+	models := roster{d.models, d.transcription, d.account, d.notices.useModel, d.secrets.Text}
 	return server.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: d.store.Tasks, admin: visitors{d}.admin(), hide: d.secrets.Text},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, admin: visitors{d}.admin(), shelf: d.shelf},
-		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
-		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Plain: plain, Log: d.log,
+		Messages: poster{c, d.tools.Spawn}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.jobs, watches: d.watches, hooks: d.webhooks, status: d.status.show, models: models, work: d.store.Tasks, admin: d.channelAdmin(), hide: d.secrets.Text},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, models: models, hooks: d.webhooks, admin: d.channelAdmin(), artifacts: d.artifacts, backups: d.backups},
+		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: func() []api.MissingTool { return missingTools(d.live.Set()) }},
+		Events: events{d.store}, Feed: &d.feed, Health: d.status, Hooks: d.webhooks, Plain: plain, Log: d.log,
 	}
+}
+
+// missingTools lists the tools that cannot work here, with the reasons.
+func missingTools(s toolset.Set) (list []api.MissingTool) {
+	for _, m := range s.Missing {
+		list = append(list, api.MissingTool{Spec: m.Spec, Why: m.Why})
+	}
+	return list
 }
 
 // events is the live view as the API reads it.

@@ -188,9 +188,7 @@ type GapNotices struct {
 
 // GapNoticesConfig holds what GapNotices needs. All fields are needed.
 type GapNoticesConfig struct {
-	// Settle calls f with the stored gaps ("": none), and stores f's result together with the notice, unless
-	// its text is "", in one transaction. f may be called more than once.
-	Settle    func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
+	Settle    Settle                             // keeps the gaps
 	Elsewhere func(channel string) event.Address // where the owner hears of trouble with a channel
 	Clock     sys.Clock
 	Log       *slog.Logger

@@ -46,20 +46,28 @@ func (c StationFor) Open(t testing.TB) *Station {
 		cancel()
 		group.Wait()
 	})
-	s.Host = channels.NewHost(channels.HostConfig{
+	s.Host = channels.NewHost(channels.NewTable(), channels.HostConfig{
 		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.Hasten,
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
+	owner := func() []event.Address {
+		return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })
+	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Receives: s.Host.Receives, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: sys.RandomIDs(),
 		Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler),
-		Owner: func() []event.Address {
-			return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })
-		},
+		Owner: owner, Elsewhere: OwnerAddress(owner),
 	})
 	group.Go(ctx, "host", s.Host.Run)
 	group.Go(ctx, "pump", pump.Run)
 	return s
+}
+
+// OwnerAddress returns where the owner is told of trouble with a channel while all other channels work.
+func OwnerAddress(owner func() []event.Address) func(avoid string) event.Address {
+	return func(avoid string) event.Address {
+		return channels.OwnerAddress(owner(), avoid, func(string) channels.Fitness { return channels.Working })
+	}
 }
 
 // channel returns the channel to send through.

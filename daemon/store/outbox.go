@@ -12,15 +12,12 @@ import (
 	"hob/daemon/fail"
 )
 
-// resolveAddress turns the word "owner" into his first address, or the local one when he has none.
+// resolveAddress replaces "owner" by the owner's first address, or the local one if there is none.
 func resolveAddress(tx *Tx, a event.Address) event.Address {
 	if a != event.ToOwner && a != "" {
 		return a
 	}
-	for _, o := range tx.core.opt.Owner() {
-		return o
-	}
-	return event.CLI
+	return channels.FirstOwner(tx.core.opt.Owner())
 }
 
 // queueOut queues one message. The same key twice is queued once. What goes to the local API is delivered by this very commit.
@@ -38,7 +35,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	o.To = to
 	policy := tx.core.opt.Policy()
-	standing, err := tx.core.rights().forMessage(tx, o)
+	standing, err := rightForMessage(tx, o)
 	if err != nil {
 		return err
 	}
@@ -107,7 +104,7 @@ func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 		if err != nil || until.After(tx.Now) {
 			return err
 		}
-		standing, err := s.core.rights().forMessage(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
+		standing, err := rightForMessage(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
 		if err != nil {
 			return err
 		}
@@ -144,7 +141,7 @@ func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 		if err := tx.One("SELECT coalesce(max(address), '') FROM outbox WHERE id = ?", []any{id}, &to); err != nil {
 			return err
 		}
-		n, err := tx.Change("UPDATE outbox SET state = "+reopenedState+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.core.rights().Of(to), sqlite.Micros(tx.Now), id)
+		n, err := tx.Change("UPDATE outbox SET state = "+reopenedState+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.core.rightOf(to), sqlite.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}

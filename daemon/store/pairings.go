@@ -18,13 +18,13 @@ import (
 // Pairings are who has become an owner by typing a code, and the attempts. It is safe for concurrent use; each method is one transaction.
 type Pairings struct {
 	core   *core
-	owners *pairedOwners
+	owners *PairedOwners
 }
 
-// pairedOwners are those that were bound, as they were last read, and the accounts that hob has. The lock is held from the reading on, so that what
-// was read first is not kept last: who was revoked must not come back.
-type pairedOwners struct {
-	sync.Mutex
+// PairedOwners holds in memory the owner's addresses that came from pairings, and the accounts that hob has. The zero value has none. It is made
+// before the store, which fills it, so that what the store needs can read it. It is safe for concurrent use.
+type PairedOwners struct {
+	loading  sync.Mutex // held from reading to storing, so that an older reading never replaces a newer one: a revoked address must not come back
 	list     atomic.Pointer[pairedAddresses]
 	accounts sync.Map // by channel, of those that have said which one it is since hob started
 }
@@ -33,14 +33,14 @@ type pairedOwners struct {
 type pairedAddresses struct{ paired, lapsed []event.Address }
 
 // account is the one that hob has on a channel; not known before the channel has said it.
-func (o *pairedOwners) account(channel string) (id string, known bool) {
+func (o *PairedOwners) account(channel string) (id string, known bool) {
 	v, known := o.accounts.Load(channel)
 	id, _ = v.(string)
 	return id, known
 }
 
 // lapsed reports whether a pairing was made with another account than hob has.
-func (o *pairedOwners) lapsed(channel, account string) bool {
+func (o *PairedOwners) lapsed(channel, account string) bool {
 	now, known := o.account(channel)
 	return known && account != "" && account != now
 }
@@ -62,8 +62,8 @@ func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, e
 
 // Load reads who is bound; Paired returns that from then on.
 func (b Pairings) Load(ctx context.Context) error {
-	b.owners.Mutex.Lock()
-	defer b.owners.Mutex.Unlock()
+	b.owners.loading.Lock()
+	defer b.owners.loading.Unlock()
 	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE "+bound+" ORDER BY bound, id")
 	rows, err := sqlite.Collect(rs, err, b.scan(time.Time{}))
 	if err != nil {
@@ -105,8 +105,11 @@ func (b Pairings) Meet(ctx context.Context, channel, account string) (lapsed []c
 }
 
 // Paired lists the owner's addresses that came of pairings, the first one first. It reads no database.
-func (b Pairings) Paired() []event.Address {
-	if list := b.owners.list.Load(); list != nil {
+func (b Pairings) Paired() []event.Address { return b.owners.Paired() }
+
+// Paired lists the owner's addresses that came from pairings, the first one first; none before the store has read them.
+func (o *PairedOwners) Paired() []event.Address {
+	if list := o.list.Load(); list != nil {
 		return list.paired
 	}
 	return nil

@@ -3,35 +3,21 @@ package store
 import (
 	"database/sql"
 	"errors"
-	"slices"
 
 	"hob/channels"
 	"hob/daemon/event"
 )
 
-// RecipientRights are the addresses that have one now.
-type RecipientRights struct {
-	Owner []event.Address
-	Named func(event.Address) bool // by the section of their channel; nil: none is
+// rightOf is the right that an address has now.
+func (s *core) rightOf(to event.Address) channels.Right {
+	return channels.RightOf(to, s.opt.Owner(), s.opt.Policy().named)
 }
 
-// Of is the right that an address has now.
-func (r RecipientRights) Of(to event.Address) channels.Right {
-	switch {
-	case slices.Contains(r.Owner, to):
-		return channels.OwnerRight
-	case r.Named != nil && r.Named(to):
-		return channels.NamedRight
-	}
-	return channels.NoRight
-}
-
-// forMessage is the right by which a message is queued for its address. Who has written from there hears by the right by which he was let in, whatever
-// has become of that meanwhile. To an address at which a pairing once bound the owner, and that is nobody's now, nothing goes but what he sends
-// there himself.
-func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Right, error) {
+// rightForMessage returns the right under which a message is queued. Replies use the permission in force when the message was accepted. An address
+// whose owner pairing was revoked receives only explicit sends.
+func rightForMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	asker, err := askerAt(tx, o)
-	now := r.Of(o.To)
+	now := tx.core.rightOf(o.To)
 	switch {
 	case err != nil:
 		return now, err

@@ -6,6 +6,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -32,6 +33,7 @@ type Options struct {
 	Zone    func() string          // the owner's zone by IANA name, read at each use
 	Owner   func() []event.Address // the owner's addresses, first one first, read at each use
 	Policy  func() Policy          // limits from the config, read at each use
+	Paired  *PairedOwners          // filled by the store; nil: nobody else reads it
 	Log     *slog.Logger           // nil: nowhere
 
 	Lost func(what string) error // see sqlite.Options
@@ -58,17 +60,14 @@ type Policy struct {
 	Announce bool                      // the owner is told of it meanwhile
 	Edits    func(event.Address) bool  // whether the channel of an address can change what it has sent; nil: none can
 	Buttons  func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
-	Named    func(event.Address) bool  // whether the section of its channel names who is at an address; nil: nobody
+	Named    func(event.Address) bool  // whether the section of its channel names an address; nil: it names none
 }
 
 func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
 
 func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
-// rights are by what right addresses hear from hob now.
-func (s *core) rights() RecipientRights {
-	return RecipientRights{Owner: s.opt.Owner(), Named: s.opt.Policy().Named}
-}
+func (p Policy) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
 
 // Store is the open database. Each field is a service for one subject; each of their methods is one transaction. They are safe for concurrent use.
 type Store struct {
@@ -146,7 +145,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c := &core{opt: o, db: d}
 	s := &Store{
 		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Questions: Questions{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Triggers: Triggers{c},
-		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, &pairedOwners{}},
+		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, cmp.Or(o.Paired, &PairedOwners{})},
 		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Boots: Boots{c}, Backups: Backups{c}, core: c,
 	}
 	if err := c.begin(ctx); err != nil {

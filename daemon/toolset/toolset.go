@@ -36,6 +36,11 @@ type Deps struct {
 	Log       *slog.Logger
 }
 
+// NewDeps makes the dependencies of a home. The caller adds the services that the tools use.
+func NewDeps(h Home, log *slog.Logger) *Deps {
+	return &Deps{Services: all.NewServices(h.State, h.Instance, h.Self), Workspace: h.Workspace, Self: h.Self, Log: log}
+}
+
 // Marks knows the files that count as foreign text.
 type Marks interface {
 	// Why says why a path counts as foreign; "": it does not.
@@ -85,11 +90,8 @@ func forbidden(c *config.Snapshot, name string) string {
 
 func (b *Deps) home() Home { return Home{b.State, b.Workspace, b.Self, b.Instance} }
 
-// Journal returns the folder below hob's state that edit.Recover checks at start.
-func Journal(state string) string { return filepath.Join(state, "edits") }
-
-// Kit makes the tools for a config. Its error says which setting is impossible.
-func (b *Deps) Kit(ctx context.Context, c *config.Snapshot) (Set, error) {
+// Build makes the tools for a config. Its error says which setting is impossible.
+func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		b.Log.Warn("the owner's home folder is unknown, so ~ cannot be resolved", "err", err)

@@ -38,8 +38,8 @@ type Budget[Charge any] interface {
 	Correct(ctx context.Context, c Charge, used turn.Amount) error
 }
 
-// Booked returns a Book that charges a budget under the name of a source.
-func Booked[Charge any](p Budget[Charge], source string) Book {
+// Booked returns a Reserve that charges a budget under the name of a source.
+func Booked[Charge any](p Budget[Charge], source string) Reserve {
 	return func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error) {
 		c, err := p.Charge(ctx, source, most)
 		if err != nil {

@@ -29,9 +29,9 @@ type Rows interface {
 	Heard(ctx context.Context, turn int64, n Note, text string) error
 }
 
-// Book reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
+// Reserve reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
 // returned function replaces the reserved amount by the amount really used.
-type Book func(ctx context.Context, most turn.Amount) (correct func(ctx context.Context, used turn.Amount) error, err error)
+type Reserve func(ctx context.Context, most turn.Amount) (correct func(ctx context.Context, used turn.Amount) error, err error)
 
 // ErrNone is returned by Service.Endpoint if no endpoint is configured.
 var ErrNone = errors.New("no [voice] endpoint is configured")
@@ -48,7 +48,7 @@ type Service struct {
 	Rows     Rows
 	Open     func(ctx context.Context, artifact string) (io.ReadSeekCloser, error)
 	Endpoint func(ctx context.Context) (Endpoint, error)
-	Book     Book
+	Reserve  Reserve
 	Log      *slog.Logger
 }
 
@@ -132,7 +132,7 @@ func (d Service) booked(ctx context.Context, e Endpoint, p event.Part) (func(con
 	if e.Local() {
 		return nil, nil
 	}
-	correct, err := d.Book(ctx, e.most(p))
+	correct, err := d.Reserve(ctx, e.most(p))
 	if errors.Is(err, turn.ErrBudget) {
 		return nil, errors.New("today's budget is used up (hob budget show)")
 	}

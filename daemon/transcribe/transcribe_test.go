@@ -164,7 +164,7 @@ func note(seconds int) transcribe.Note {
 func desk(s *transcribetest.Server, rows transcribe.Rows, p *purse, price int64) transcribe.Service {
 	host := strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/v1")
 	return transcribe.Service{
-		Rows: rows, Book: transcribe.Booked(p, "voice"), Log: slog.New(slog.DiscardHandler),
+		Rows: rows, Reserve: transcribe.Booked(p, "voice"), Log: slog.New(slog.DiscardHandler),
 		Open: func(_ context.Context, id string) (io.ReadSeekCloser, error) {
 			if id != "a1" {
 				return nil, errors.New("no such artifact")

@@ -46,7 +46,7 @@ var table = []row{
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
-	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
+	{pkg: "tools/all", may: words("tools tools/* tools/fs/document daemon/sandbox"), event: true},
 	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
 	{pkg: "channels/poll", may: words("channels")}, // receiving: what all adapters share
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
@@ -58,9 +58,9 @@ var table = []row{
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
 	{pkg: "tools/*/*", event: true}, // the machine inside a tool: an engine, a format
 	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
-	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
-	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
-	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
+	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin daemon/llm/openai scheduler/phrase"), event: true}, // the config's sections become models; openai finds servers
+	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},                                                                    // a backend may speak openai's protocols
+	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                                                                              // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", event: true},

@@ -1,0 +1,148 @@
+package channels
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hob/daemon/event"
+)
+
+// Recipients answers who is at an address, whether hob may write there, and where the owner is told something. It keeps nothing: each answer is read
+// from the config, the pairings and the table of channels. All fields are needed. It is safe for concurrent use.
+type Recipients struct {
+	Configured func() []event.Address // the owner's addresses by the config
+	Paired     func() []event.Address // the owner's addresses by pairings
+	Channels   *Table
+}
+
+// Owner lists the owner's addresses, the first one first: those of the config, then those of pairings, then the places that a channel's section says
+// are the owner's.
+func (r Recipients) Owner() []event.Address {
+	list := slices.Clone(r.Configured())
+	for _, a := range slices.Concat(r.Paired(), r.Channels.OwnerPlaces()) {
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Right returns the right that an address has now. An error means that the right cannot be checked at the moment: the channel's section cannot be used, or
+// the address came from a pairing and the channel has not said yet which account hob has there. A pairing counts for one account only.
+func (r Recipients) Right(to event.Address) (Right, error) {
+	right := RightOf(to, r.Owner(), r.Named)
+	if slices.Contains(r.Paired(), to) && !slices.Contains(r.Configured(), to) && !r.Channels.AccountKnown(to.Channel()) {
+		return right, fmt.Errorf("channel %s has not said yet which account it is", to.Channel())
+	}
+	if right == OwnerRight {
+		return right, nil
+	}
+	_, err := r.Channels.Names(to)
+	return right, err
+}
+
+// RightOf returns the right of an address: it is the owner's, or its channel's section names it.
+func RightOf(to event.Address, owner []event.Address, named func(event.Address) bool) Right {
+	switch {
+	case slices.Contains(owner, to):
+		return OwnerRight
+	case named(to):
+		return NamedRight
+	}
+	return NoRight
+}
+
+// Named reports whether the section of its channel names an address.
+func (r Recipients) Named(to event.Address) bool {
+	named, err := r.Channels.Names(to)
+	return named && err == nil
+}
+
+// Known lists the people whom the sections of the channels call known, on the channels that can be used now.
+func (r Recipients) Known() []event.Address {
+	var list []event.Address
+	for _, h := range r.Channels.Health() {
+		ch, err := r.Channels.Channel(h.Name)
+		if err != nil {
+			continue
+		}
+		a, _ := AudienceOf(ch)
+		for _, id := range a.Known {
+			list = append(list, event.Address(h.Name+":"+id))
+		}
+	}
+	return list
+}
+
+// Reachable reports whether a message can be queued for an address: it is the owner's, or there is a channel of that name.
+func (r Recipients) Reachable(to event.Address) bool {
+	if to == event.ToOwner || to == event.ToNone || to == event.CLI || slices.Contains(r.Owner(), to) {
+		return true
+	}
+	_, err := r.Channels.Channel(to.Channel())
+	return !errors.Is(err, ErrNoChannel)
+}
+
+// Buttons reports whether the channel of an address shows buttons.
+func (r Recipients) Buttons(to event.Address) bool {
+	ch, err := r.Channels.Channel(to.Channel())
+	b, can := ch.(Buttoned)
+	return err == nil && can && b.Buttons()
+}
+
+// Elsewhere returns where the owner is told something that must not go through the channel avoid; see OwnerAddress.
+func (r Recipients) Elsewhere(avoid string) event.Address {
+	down := map[string]bool{}
+	for _, h := range r.Channels.Health() {
+		down[h.Name] = h.Sending.State == Down || h.Receiving.State == Down && !h.Sending.Proven
+	}
+	return OwnerAddress(r.Owner(), avoid, func(channel string) Fitness {
+		_, err := r.Channels.Channel(channel)
+		switch {
+		case err != nil && channel != event.CLI.Channel():
+			return Unusable
+		case down[channel]:
+			return Failing
+		}
+		return Working
+	})
+}
+
+// Fitness is how well a channel can carry a message now.
+type Fitness int
+
+// The degrees of fitness.
+const (
+	Unusable Fitness = iota // there is no such channel, or its section cannot be used
+	Failing
+	Working
+)
+
+// OwnerAddress returns where the owner is told something: the first of the owner's addresses on a working channel, else the first one on a failing
+// channel, else event.CLI. Addresses on the channel avoid and on unusable channels do not count; avoid may be "".
+func OwnerAddress(owner []event.Address, avoid string, fitness func(channel string) Fitness) event.Address {
+	failing := event.CLI
+	for _, a := range owner {
+		if a.Channel() == avoid {
+			continue
+		}
+		switch fitness(a.Channel()) {
+		case Working:
+			return a
+		case Failing:
+			if failing == event.CLI {
+				failing = a
+			}
+		}
+	}
+	return failing
+}
+
+// FirstOwner returns the address that "owner" stands for: the first one, event.CLI if there is none.
+func FirstOwner(owner []event.Address) event.Address {
+	for _, a := range owner {
+		return a
+	}
+	return event.CLI
+}

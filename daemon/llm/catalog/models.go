@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/sys"
+)
+
+// Choice keeps the name of the model that the owner has chosen, "" for the one of the config.
+type Choice interface {
+	ChosenModel(ctx context.Context) (string, error)
+	ChooseModel(ctx context.Context, name string) error
+}
+
+// Models are the models in use: the lineup of the config in force, with the owner's choice first. It is safe for concurrent use.
+type Models struct {
+	ModelsConfig
+	making sync.Mutex // held while a new lineup is made
+	lineup atomic.Pointer[Lineup]
+}
+
+// ModelsConfig is what Models works with. All fields are needed.
+type ModelsConfig struct {
+	Registry Registry
+	Choice   Choice
+	Reserve  Reserve                // books the cost of a trial
+	Local    func(time.Time) string // an instant in the owner's zone
+	Clock    sys.Clock
+}
+
+// NewModels returns models of which only the interpreter is in use. Renew puts those of the config into use.
+func NewModels(c ModelsConfig) *Models {
+	m := &Models{ModelsConfig: c}
+	m.lineup.Store(&Lineup{Chain: llm.NewChain(c.Registry.Interpreter("")), Names: []string{Builtin}})
+	return m
+}
+
+// Lineup returns the models in use.
+func (m *Models) Lineup() Lineup { return *m.lineup.Load() }
+
+// Chain returns the models in the order in which hob asks them.
+func (m *Models) Chain() *llm.Chain { return m.Lineup().Chain }
+
+// First describes the model that hob asks first.
+func (m *Models) First() llm.Info { return m.Chain().First().Info() }
+
+// Named returns the chain of a model by its name, for a sub-agent.
+func (m *Models) Named(ctx context.Context, name string) *llm.Chain {
+	return m.Registry.Lineup(ctx, m.Registry.Config(), name).Chain
+}
+
+// Check checks the name of a model.
+func (m *Models) Check(name string) error {
+	_, _, err := m.Registry.Pick(m.Registry.Config(), name)
+	return err
+}
+
+// Wake lets models be asked again that rest after a failure.
+func (m *Models) Wake(which func(llm.Info) bool) { m.Chain().Wake(which) }
+
+// Renew puts the models of the config into use.
+func (m *Models) Renew(ctx context.Context) error {
+	m.making.Lock()
+	defer m.making.Unlock()
+	chosen, err := m.Choice.ChosenModel(ctx)
+	if err != nil {
+		return fmt.Errorf("read the chosen model: %w", err)
+	}
+	next := m.Registry.Lineup(ctx, m.Registry.Config(), chosen)
+	for _, fault := range next.Faults {
+		m.Registry.Log.Error("a model of the config cannot be used", "err", fault.Err, "first", next.Chain.First().Info().Name())
+	}
+	m.lineup.Store(&next)
+	return nil
+}
+
+// Use lets the named model be asked first from now on, until the owner names another one. Default goes back to the config's. The text says, for people,
+// what is asked now; with the name "" it only says that.
+func (m *Models) Use(ctx context.Context, name string) (text string, err error) {
+	if name == "" {
+		return m.inUse(), nil
+	}
+	m.making.Lock()
+	defer m.making.Unlock()
+	c := m.Registry.Config()
+	label, section, err := m.Registry.Pick(c, name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := m.Registry.Connect(ctx, label, section); err != nil {
+		return "", err
+	}
+	if label == Default {
+		name = ""
+	}
+	if err := m.Choice.ChooseModel(ctx, name); err != nil {
+		return "", fmt.Errorf("choose a model: %w", err)
+	}
+	next := m.Registry.Lineup(ctx, c, name)
+	m.lineup.Store(&next)
+	text = "From now on I ask " + next.Chain.First().Info().Name()
+	if len(next.Names) > 1 {
+		text += "; if it does not answer, " + strings.Join(next.Names[1:], ", ")
+	}
+	return text + ".", nil
+}
+
+// inUse says which model is asked, which ones rest, and which others there are.
+func (m *Models) inUse() string {
+	l := m.Lineup()
+	text := "I ask " + l.Chain.First().Info().Name() + "."
+	for i, model := range l.Chain.Models() {
+		if r, ok := l.Chain.Resting(model, m.Clock.Wall()); ok {
+			text += fmt.Sprintf("\n%s rests until %s: %s", l.Names[i], m.Local(r.Until), r.Fault)
+		}
+	}
+	return text + "\nAlso known: " + strings.Join(Known(m.Registry.Config()), ", ") + "; /model NAME changes it."
+}
+
+// Roster lists the models that the config knows. It asks nobody.
+func (m *Models) Roster(ctx context.Context) (Roster, error) {
+	chosen, err := m.Choice.ChosenModel(ctx)
+	if err != nil {
+		return Roster{}, err
+	}
+	return m.Registry.Roster(m.Lineup(), chosen), nil
+}
+
+// Servers asks every server of the roster, and every one that is found on this machine, what models it has.
+func (m *Models) Servers(ctx context.Context) ([]Server, error) {
+	return m.Registry.Servers(ctx, m.Lineup().Names)
+}
+
+// trialTime is how long a trial may take: a large local model is loaded first.
+const trialTime = 5 * time.Minute
+
+// Try puts a model to a small trial, and wakes it if it answers. The trial is paid for like everything else: the budget may stop it.
+func (m *Models) Try(ctx context.Context, name string) (Report, error) {
+	c := m.Registry.Config()
+	if name == First {
+		name = m.Lineup().Names[0]
+	}
+	label, section, err := m.Registry.Pick(c, name)
+	if err != nil {
+		return Report{}, err
+	}
+	if section.Backend == "" || section.Backend == Builtin {
+		return Report{}, event.NewFault(event.Invalid, "name a model, for example: hob model test ollama/qwen3", "the built-in interpreter is no model to test")
+	}
+	key, err := m.Registry.Key(ctx, label, section)
+	if err != nil {
+		return Report{}, err
+	}
+	web, err := m.Registry.Web(ctx, label, section.Proxy)
+	if err != nil {
+		return Report{}, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "proxy: %v", err)
+	}
+	open := func(files llm.Files) (llm.Model, error) {
+		model, err := m.Registry.Build(label, section, key, web, files)
+		return metered{model, m.Reserve}, err
+	}
+	ctx, stop := context.WithTimeout(ctx, trialTime)
+	defer stop()
+	report := Trial(ctx, open, m.Clock)
+	if report.Text.Outcome == Yes {
+		m.Wake(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model })
+	}
+	if report.Text.Fault == llm.NotFound {
+		m.Registry.Suggest(ctx, label, section, &report)
+	}
+	return report, nil
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"hob/channels"
+	"hob/config"
+	"hob/daemon/netguard"
+	"hob/daemon/secret"
+	"hob/daemon/transcribe"
+)
+
+// network resolves references to secrets, and makes the HTTP clients that go through the proxies of the config.
+type network struct {
+	config  func() *config.Snapshot
+	secrets *secret.Redactor
+	home    string
+	direct  *http.Client // where the config names no proxy
+	log     *slog.Logger
+}
+
+// resolve finds the value behind a secret reference and keeps it out of logs from then on.
+func (n *network) resolve(ctx context.Context, name, ref string) (string, error) {
+	return secret.Resolver{Redact: n.secrets, Home: n.home, Warn: func(text string) { n.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
+}
+
+// proxy returns the proxy of a section: its own, else the common one. The password of a proxy is a secret.
+func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Proxy, err error) {
+	address := own
+	if address == "" {
+		section, address = "network", n.config().Network.Proxy
+	}
+	name := section + ".proxy"
+	if secret.IsReference(address) {
+		if address, err = n.resolve(ctx, name, address); err != nil {
+			return p, err
+		}
+	}
+	if password, put := netguard.Password(address); put != nil {
+		if secret.IsReference(password) {
+			if password, err = n.resolve(ctx, name+".password", password); err != nil {
+				return p, err
+			}
+		}
+		n.secrets.Add(name+".password", password)
+		address = put(password)
+	}
+	return netguard.NewProxy(address)
+}
+
+// client returns a client for the servers of a section; nil if no proxy is configured for it.
+func (n *network) client(ctx context.Context, section, own string) (*http.Client, error) {
+	p, err := n.proxy(ctx, section, own)
+	if err != nil || p.None() {
+		return nil, err
+	}
+	return &http.Client{Transport: p.Transport()}, nil
+}
+
+// RoundTrip sends a request through the common proxy that the config names at that moment. It serves an account, which outlives changes of the config.
+func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	web, err := n.client(req.Context(), "network", "")
+	if err != nil {
+		return nil, fmt.Errorf("network.proxy: %w", err)
+	}
+	if web == nil {
+		web = n.direct
+	}
+	return web.Transport.RoundTrip(req)
+}
+
+// channel puts into a channel's environment how it reaches its servers.
+func (n *network) channel(ctx context.Context, c config.Channel, env *channels.Env) error {
+	p, err := n.proxy(ctx, "channels."+c.Name, c.Proxy)
+	if err != nil {
+		return fmt.Errorf("channels.%s: proxy: %w", c.Name, err)
+	}
+	if !p.None() {
+		env.HTTP, env.Dial = &http.Client{Timeout: n.direct.Timeout, Transport: p.Transport()}, p.DialContext
+	}
+	return nil
+}
+
+// transcription returns the server for voice notes that the config names at that moment.
+func (n *network) transcription(ctx context.Context) (transcribe.Endpoint, error) {
+	web, err := n.client(ctx, "voice", "")
+	if err != nil {
+		return transcribe.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
+	}
+	if web == nil {
+		web = n.direct
+	}
+	return transcribe.Of(ctx, n.config(), n.resolve, web)
+}

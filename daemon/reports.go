@@ -1,0 +1,175 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/store"
+	"hob/daemon/triggers"
+)
+
+// reports writes the short texts of the chat commands.
+type reports struct {
+	status status
+	jobs   triggers.Jobs
+	outbox store.Outbox
+	budget store.Spending
+}
+
+// Text answers /status, /queue, /jobs, /usage and /why.
+func (b reports) Text(ctx context.Context, topic, arg string) (string, error) {
+	switch topic {
+	case "queue":
+		return b.queue(ctx)
+	case "jobs":
+		return b.schedule(ctx)
+	case "usage":
+		return b.usage(ctx)
+	case "why":
+		return b.why(ctx, arg)
+	case "quiet":
+		return b.quiet(ctx)
+	default:
+		return b.short(ctx)
+	}
+}
+
+func (b reports) short(ctx context.Context) (string, error) {
+	s, err := b.status.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("hob %s is %s, model %s: %s, %s, %s.", s.Version, s.State, s.Model,
+		plural(s.Thread.Queued, "message waits", "messages wait"), plural(s.Thread.Waiting, "turn is parked", "turns are parked"), plural(s.Questions, "question is open", "questions are open"))
+	if s.Thread.Turn != 0 {
+		text += fmt.Sprintf(" Turn %d is running.", s.Thread.Turn)
+	}
+	if n := len(s.Thread.Children); n > 0 {
+		text += " " + plural(n, "sub-agent works", "sub-agents work") + "."
+	}
+	if !s.Scheduler.Next.IsZero() {
+		text += " Next job: " + s.Scheduler.NextJob + " at " + b.status.zone.text(s.Scheduler.Next) + "."
+	}
+	if s.SafeMode.On {
+		text += " Safe mode: " + s.SafeMode.Why + " (hob safe-mode off)."
+	}
+	return text, nil
+}
+
+func plural(n int, one, many string) string {
+	switch n {
+	case 0:
+		return "no " + many
+	case 1:
+		return "1 " + one
+	default:
+		return fmt.Sprintf("%d %s", n, many)
+	}
+}
+
+func (b reports) queue(ctx context.Context) (string, error) {
+	waiting, err := b.status.view.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
+	if err != nil {
+		return "", err
+	}
+	parked, err := b.status.view.TurnRows(ctx, event.Filter{State: "waiting", Limit: 20})
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	if id := b.status.thread.Running(); id != 0 {
+		lines = append(lines, fmt.Sprintf("running: turn %d", id))
+	}
+	for i := len(waiting) - 1; i >= 0; i-- {
+		if waiting[i].Kind == string(event.Command) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("waits: #%d %s", waiting[i].Seq, channels.Excerpt(waiting[i].Text)))
+	}
+	for _, t := range parked {
+		lines = append(lines, fmt.Sprintf("parked: turn %d, %s", t.ID, t.Why))
+	}
+	if len(lines) == 0 {
+		return "Nothing waits.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func (b reports) schedule(ctx context.Context) (string, error) {
+	list, err := b.jobs.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, j := range list {
+		line := j.Name + ": " + j.Spec
+		switch {
+		case j.Broken != "":
+			line += " (broken: " + j.Broken + ")"
+		case j.Paused:
+			line += " (paused)"
+		case len(j.Next) > 0:
+			line += ", next " + b.status.zone.text(j.Next[0])
+		default:
+			line += " (done)"
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return "There are no jobs.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// quiet says until when it is quiet for the owner.
+func (b reports) quiet(ctx context.Context) (string, error) {
+	until, waiting, err := b.outbox.Quiet(ctx)
+	if err != nil {
+		return "", err
+	}
+	if until.IsZero() {
+		return "It is not quiet: everything is sent at once. /quiet 2h holds back what does not hurry.", nil
+	}
+	return "Quiet until " + b.status.zone.text(until) + ": " + plural(waiting, "message waits", "messages wait") + ". /quiet off ends it.", nil
+}
+
+func (b reports) usage(ctx context.Context) (string, error) {
+	u, err := b.budget.Spent(ctx)
+	if err != nil {
+		return "", err
+	}
+	spent := fmt.Sprintf("%.2f", money(u.Used.Micros()))
+	if u.Used < 0 {
+		spent = "unknown"
+	}
+	return fmt.Sprintf("Today (%s): %s of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",
+		u.Day, spent, capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
+}
+
+func money(micros int64) float64 { return float64(micros) / 1e6 }
+
+func capped(n int64, unit float64, format string) string {
+	if n < 0 {
+		return "unlimited"
+	}
+	return fmt.Sprintf(format, float64(n)/unit)
+}
+
+func (b reports) why(ctx context.Context, arg string) (string, error) {
+	w, err := b.status.view.Why(ctx, arg)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for i, n := range w.Nodes {
+		line := strings.Repeat("  ", min(i, 4)) + n.Title
+		if n.Detail != "" {
+			line += " (" + n.Detail + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), nil
+}

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/sqlite"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+)
+
+// lasting is how long the disk must have failed before the owner is told past the outbox.
+const lasting = 30 * time.Second
+
+// storageWatch tells the owner when hob cannot store anything.
+type storageWatch struct {
+	backups    store.Backups
+	events     store.Events
+	recipients channels.Recipients
+	zone       *ownerZone
+	restarts   *restarts
+	clock      sys.Clock
+	ids        sys.IDs
+	log        *slog.Logger
+}
+
+// run tells the owner that hob cannot store, when that lasts, and when it can again, each at most once an hour.
+func (d storageWatch) run(ctx context.Context) error {
+	var failing sqlite.Storage
+	told := map[string]int64{} // texts, by the hour
+	for {
+		bell := d.backups.StorageSignal()
+		now, hour := d.backups.Storage(ctx), d.clock.Wall().Unix()/3600
+		var later <-chan time.Time
+		switch {
+		case now.Fault != nil:
+			failing = now
+			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, sqlite.ErrMoved) {
+				later = time.After(wait)
+			} else if told[now.Fault.Text] != hour {
+				told[now.Fault.Text] = hour
+				d.sayAtOnce(ctx, fmt.Sprintf("I cannot store anything: %s. What comes in is refused until that is over. To do: %s.", now.Fault.Text, now.Fault.Hint))
+			}
+		case failing.Fault != nil:
+			d.restarts.forget() // their cause is gone
+			text := fmt.Sprintf("hob could not write to its disk from %s to %s: %s. What came in meanwhile was refused; now it is stored again.", d.zone.text(failing.Since), d.zone.text(d.clock.Wall()), failing.Fault.Text)
+			if err := d.events.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
+				return err
+			}
+			failing = sqlite.Storage{}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-bell:
+		case <-later:
+		}
+	}
+}
+
+// sayAtOnce sends a text to the owner past the outbox, which needs the database: to the first of the addresses that takes it.
+func (d storageWatch) sayAtOnce(ctx context.Context, text string) {
+	for _, to := range d.recipients.Owner() {
+		ch, err := d.recipients.Channels.Channel(to.Channel())
+		if err != nil {
+			continue
+		}
+		ctx, stop := context.WithTimeout(ctx, drainTime)
+		_, err = ch.Send(ctx, channels.Delivery{To: to, Parts: 1, Body: text, Nonce: d.ids.Code(20), Attempts: 1, Urgent: true})
+		stop()
+		if err == nil {
+			return
+		}
+		d.log.LogAttrs(ctx, slog.LevelWarn, "the owner could not be told that nothing is stored", slog.String("to", string(to)), slog.Any("err", err))
+	}
+}

@@ -1,0 +1,38 @@
+package all
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"hob/tools/edit"
+	"hob/tools/fs"
+	"hob/tools/fs/document"
+)
+
+// readFile is the first argument of a process that reads a document or a picture, which may take down the process that does it.
+const readFile = "read-file"
+
+// NewServices makes the services of a home that need nothing else: state is hob's state folder, instance marks the processes of this home, and self is
+// hob's own executable, "" if documents and pictures are refused. The caller sets the other fields.
+func NewServices(state, instance, self string) Services {
+	s := Services{Seen: fs.NewSeen(), Environ: os.Environ(), Instance: instance, State: state, Journal: journal(state)}
+	if self != "" {
+		s.Reader = []string{self, readFile}
+	}
+	return s
+}
+
+func journal(state string) string { return filepath.Join(state, "edits") }
+
+// Recover ends the changes of several files that a crash has cut off.
+func Recover(ctx context.Context, state string) error { return edit.Recover(ctx, journal(state)) }
+
+// Enter serves a process that a tool has started from hob's own executable. asked is false if the arguments are not those of such a process.
+func Enter(args []string, in *os.File, out, errs io.Writer) (code int, asked bool) {
+	if len(args) > 1 && args[0] == readFile {
+		return document.Helper(args[1:], in, out, errs), true
+	}
+	return 0, false
+}
