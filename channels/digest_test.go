@@ -16,7 +16,7 @@ import (
 )
 
 // hushed makes it quiet for the owner from 22:00 to 07:00 UTC.
-func (r *rig) hushed(t *testing.T) {
+func (r *pumpHarness) hushed(t *testing.T) {
 	t.Helper()
 	night, err := channels.ParseHours("22:00-07:00")
 	if err != nil {
@@ -31,13 +31,13 @@ func (r *rig) hushed(t *testing.T) {
 }
 
 // murmur queues a message that does not hurry.
-func (r *rig) murmur(to event.Address, body string) {
+func (r *pumpHarness) murmur(to event.Address, body string) {
 	n := len(r.outbox.Rows())
 	r.outbox.Queue(event.Out{Key: fmt.Sprintf("m%d", n), Cause: event.Cause{Kind: event.ByFire, ID: 1}, To: to, Body: body, Urgency: event.Normal})
 }
 
 func TestPumpGathersWhatWaitedThroughTheNight(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) { // which begins at midnight
+	story(t, nil, func(t *testing.T, r *pumpHarness) { // which begins at midnight
 		r.hushed(t)
 		r.mouth.form = markup.Telegram()
 		r.murmur("plain:me", "one")
@@ -65,7 +65,7 @@ func TestPumpGathersWhatWaitedThroughTheNight(t *testing.T) {
 }
 
 func TestPumpSendsAFewOneByOne(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.hushed(t)
 		start := time.Now()
 		for _, body := range []string{"one", "two", "three"} {
@@ -80,7 +80,7 @@ func TestPumpSendsAFewOneByOne(t *testing.T) {
 }
 
 func TestPumpDatesWhatWaitedForDays(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		end := time.Now().Add(50 * time.Hour)
 		r.outbox.Hush(func(_ event.Address, at time.Time) time.Time {
 			if at.Before(end) {
@@ -115,7 +115,7 @@ func TestPumpQuietProperties(t *testing.T) {
 		script := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "ok", "plain", "later", "crash-before", "crash-after"}), 0, 12).Draw(rt, "script")
 		var faults []string
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig()
+			r := newPumpHarness()
 			r.hushed(t)
 			r.mouth.each = map[event.Address][]string{"finder:me": script, "finder:other": slices.Clone(script), "keyed:me": slices.Clone(script)}
 			r.mouth.slow = map[event.Address]time.Duration{"finder:me": 7 * time.Millisecond, "finder:other": 13 * time.Millisecond, "keyed:me": 29 * time.Millisecond}
@@ -135,7 +135,7 @@ func TestPumpQuietProperties(t *testing.T) {
 }
 
 // noticeFaults lists what is wrong with what has arrived.
-func noticeFaults(r *rig) (faults []string) {
+func noticeFaults(r *pumpHarness) (faults []string) {
 	night := func(at time.Time) bool { return at.Hour() < 7 || at.Hour() >= 22 }
 	next := map[event.Address]int{} // where in all that arrived there the next message must stand
 	texts := map[event.Address]string{}

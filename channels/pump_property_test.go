@@ -33,7 +33,7 @@ func TestPumpProperties(t *testing.T) {
 		}
 		var faults []string
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig()
+			r := newPumpHarness()
 			r.mouth.each, r.mouth.slow = scripts, slow
 			for i := range to {
 				r.say(to[i], fmt.Sprintf("%d: %s", i, words(sizes[i])))
@@ -48,7 +48,7 @@ func TestPumpProperties(t *testing.T) {
 }
 
 // audit lists what is wrong with the end of a story.
-func audit(r *rig) (faults []string) {
+func audit(r *pumpHarness) (faults []string) {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	count := map[[2]int64]int{}
 	last := map[event.Address][2]int64{}
@@ -93,7 +93,7 @@ func audit(r *rig) (faults []string) {
 	return faults
 }
 
-func auditRow(row channelstest.OutRow, r *rig, count map[[2]int64]int, asked map[int64]bool, bad func(string, ...any)) {
+func auditRow(row channelstest.OutRow, r *pumpHarness, count map[[2]int64]int, asked map[int64]bool, bad func(string, ...any)) {
 	switch row.State {
 	case "done":
 		for _, p := range row.Parts {

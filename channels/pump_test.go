@@ -14,7 +14,7 @@ import (
 )
 
 func TestPumpKeepsOrderAndRetries(t *testing.T) {
-	story(t, []string{"plain", "later", "ok", "plain"}, func(t *testing.T, r *rig) {
+	story(t, []string{"plain", "later", "ok", "plain"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", "one")
 		r.say("plain:me", "two")
 		r.live(t, time.Hour)
@@ -30,7 +30,7 @@ func TestPumpKeepsOrderAndRetries(t *testing.T) {
 }
 
 func TestPumpSplits(t *testing.T) {
-	story(t, []string{"ok", "plain"}, func(t *testing.T, r *rig) {
+	story(t, []string{"ok", "plain"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", words(120))
 		r.say("plain:me", "next")
 		r.live(t, time.Hour)
@@ -46,7 +46,7 @@ func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) 
 
 // TestPumpMarksOutsideOfCode keeps what hob adds apart from what a text ends with.
 func TestPumpMarksOutsideOfCode(t *testing.T) {
-	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.mouth.form = markup.Telegram()
 		r.say("plain:me", "```\nrm x\n```")
 		r.live(t, time.Hour)
@@ -55,7 +55,7 @@ func TestPumpMarksOutsideOfCode(t *testing.T) {
 }
 
 func TestPumpWorksSideBySide(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.mouth.delay = time.Second
 		for i := range 20 {
 			r.say(event.Address(fmt.Sprintf("plain:%d", i)), "hello")
@@ -69,7 +69,7 @@ func TestPumpWorksSideBySide(t *testing.T) {
 }
 
 func TestPumpWaitsForNotBefore(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		start := time.Now()
 		r.outbox.Queue(event.Out{Key: "later", To: "plain:me", Body: "quiet hours", NotBefore: start.Add(8 * time.Hour)})
 		r.say("plain:me", "urgent")
@@ -79,7 +79,7 @@ func TestPumpWaitsForNotBefore(t *testing.T) {
 }
 
 func TestPumpTellsOfWhatIsDead(t *testing.T) {
-	story(t, []string{"dead"}, func(t *testing.T, r *rig) {
+	story(t, []string{"dead"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", "one")
 		r.say("plain:me", "two")
 		r.live(t, time.Hour)
@@ -92,7 +92,7 @@ func TestPumpTellsOfWhatIsDead(t *testing.T) {
 }
 
 func TestPumpDoesNotChaseItsOwnNotices(t *testing.T) {
-	story(t, []string{"dead", "dead", "dead", "dead"}, func(t *testing.T, r *rig) {
+	story(t, []string{"dead", "dead", "dead", "dead"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", "one")
 		r.live(t, time.Hour)
 		rows := r.outbox.Rows()
@@ -104,7 +104,7 @@ func TestPumpDoesNotChaseItsOwnNotices(t *testing.T) {
 }
 
 func TestPumpUnknownChannel(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.say("pigeon:roof", "coo")
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "dead", "done")
@@ -115,7 +115,7 @@ func TestPumpUnknownChannel(t *testing.T) {
 }
 
 func TestPumpWaitsForAChannelThatIsAway(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.away["plain"] = errors.New("the section has a mistake")
 		r.say("plain:me", "patience")
 		r.say("keyed:me", "meanwhile")
@@ -126,7 +126,7 @@ func TestPumpWaitsForAChannelThatIsAway(t *testing.T) {
 }
 
 func TestPumpExpires(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.mouth.stuck = "plain:other"
 		start := time.Now()
 		r.say("plain:other", "for somebody")
@@ -142,7 +142,7 @@ func TestPumpExpires(t *testing.T) {
 }
 
 func TestPumpKeepsTheOwnersMessagesForSevenDays(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.mouth.stuck = "plain:me"
 		r.say("plain:me", "for you")
 		r.live(t, 6*24*time.Hour)
@@ -162,7 +162,7 @@ func TestPumpMarksWhatIsLate(t *testing.T) {
 		{"plain:me", 16 * time.Minute, "one\n\n(late: from 2000-01-01 00:00)"},
 		{"plain:other", 16 * time.Minute, "one"},
 	} {
-		story(t, nil, func(t *testing.T, r *rig) {
+		story(t, nil, func(t *testing.T, r *pumpHarness) {
 			r.mouth.stuck = tc.to
 			r.say(tc.to, "one")
 			time.AfterFunc(tc.stuck, func() { r.mouth.mu.Lock(); r.mouth.stuck = ""; r.mouth.mu.Unlock() })
@@ -201,7 +201,7 @@ func TestPumpUnsure(t *testing.T) {
 		{"finder:me", []string{"crash-after"}, []string{"x"}, "done", 0},
 		{"finder:me", []string{"crash-before", "plain", "crash-before"}, []string{"x"}, "done", 0},
 	} {
-		story(t, tc.script, func(t *testing.T, r *rig) {
+		story(t, tc.script, func(t *testing.T, r *pumpHarness) {
 			r.say(tc.to, "x")
 			r.live(t, 24*time.Hour)
 			name := fmt.Sprintf("%s %v", tc.to, tc.script)
@@ -215,7 +215,7 @@ func TestPumpUnsure(t *testing.T) {
 
 // A look that is not answered is tried again like a send: soon at first, then every few minutes; and nothing is sent before.
 func TestPumpLooksWithBackoff(t *testing.T) {
-	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.say("shut:me", "x")
 		r.live(t, 24*time.Hour)
 		want(t, "bodies", r.bodies(), "x")
@@ -233,7 +233,7 @@ func TestPumpLooksWithBackoff(t *testing.T) {
 }
 
 func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
-	story(t, []string{"lost"}, func(t *testing.T, r *rig) {
+	story(t, []string{"lost"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:other", "one")
 		r.say("plain:other", "two")
 		r.live(t, time.Hour)
@@ -249,7 +249,7 @@ func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
 // C1: after a try that may have arrived nothing is put on the wire before the platform has answered something else, neither a repeat nor, to
 // anybody, another message.
 func TestPumpProbesBeforeARepeat(t *testing.T) {
-	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.mouth.mute = time.Now().Add(30 * time.Minute)
 		r.say("probed:me", "text 0")
 		r.say("probed:me", "text 1")
@@ -270,7 +270,7 @@ func TestPumpProbesBeforeARepeat(t *testing.T) {
 // C1: what hob asks or tells is never asked about, wherever it goes; the question goes to another channel of the owner's, and where he has none
 // it waits for the one that is broken.
 func TestPumpNeverAsksAboutItsOwn(t *testing.T) {
-	story(t, []string{"lost", "lost", "lost"}, func(t *testing.T, r *rig) {
+	story(t, []string{"lost", "lost", "lost"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = []event.Address{"plain:me"}
 		r.say("plain:other", "one")
 		r.live(t, 24*time.Hour)
@@ -281,7 +281,7 @@ func TestPumpNeverAsksAboutItsOwn(t *testing.T) {
 }
 
 func TestPumpJoinsWhatIsUnsureAfterARestart(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		killed(t, r, "plain", 7)
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "done", "done", "done", "done", "done", "joined", "joined", "done")
@@ -296,7 +296,7 @@ func TestPumpJoinsWhatIsUnsureAfterARestart(t *testing.T) {
 }
 
 func TestPumpJoinsWhatCannotBeToldEither(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		killed(t, r, "blind", 7)
 		r.live(t, time.Hour)
 		joined := 0
@@ -317,7 +317,7 @@ func TestPumpLeavesRoomForMarks(t *testing.T) {
 		limited(markup.Plain(), leastLimit), limited(markup.Telegram(), leastLimit), limited(markup.Slack(), leastLimit),
 		limited(markup.Discord(), leastLimit), limited(markup.Signal(), leastLimit), markup.IRC(),
 	} {
-		story(t, nil, func(t *testing.T, r *rig) {
+		story(t, nil, func(t *testing.T, r *pumpHarness) {
 			r.mouth.form = form
 			for range 20 {
 				r.mouth.script = append(r.mouth.script, "kept", "ok") // each part may have arrived
@@ -339,7 +339,7 @@ func TestPumpLeavesRoomForMarks(t *testing.T) {
 }
 
 func TestPumpOutlivesAStoreThatFails(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		for n := 1; n < 6; n++ {
 			r.say("plain:me", fmt.Sprint(n))
 			r.outbox.FailNext(n)
@@ -358,7 +358,7 @@ func TestPumpOutlivesAStoreThatFails(t *testing.T) {
 }
 
 func TestPumpDoesNotWorkOnRowsThatHaveChanged(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.slow = 10 * time.Millisecond
 		for i := range 6 { // lanes of different lengths, so that one ends while the outbox is read for another
 			a := event.Address(fmt.Sprintf("plain:%d", i))
@@ -374,7 +374,7 @@ func TestPumpDoesNotWorkOnRowsThatHaveChanged(t *testing.T) {
 }
 
 func TestPumpDropsWhatIsDropped(t *testing.T) {
-	story(t, []string{"plain"}, func(t *testing.T, r *rig) {
+	story(t, []string{"plain"}, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", "never mind")
 		time.AfterFunc(100*time.Millisecond, func() { r.outbox.Answer(1, false) })
 		r.live(t, time.Hour)
@@ -384,7 +384,7 @@ func TestPumpDropsWhatIsDropped(t *testing.T) {
 }
 
 func TestPumpSaysNothingWithoutText(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.say("plain:me", " \n")
 		r.say("plain:me", "x")
 		r.live(t, time.Hour)
@@ -393,7 +393,7 @@ func TestPumpSaysNothingWithoutText(t *testing.T) {
 }
 
 func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.mouth.delay = 5 * time.Second
 		r.say("plain:me", words(100))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -408,7 +408,7 @@ func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
 // What a look finds was sent: the channel works. A look that finds nothing, or fails, says nothing.
 func TestPumpReportsWhatWasFound(t *testing.T) {
 	for to, reported := range map[event.Address]string{"finder:me": "[%s <nil>]", "blind:me": "[%s <nil>]"} {
-		story(t, []string{"kept", "ok"}, func(t *testing.T, r *rig) {
+		story(t, []string{"kept", "ok"}, func(t *testing.T, r *pumpHarness) {
 			r.say(to, "hello")
 			r.live(t, time.Hour)
 			if got, want := fmt.Sprint(r.sent), fmt.Sprintf(reported, errLost); got != want {
@@ -416,7 +416,7 @@ func TestPumpReportsWhatWasFound(t *testing.T) {
 			}
 		})
 	}
-	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.say("shut:me", "hello")
 		r.live(t, time.Hour)
 		want(t, "reported", r.sent, errLost)

@@ -13,7 +13,7 @@ import (
 )
 
 // later does something to a rig while it runs.
-func (r *rig) later(d time.Duration, f func()) {
+func (r *pumpHarness) later(d time.Duration, f func()) {
 	time.AfterFunc(d, func() {
 		r.mouth.mu.Lock()
 		defer r.mouth.mu.Unlock()
@@ -37,7 +37,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 		"the owner, known now":    {channels.OwnerRight, channels.NamedRight, "it is no longer an address of the owner"},
 		"no longer named":         {channels.NamedRight, channels.NoRight, "the config no longer lists it"},
 	} {
-		story(t, nil, func(t *testing.T, r *rig) {
+		story(t, nil, func(t *testing.T, r *pumpHarness) {
 			const to = "plain:other"
 			r.right = map[event.Address]channels.Right{to: c.then}
 			r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
@@ -62,7 +62,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 
 // A right that is lost between two parts stops what is left of the message.
 func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		const to = "plain:other"
 		r.right = map[event.Address]channels.Right{to: channels.NamedRight}
 		r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
@@ -79,7 +79,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 
 // As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
 func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.outbox.Stand(func(event.Address) channels.Right { return channels.OwnerRight })
 		r.blank = map[event.Address]bool{"plain:me": true}
 		r.say("plain:me", "patience")

@@ -53,14 +53,14 @@ func enclosed(name, artifact string, size int64) event.Enclosed {
 	return event.Enclosed{Name: name, Artifact: artifact, MIME: "text/plain", Size: size, Path: "/home/sam/" + name}
 }
 
-func (r *rig) enclose(to event.Address, body string, files ...event.Enclosed) {
+func (r *pumpHarness) enclose(to event.Address, body string, files ...event.Enclosed) {
 	n := len(r.outbox.Rows())
 	r.outbox.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body, Files: files})
 }
 
 // Files go behind the text, each once, in their order; what is not there holds up nobody but is told of.
 func TestPumpSendsFiles(t *testing.T) {
-	story(t, []string{"ok", "plain", "ok", "later"}, func(t *testing.T, r *rig) {
+	story(t, []string{"ok", "plain", "ok", "later"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
 		r.enclose("carrier:me", "two files", enclosed("a.txt", "a1", 5), enclosed("b.txt", "b1", 5))
 		r.enclose("carrier:me", "", enclosed("c.txt", "c1", 5))
@@ -75,7 +75,7 @@ func TestPumpSendsFiles(t *testing.T) {
 			t.Errorf("nonces %q", nonces)
 		}
 	})
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.enclose("carrier:x", "gone", enclosed("a.txt", "gone", 5), enclosed("b.txt", "b1", 5))
 		r.enclose("carrier:x", "next")
 		r.live(t, time.Hour)
@@ -89,7 +89,7 @@ func TestPumpSendsFiles(t *testing.T) {
 
 // C2: a file that the platform refuses for good fails alone: a text in its place says so, and why to the owner. What was to come after it comes.
 func TestPumpLeavesOutARefusedFile(t *testing.T) {
-	story(t, []string{"ok", "dead"}, func(t *testing.T, r *rig) {
+	story(t, []string{"ok", "dead"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
 		r.enclose("carrier:me", "two files", enclosed("a.txt", "a1", 5), enclosed("b.txt", "b1", 5))
 		r.enclose("carrier:me", "next")
@@ -97,14 +97,14 @@ func TestPumpLeavesOutARefusedFile(t *testing.T) {
 		want(t, "arrived", r.bodies(), "two files", "a.txt could not be sent: no such chat", "<b.txt text/plain 5 of b1>", "next")
 		want(t, "states", r.states(), "done", "done")
 	})
-	story(t, nil, func(t *testing.T, r *rig) { // it was the place that refused
+	story(t, nil, func(t *testing.T, r *pumpHarness) { // it was the place that refused
 		r.mouth.each = map[event.Address][]string{"carrier:x": {"ok", "dead", "dead"}}
 		r.enclose("carrier:x", "a file", enclosed("a.txt", "a1", 5))
 		r.enclose("carrier:x", "next")
 		r.live(t, time.Minute)
 		want(t, "states", r.states(), "dead", "done", "done", "done")
 	})
-	story(t, slices.Repeat([]string{"kept"}, 3), func(t *testing.T, r *rig) { // as one that is too large for the time that there is
+	story(t, slices.Repeat([]string{"kept"}, 3), func(t *testing.T, r *pumpHarness) { // as one that is too large for the time that there is
 		r.owner = append(r.owner, "carrier:me")
 		r.enclose("carrier:me", "", enclosed("a.txt", "a1", 5))
 		r.enclose("carrier:me", "next")
@@ -118,13 +118,13 @@ func TestPumpLeavesOutARefusedFile(t *testing.T) {
 
 // A file whose arrival is not sure fails as a text does: to the owner once more, with a mark as its caption; to others held, and asked about.
 func TestPumpUnsureFiles(t *testing.T) {
-	story(t, []string{"ok", "kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"ok", "kept"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
 		r.enclose("carrier:me", "text", enclosed("a.txt", "a1", 5))
 		r.live(t, time.Hour)
 		want(t, "arrived", r.bodies(), "text", "<a.txt text/plain 5 of a1>", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)")
 	})
-	story(t, []string{"ok", "kept"}, func(t *testing.T, r *rig) {
+	story(t, []string{"ok", "kept"}, func(t *testing.T, r *pumpHarness) {
 		r.enclose("carrier:x", "text", enclosed("a.txt", "a1", 5))
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "held", "done")
@@ -141,7 +141,7 @@ func TestPumpCrashesBetweenTextAndFile(t *testing.T) {
 		"ok crash-before": {"text", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)"},
 		"ok crash-after":  {"text", "<a.txt text/plain 5 of a1>", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)"},
 	} {
-		story(t, strings.Fields(script), func(t *testing.T, r *rig) {
+		story(t, strings.Fields(script), func(t *testing.T, r *pumpHarness) {
 			r.owner = append(r.owner, "carrier:me")
 			r.enclose("carrier:me", "text", enclosed("a.txt", "a1", 5))
 			r.live(t, time.Hour)
@@ -166,7 +166,7 @@ func TestPumpNamesWhatItCannotSend(t *testing.T) {
 			"[file a.txt, 101 bytes, was not sent: carrier takes files of up to 100 bytes; it is in /home/sam/a.txt]", "<b.txt text/plain 100 of b1>",
 		}},
 	} {
-		story(t, nil, func(t *testing.T, r *rig) {
+		story(t, nil, func(t *testing.T, r *pumpHarness) {
 			if tc.owner {
 				r.owner = append(r.owner, tc.to)
 			}
@@ -179,7 +179,7 @@ func TestPumpNamesWhatItCannotSend(t *testing.T) {
 
 // What waited through quiet hours goes out as one message, but files go with their own texts.
 func TestPumpKeepsFilesWithTheirTexts(t *testing.T) {
-	story(t, nil, func(t *testing.T, r *rig) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
 		end := time.Now().Add(time.Hour)
 		r.outbox.Hush(func(event.Address, time.Time) time.Time { return end })

@@ -22,7 +22,7 @@ func TestOneMessageAfterTheNight(t *testing.T) {
 			t.Fatal(err)
 		}
 		offset := atomic.Int64{}
-		w := &world{t: t, dir: t.TempDir(), clock: sys.ShiftedClock(func() time.Duration { return time.Duration(offset.Load()) })}
+		w := &simulation{t: t, dir: t.TempDir(), clock: sys.ShiftedClock(func() time.Duration { return time.Duration(offset.Load()) })}
 		until := func(day, hour, minute int) {
 			time.Sleep(time.Date(2026, 11, day, hour, minute, 0, 0, zone).Sub(w.clock.Wall()))
 			synctest.Wait()

@@ -48,8 +48,8 @@ func plan() []planned {
 	}
 }
 
-// world is scheduler, store and thread over one folder, restarted again and again.
-type world struct {
+// simulation is scheduler, store and thread over one folder, restarted again and again.
+type simulation struct {
 	t     *testing.T
 	dir   string
 	clock sys.Clock
@@ -58,7 +58,7 @@ type world struct {
 	group *sys.Group
 }
 
-func (w *world) start() {
+func (w *simulation) start() {
 	w.store = storetest.Open(w.t, w.dir, func(o *store.Options) { o.Clock = w.clock })
 	log := slog.New(slog.DiscardHandler)
 	set, err := tools.NewSet()
@@ -82,7 +82,7 @@ func (w *world) start() {
 	w.group.Go(ctx, "scheduler", runner.Run)
 }
 
-func (w *world) end() {
+func (w *simulation) end() {
 	w.stop()
 	w.group.Wait()
 	storetest.Close(w.t, w.store)
@@ -94,7 +94,7 @@ func TestSimulation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := atomic.Int64{}
 		offset.Store(int64(time.Until(time.Date(2026, 3, 24, 0, 0, 0, 0, time.UTC)))) // clocks change on the 29th
-		w := &world{t: t, dir: t.TempDir(), clock: sys.ShiftedClock(func() time.Duration { return time.Duration(offset.Load()) })}
+		w := &simulation{t: t, dir: t.TempDir(), clock: sys.ShiftedClock(func() time.Duration { return time.Duration(offset.Load()) })}
 		dice := rand.New(rand.NewPCG(*seed, 1)) // #nosec G404 -- a simulation must be repeatable
 		w.start()
 		began := w.clock.Wall()
@@ -136,7 +136,7 @@ func TestSimulation(t *testing.T) {
 
 type stretch struct{ from, until time.Time }
 
-func (w *world) number(query string, args ...any) (n int) {
+func (w *simulation) number(query string, args ...any) (n int) {
 	w.t.Helper()
 	if err := w.store.Reader().QueryRowContext(context.Background(), query, args...).Scan(&n); err != nil {
 		w.t.Fatalf("%s: %v", query, err)
@@ -145,7 +145,7 @@ func (w *world) number(query string, args ...any) (n int) {
 }
 
 // check holds a job's rows against the oracle's slots.
-func (w *world) check(p planned, began time.Time, up []stretch) {
+func (w *simulation) check(p planned, began time.Time, up []stretch) {
 	zone, err := time.LoadLocation(p.zone)
 	if err != nil {
 		w.t.Fatal(err)

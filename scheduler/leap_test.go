@@ -12,7 +12,7 @@ import (
 const longLeap = 183 * 24 * time.Hour
 
 // runs are the slots of a job that ran, or run, by their keys.
-func (r *rig) runs(id int64) (keys []string) {
+func (r *runnerHarness) runs(id int64) (keys []string) {
 	r.t.Helper()
 	for _, s := range r.rows(id) {
 		if s.State != scheduler.StateDone || s.Outcome == scheduler.Ran {
@@ -22,14 +22,14 @@ func (r *rig) runs(id int64) (keys []string) {
 	return keys
 }
 
-func (r *rig) followClock() {
+func (r *runnerHarness) followClock() {
 	r.follow = func(runner *scheduler.Runner) { runner.FollowClock(r.store.(*schedulertest.Memory)) }
 }
 
 // A clock that goes half a year ahead, and back after two hours, costs no job a slot, and runs none twice; each runs at most once for it,
 // whatever its policy. The owner is told of both.
 func TestALeapIsTakenBack(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		start := r.clock.Wall()
 		hourly := r.add("every 1h0m0s", nil)
 		daily := r.add("cron 0 9 * * *", func(j *scheduler.Job) { j.Missed = scheduler.MissedAll })
@@ -104,7 +104,7 @@ func TestALeapIsTakenBack(t *testing.T) {
 
 // The slots of a false future are run when it has become the present, also by those jobs that the wrong clock has run.
 func TestTheFalseFutureComes(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		daily := r.add("cron 0 9 * * *", nil)
 		r.followClock()
 		r.run()
@@ -143,7 +143,7 @@ func TestLeapsThatStay(t *testing.T) {
 		"back and right again":      {steps: []time.Duration{-400 * day, 400 * day}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(r *rig) {
+			bubble(t, func(r *runnerHarness) {
 				j := r.add("cron 0 22 * * *", nil)
 				r.followClock()
 				r.run()
@@ -161,7 +161,7 @@ func TestLeapsThatStay(t *testing.T) {
 
 // A leap is taken back also by a hob that was stopped in between.
 func TestALeapOutlivesTheProcess(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		daily := r.add("cron 0 9 * * *", nil)
 		r.followClock()
 		r.run()
@@ -183,7 +183,7 @@ func TestALeapOutlivesTheProcess(t *testing.T) {
 
 // A clock that comes back only in part has leapt yet.
 func TestALeapTakenBackInParts(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		daily := r.add("cron 0 9 * * *", nil)
 		r.followClock()
 		r.run()

@@ -191,7 +191,7 @@ func TestMissedIsToldAfterAnyStop(t *testing.T) {
 }
 
 // told writes down which jobs each report was about.
-func (r *rig) told() (list []string) {
+func (r *runnerHarness) told() (list []string) {
 	for _, report := range r.Told() {
 		names := map[string]int{}
 		for _, line := range report {
@@ -204,7 +204,7 @@ func (r *rig) told() (list []string) {
 }
 
 func TestRunnerReportsOnce(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		r.add("every 5m", func(j *scheduler.Job) { j.Name = "a" })
 		r.add("every 20m", func(j *scheduler.Job) { j.Name = "b" })
 		for i := range 200 { // more than one commit takes
@@ -257,7 +257,7 @@ func TestRunnerReportsUntilItIsDone(t *testing.T) {
 
 // What a crash has left untold is told by the next start, though nothing is overdue then.
 func TestRunnerReportsAfterACrash(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 1h", nil)
 		f, _, err := scheduler.Slots(j, r.clock.Wall().Add(3*time.Hour))
 		if err == nil {

@@ -42,7 +42,7 @@ func TestRedate(t *testing.T) {
 
 // A runner that starts under new rules moves what was due by the old ones, once; so does one that runs, within the hour.
 func TestRunnerFollowsTheRulesOfZones(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		stale := func(j *scheduler.Job) { j.Due = j.Due.Add(time.Hour) } // as by rules in which the zone lay an hour to the west
 		wrong, right := r.add("cron 30 9 * * *", stale), r.add("cron 30 9 * * *", nil)
 		var print atomic.Value
@@ -113,7 +113,7 @@ func (s *racing) Fire(ctx context.Context, batch []scheduler.Firing) error {
 
 // A job that was changed in place between the runner's look and its commit fires by what it is now, though its next slot is the same.
 func TestRunnerSeesAChangeWithTheSameDue(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 1m0s", nil)
 		r.store = &racing{r.Memory, func() {
 			j.Spec, j.Prompt = "every 1h0m0s", "new"
@@ -131,7 +131,7 @@ func TestRunnerSeesAChangeWithTheSameDue(t *testing.T) {
 
 // A clock that was put back leaves slots ahead that have their rows; a schedule that is changed then goes on behind them, on the dot.
 func TestRunnerGoesOnBehindWhatHasRun(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		start := r.clock.Wall()
 		j := r.add("every 1h0m0s", func(j *scheduler.Job) {
 			j.Last, j.Due = start.Add(150*time.Minute), start.Add(time.Hour) // Due as a change of the job works it out, from now

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a runner over a store in memory, inside a bubble.
-type rig struct {
+// runnerHarness is a runner over a store in memory, inside a bubble.
+type runnerHarness struct {
 	*schedulertest.Memory
 	t      *testing.T
 	clock  sys.Clock
@@ -35,10 +35,10 @@ type rig struct {
 	follow func(*scheduler.Runner) // done before it runs
 }
 
-func bubble(t *testing.T, test func(r *rig)) {
+func bubble(t *testing.T, test func(r *runnerHarness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{Memory: schedulertest.NewMemory(), t: t}
+		r := &runnerHarness{Memory: schedulertest.NewMemory(), t: t}
 		r.clock = sys.ShiftedClock(func() time.Duration { return time.Duration(r.offset.Load()) })
 		test(r)
 		if r.cancel != nil {
@@ -50,7 +50,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 	})
 }
 
-func (r *rig) run() {
+func (r *runnerHarness) run() {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	r.cancel, r.ended = cancel, make(chan error, 1)
 	if r.store == nil {
@@ -64,7 +64,7 @@ func (r *rig) run() {
 	synctest.Wait()
 }
 
-func (r *rig) add(spec string, change func(*scheduler.Job)) scheduler.Job {
+func (r *runnerHarness) add(spec string, change func(*scheduler.Job)) scheduler.Job {
 	r.t.Helper()
 	j := job(spec, scheduler.MissedOnce)
 	j.ID, j.Zone, j.Created, j.Overlap = 0, "UTC", r.clock.Wall(), scheduler.Queue
@@ -83,12 +83,12 @@ func (r *rig) add(spec string, change func(*scheduler.Job)) scheduler.Job {
 	return stored
 }
 
-func (r *rig) wait(d time.Duration) {
+func (r *runnerHarness) wait(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-func (r *rig) rows(id int64) []scheduler.Slot {
+func (r *runnerHarness) rows(id int64) []scheduler.Slot {
 	r.t.Helper()
 	list, err := r.Fires(r.t.Context(), id)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *rig) rows(id int64) []scheduler.Slot {
 }
 
 func TestRunnerFiresOnTheDot(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		r.run()
 		j := r.add("every 7s", nil) // put while the runner sleeps
 		r.wait(70 * time.Second)
@@ -115,7 +115,7 @@ func TestRunnerFiresOnTheDot(t *testing.T) {
 }
 
 func TestRunnerNoticesAClockPutForward(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 24h0m0s", nil)
 		r.run()
 		r.offset.Add(int64(50 * time.Hour))
@@ -136,7 +136,7 @@ func TestRunnerNoticesAClockPutForward(t *testing.T) {
 }
 
 func TestRunnerProgress(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		r.run()
 		for range 50 {
 			r.wait(17 * time.Second)
@@ -148,7 +148,7 @@ func TestRunnerProgress(t *testing.T) {
 }
 
 func TestRunnerDisablesOnlyWhatIsBroken(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		good := r.add("every 1m0s", nil)
 		spoilt := r.add("every 1m0s", nil)
 		r.Spoil(spoilt.ID)
@@ -169,7 +169,7 @@ func TestRunnerDisablesOnlyWhatIsBroken(t *testing.T) {
 }
 
 func TestRunnerTriesAgainAndHoldsUpNoOther(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		bad, good := r.add("every 30m0s", nil), r.add("every 30m0s", nil)
 		full := errors.New("the disk is full")
 		r.Refuse(func(f scheduler.Firing) error {
@@ -195,7 +195,7 @@ func TestRunnerTriesAgainAndHoldsUpNoOther(t *testing.T) {
 }
 
 func TestRunnerFollowsChanges(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		r.run()
 		later, paused, gone := r.add("every 1m0s", nil), r.add("every 1m0s", nil), r.add("every 1m0s", nil)
 		r.wait(30 * time.Second)
@@ -219,7 +219,7 @@ func TestRunnerFollowsChanges(t *testing.T) {
 
 // TestRunnerMovedMeanwhile changes a job between the runner's read and its commit.
 func TestRunnerMovedMeanwhile(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 1m0s", nil)
 		moved := false
 		r.Refuse(func(scheduler.Firing) error {
@@ -243,7 +243,7 @@ func TestRunnerMovedMeanwhile(t *testing.T) {
 }
 
 func TestRunnerOrderAndBatches(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		start := r.clock.Wall()
 		for i := range 1000 {
 			r.add("every 1h0m0s", func(j *scheduler.Job) {
@@ -268,7 +268,7 @@ func TestRunnerOrderAndBatches(t *testing.T) {
 func due(extID string) string { return strings.SplitN(extID, ":", 3)[2] }
 
 func TestRunnerAsks(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		r.add("every 1h0m0s", func(j *scheduler.Job) { j.Missed = scheduler.MissedAsk })
 		r.wait(225 * time.Minute)
 		r.run()

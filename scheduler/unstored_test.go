@@ -13,7 +13,7 @@ var errFull = errors.New("the disk is full")
 
 // R2: a fire that could not be committed is tried again after 1 s, doubling to 60 s; after a success the pause begins with 1 s again.
 func TestRunnerTriesAgainAfterASecond(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		start := r.clock.Wall()
 		j := r.add("every 1s", nil)
 		var tried []time.Duration
@@ -49,7 +49,7 @@ func TestRunnerTriesAgainAfterASecond(t *testing.T) {
 
 // R2: what was missed because it could not be stored is told as that: to the model, and in the slots that the owner's report is made of.
 func TestRunnerSaysWhatItCouldNotStore(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 1m0s", nil)
 		r.run()
 		r.wait(150 * time.Second)
@@ -83,7 +83,7 @@ func TestRunnerSaysWhatItCouldNotStore(t *testing.T) {
 
 // R2: a runner that starts on a disk that is full tells both: the time in which hob was not running, and that in which it could not store.
 func TestRunnerTellsDowntimeFromAFullDisk(t *testing.T) {
-	bubble(t, func(r *rig) {
+	bubble(t, func(r *runnerHarness) {
 		j := r.add("every 1m0s", nil)
 		r.wait(time.Hour)
 		r.Refuse(func(scheduler.Firing) error { return errFull })

@@ -16,13 +16,13 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// world is a home folder with hob's folders and traps in it.
-type world struct {
+// homeFolder is a home folder with hob's folders and traps in it.
+type homeFolder struct {
 	*fsguard.Guard
 	top, home, space, state, rw, ro string
 }
 
-func newWorld(t testing.TB) world {
+func newHomeFolder(t testing.TB) homeFolder {
 	t.Helper()
 	top, err := os.MkdirTemp("", "guard") // not TempDir, whose path contains the test's name
 	if err != nil {
@@ -32,7 +32,7 @@ func newWorld(t testing.TB) world {
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		t.Fatal(err)
 	}
-	w := world{top: top, home: top + "/home", state: top + "/home/.hob/state", space: top + "/home/.hob/workspace", rw: top + "/home/projects", ro: top + "/home/Downloads"}
+	w := homeFolder{top: top, home: top + "/home", state: top + "/home/.hob/state", space: top + "/home/.hob/workspace", rw: top + "/home/projects", ro: top + "/home/Downloads"}
 	for _, d := range []string{w.space + "/sub/deep", w.state + "/run", w.rw + "/inner", w.ro, w.home + "/.ssh", w.home + "/docs", w.home + "/.config/gcloud", w.top + "/etc"} {
 		must(t, os.MkdirAll(d, 0o700))
 	}
@@ -56,7 +56,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (w world) link(t testing.TB, target, name string) {
+func (w homeFolder) link(t testing.TB, target, name string) {
 	t.Helper()
 	must(t, os.Symlink(target, filepath.Join(w.space, name)))
 }
@@ -68,7 +68,7 @@ func shut(t testing.TB, c io.Closer) {
 }
 
 func TestABindMountOfTheStateIsTheState(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for name, source := range map[string]string{"state-mount": w.state, "hob-mount": filepath.Dir(w.state)} {
 		at := w.space + "/" + name
 		must(t, os.Mkdir(at, 0o700))
@@ -85,7 +85,7 @@ func TestABindMountOfTheStateIsTheState(t *testing.T) {
 }
 
 func TestOwnConfigurationIsMarked(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for path, want := range map[string]bool{"../config.toml": true, "../new.toml": true, "a.txt": false, "~/docs/x.txt": false, "../state/token": false} {
 		if p, err := w.Resolve("", path); err != nil || p.Own != want {
 			t.Errorf("%s: own %v %v", path, p.Own, err)
@@ -135,7 +135,7 @@ func TestNewRefusesRelativeFolders(t *testing.T) {
 }
 
 func TestASwappedFileIsNotOpened(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for name, swap := range map[string]func(path string) error{
 		"another file": func(p string) error { return os.WriteFile(p, []byte("other"), 0o600) },
 		"a link":       func(p string) error { return os.Symlink(w.state+"/token", p) },
@@ -163,7 +163,7 @@ func TestASwappedFileIsNotOpened(t *testing.T) {
 // TestSymlinkRace replaces a folder by a link to the state folder while its files are read and written. No content of the state folder
 // may appear, and nothing may be written there.
 func TestSymlinkRace(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	dir, aside := w.space+"/sub", w.space+"/sub.aside"
 	must(t, os.WriteFile(w.state+"/b.txt", []byte("STATE"), 0o600))
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -220,7 +220,7 @@ func TestSymlinkRace(t *testing.T) {
 
 // Any path resolves to an absolute clean path without links, and that path is classified the same way.
 func TestResolvingTwiceIsResolvingOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	w.link(t, "..", "up")
 	w.link(t, "sub/deep", "down")
 	w.link(t, w.state, "st")
@@ -246,7 +246,7 @@ func TestResolvingTwiceIsResolvingOnce(t *testing.T) {
 }
 
 func FuzzResolve(f *testing.F) {
-	w := newWorld(f)
+	w := newHomeFolder(f)
 	w.link(f, w.state, "st")
 	for _, s := range []string{"a.txt", "../state/hob.db", "st/x", "~/../x", "\x00", "//", "/proc/self/fd/3", "ſ/\u202e/.."} {
 		f.Add(s)

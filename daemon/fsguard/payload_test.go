@@ -17,7 +17,7 @@ import (
 )
 
 func TestPayloads(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for name, target := range map[string]string{
 		"to-a": "a.txt", "to-state": w.state, "to-db": w.state + "/hob.db", "to-home": w.home, "to-root": "/", "up": "..", "to-etc": "../../../etc/passwd",
 		"chain1": "chain2", "chain2": "chain3", "chain3": w.state + "/token", "loop1": "loop2", "loop2": "loop1", "self": "self",
@@ -193,7 +193,7 @@ func TestPayloads(t *testing.T) {
 
 var errAny = errors.New("any")
 
-func opens(t *testing.T, w world, p fsguard.Place, path string, want error) {
+func opens(t *testing.T, w homeFolder, p fsguard.Place, path string, want error) {
 	t.Helper()
 	f, err := w.Open(p)
 	if !errors.Is(err, want) {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestStage(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	must(t, os.Chmod(w.space+"/a.txt", 0o751)) //nolint:gosec // the bits are what is tested
 	like, err := os.Lstat(w.space + "/a.txt")
 	must(t, err)
@@ -51,7 +51,7 @@ func TestStage(t *testing.T) {
 }
 
 func TestMissingFolders(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for path, want := range map[string]string{"a.txt": "", "sub/x": "", "sub/x/y/z": "sub/x sub/x/y"} {
 		p, err := w.Resolve("", path)
 		must(t, err)
@@ -67,7 +67,7 @@ func TestMissingFolders(t *testing.T) {
 
 // Restore brings back the file that Keep kept, with its own identity where there are hard links, and removes a file that was new.
 func TestStagedChangesCanBeUndone(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	for path, remove := range map[string]bool{"a.txt": false, "sub/b.txt": true, "new.txt": false} {
 		p, err := w.Resolve("", path)
 		must(t, err)
@@ -93,7 +93,7 @@ func TestStagedChangesCanBeUndone(t *testing.T) {
 }
 
 func TestStageRefuses(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	w.link(t, "nothing", "dangle")
 	for path, want := range map[string]error{"../state/hob.db": fsguard.ErrState, "sub": fsguard.ErrRegular, "dangle": fsguard.ErrDangle} {
 		p, err := w.Resolve("", path)

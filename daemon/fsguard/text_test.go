@@ -14,7 +14,7 @@ import (
 
 // Text reads only plain files of the owner, whatever has taken their names. A pipe must not even be waited for.
 func TestText(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	path := w.space + "/AGENTS.md"
 	file := func(text string) error { return os.WriteFile(path, []byte(text), 0o600) }
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestWriteFile(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	w.link(t, "nothing", "dangle")
 	w.link(t, w.top+"/new-outside", "dangle-out")
 	w.link(t, "a.txt", "to-a")
@@ -94,7 +94,7 @@ func clean(t *testing.T, top string) {
 func TestAFolderThatWasSwappedIsNotWrittenInto(t *testing.T) {
 	for name, path := range map[string]string{"there already": "sub/b.txt", "new": "sub/new.txt", "new folder": "sub/more/new.txt"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHomeFolder(t)
 			p, err := w.Resolve("", path)
 			must(t, err)
 			must(t, os.Rename(w.space+"/sub", w.space+"/aside"))
@@ -112,7 +112,7 @@ func TestAFolderThatWasSwappedIsNotWrittenInto(t *testing.T) {
 }
 
 func TestOnlyOneOfManyMakesANewFile(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	p, err := w.Resolve("", "once.txt")
 	must(t, err)
 	results := make(chan error)
@@ -137,7 +137,7 @@ func TestOnlyOneOfManyMakesANewFile(t *testing.T) {
 }
 
 func TestAFailedWriteLeavesTheOldFileAndNothingElse(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	if os.Getuid() == 0 {
 		// root may write everywhere, so a name that is too long for the file system provides the failure
 		p, err := w.Resolve("", "a.txt")
@@ -160,7 +160,7 @@ func TestAFailedWriteLeavesTheOldFileAndNothingElse(t *testing.T) {
 }
 
 func TestSweepRemovesOnlyTheFilesOwnLeftovers(t *testing.T) {
-	w := newWorld(t)
+	w := newHomeFolder(t)
 	p, err := w.Resolve("", "a.txt")
 	must(t, err)
 	_, err = w.WriteFile(p, []byte("x"), 0o600)
@@ -182,7 +182,7 @@ func TestSweepRemovesOnlyTheFilesOwnLeftovers(t *testing.T) {
 }
 
 // tempOf finds the prefix of the temporary files of a.txt by watching writes.
-func tempOf(t *testing.T, w world) string {
+func tempOf(t *testing.T, w homeFolder) string {
 	t.Helper()
 	seen := make(chan string, 1)
 	stop := make(chan struct{})

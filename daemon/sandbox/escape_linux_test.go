@@ -18,7 +18,7 @@ type attempt struct {
 }
 
 // attempts lists all attempts.
-func attempts(w *world) []attempt {
+func attempts(w *machine) []attempt {
 	var list []attempt
 	for group := folders(); len(group) > 1; group = group[2:] { // first, since later attempts make files of those names
 		list = append(list, attempt{name: group[0], command: group[1]})
@@ -208,7 +208,7 @@ func folders() []string {
 
 // TestEscapes runs every attempt, each in its own shell in one sandbox, and checks after each whether a canary was read or touched.
 func TestEscapes(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	d := start(t, w.ready(t, s, w.spec(), []string{"bash", "-c", loop}))
@@ -244,7 +244,7 @@ func TestEscapes(t *testing.T) {
 
 // TestTheAttemptsAreReal runs the harmless attempts without a sandbox. An attempt that fails there proves nothing inside.
 func TestTheAttemptsAreReal(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", loop)
 	cmd.Env = w.env
 	d := start(t, cmd)

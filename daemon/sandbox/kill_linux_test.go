@@ -30,7 +30,7 @@ sleep 600; true`
 // TestNothingIsLeft kills the process that started a sandbox and checks that everything inside ends too. The children hold the ends of a
 // pipe; one is found by its environment.
 func TestNothingIsLeft(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	for name, victim := range map[string]func(*exec.Cmd) error{

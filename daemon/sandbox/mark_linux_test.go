@@ -13,7 +13,7 @@ import (
 // TestProbeIsMarked: a bwrap that is killed in the middle of the probe may leave a child that waits forever. The next start finds it by
 // its environment, so each bwrap that makes a sandbox must have the mark there.
 func TestProbeIsMarked(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	usable(t, sandbox.New(t.Context(), w.Config))
 	real, err := exec.LookPath("bwrap")
 	must(t, err)

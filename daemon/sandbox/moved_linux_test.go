@@ -17,7 +17,7 @@ import (
 
 // S2: a folder that was replaced between the check and the mount is not entered. The command does not begin.
 func TestS2WhatWasSwappedIsNotEntered(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	write(t, w.space+"/r/a/notes.md", "foreign")
 	write(t, w.space+"/r/b/other.md", "another folder")
 	must(t, os.Symlink("../..", w.space+"/r/link"))
@@ -53,7 +53,7 @@ func TestS2WhatWasSwappedIsNotEntered(t *testing.T) {
 func TestS2bARootInARoot(t *testing.T) {
 	for _, mode := range []string{"ro", "rw"} {
 		t.Run(mode, func(t *testing.T) {
-			w := newWorld(t)
+			w := newMachine(t)
 			write(t, w.rw+"/a/priv/diary", "mine")
 			write(t, w.Home+"/notes/diary", token)
 			inner := sandbox.Bind{Path: w.rw + "/a/priv", Write: mode == "rw"}
@@ -96,7 +96,7 @@ func TestS2bARootInARoot(t *testing.T) {
 
 // S1: hob ignores programs that a sandbox could have planted, and no sandbox can write hob's own executable.
 func TestS1ProgramsThatASandboxCouldPlant(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	bin := w.rw + "/bin"
 	for _, name := range []string{"bwrap", "ssh", "tmux"} {
 		write(t, bin+"/"+name, "#!/bin/sh\ntouch "+w.top+"/loot\n")

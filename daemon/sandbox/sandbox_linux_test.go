@@ -20,7 +20,7 @@ import (
 )
 
 // ready makes a process that runs a command in a sandbox. Its resources are released after the test.
-func (w *world) ready(t *testing.T, s *sandbox.Sandbox, b sandbox.Spec, argv []string) *exec.Cmd {
+func (w *machine) ready(t *testing.T, s *sandbox.Sandbox, b sandbox.Spec, argv []string) *exec.Cmd {
 	t.Helper()
 	c, err := s.Wrap(b, argv, w.env)
 	must(t, err)
@@ -36,7 +36,7 @@ func prepared(t *testing.T, c *sandbox.Command) *exec.Cmd {
 }
 
 // inside runs a bash command in a sandbox and returns its output and exit code.
-func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Spec, command string) (string, int) {
+func (w *machine) inside(t *testing.T, c sandbox.Config, b sandbox.Spec, command string) (string, int) {
 	t.Helper()
 	s := sandbox.New(t.Context(), c)
 	usable(t, s)
@@ -50,7 +50,7 @@ func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Spec, command s
 }
 
 func TestSealedSandboxWritesScratchOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	w.Binds = append(w.Binds, sandbox.Bind{Path: w.top + "/other", Write: true})
 	b := w.spec()
 	b.Sealed, b.Scratch = true, w.space+"/.scratch/s1"
@@ -66,7 +66,7 @@ func TestSealedSandboxWritesScratchOnly(t *testing.T) {
 
 // A bind, root or mount that contains the state folder shows everything except that folder.
 func TestTheStateIsNeverSeen(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	w.Binds = []sandbox.Bind{{Path: w.Home, Write: true}}
 	b := sandbox.Spec{Dir: w.space, Writable: []string{w.Home}}
 	if os.Getuid() == 0 {
@@ -88,7 +88,7 @@ func TestTheStateIsNeverSeen(t *testing.T) {
 
 // With the network on, a command reaches listeners on this machine. Landlock still blocks abstract sockets where it can.
 func TestNetwork(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	w.Network = true
 	if s := sandbox.New(t.Context(), w.Config).State(); s.Works && !s.Network {
 		t.Errorf("%+v", s)
@@ -103,7 +103,7 @@ func TestNetwork(t *testing.T) {
 }
 
 func TestExitCodesAndStreams(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	for command, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + 15, "exec no-such-program": 127, "exec /etc/passwd": 126, "true": 0} {
 		if out, code := w.inside(t, w.Config, w.spec(), command); code != want {
 			t.Errorf("%s: %d, want %d: %s", command, code, want, out)
@@ -122,7 +122,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 
 // A pty made for a command becomes its controlling terminal, so a shell in it has job control.
 func TestATerminalOfItsOwn(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	out, code := w.onTerminal(t, w.ready(t, s, w.spec(), []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
@@ -132,7 +132,7 @@ func TestATerminalOfItsOwn(t *testing.T) {
 }
 
 // onTerminal runs a program on a pty of 11 lines and 77 columns, in the test's own session, and returns its output and exit code.
-func (w *world) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
+func (w *machine) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
 	t.Helper()
 	ours, theirs, err := pty.Open()
 	must(t, err)
@@ -154,7 +154,7 @@ func TestNamespacesAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a second run of many attempts")
 	}
-	w := newWorld(t)
+	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	c, err := sandbox.Alone(t.Context(), w.Config, w.spec(), []string{"bash", "-c", loop}, w.env)
@@ -184,7 +184,7 @@ func TestCoveredProc(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to cover a part of /proc")
 	}
-	usable(t, sandbox.New(t.Context(), newWorld(t).Config))
+	usable(t, sandbox.New(t.Context(), newMachine(t).Config))
 	dir, err := os.MkdirTemp("", "covered")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

@@ -132,7 +132,7 @@ func setAll(dir string) int {
 // TestNoSetID (S4) tries to make setuid and setgid files and folders in a sandbox, by all calls and several shell commands, and checks
 // from outside that none has the bit. Without the bits the same calls work.
 func TestNoSetID(t *testing.T) {
-	w := newWorld(t)
+	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	if !slices.Contains(s.State().Layers, "seccomp") {

@@ -19,7 +19,7 @@ import (
 
 // Reservations of many requests at once never go over the cap.
 func TestCapUnderConcurrency(t *testing.T) {
-	s := fresh(t, func(s *shop) { s.policy.PerDayTokens = 1000 })
+	s := fresh(t, func(s *testStore) { s.policy.PerDayTokens = 1000 })
 	s.accept(message("hello"))
 	if s.take() == 0 {
 		t.Fatal("no turn")

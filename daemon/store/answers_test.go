@@ -14,12 +14,12 @@ import (
 )
 
 // buttoned is a shop whose owner's channel shows buttons.
-func buttoned(s *shop) {
+func buttoned(s *testStore) {
 	s.policy.Buttons = func(a event.Address) bool { return a.Channel() == "chat" }
 }
 
 // put asks a question and returns its code and the message that asks it, with C for the code.
-func (s *shop) put(q turn.Question) (code, body string) {
+func (s *testStore) put(q turn.Question) (code, body string) {
 	s.t.Helper()
 	q.To, q.Until = event.ToOwner, s.now().Add(time.Hour)
 	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { _, err := store.AskIn(tx, &q); return err }); err != nil {
@@ -118,24 +118,24 @@ func TestButtonsOfAMessage(t *testing.T) {
 	clean := []channels.Choice{{Label: "yes", Data: "say:yes"}, {Label: "/approve K7Q2", Data: "say:/approve K7Q2"}}
 	foreign := []channels.Choice{{Label: "yes", Data: "say~yes"}, {Label: "/approve K7Q2", Data: "say~/approve K7Q2"}}
 	for name, c := range map[string]struct {
-		change func(s *shop, o *event.Out)
+		change func(s *testStore, o *event.Out)
 		body   string
 		want   []channels.Choice
 	}{
-		"by the owner's turn": {func(*shop, *event.Out) {}, "hello", clean},
-		"by a tainted turn":   {func(s *shop, _ *event.Out) { s.sql("UPDATE turns SET tainted = 1") }, "hello", foreign},
-		"in a low session":    {func(s *shop, _ *event.Out) { s.sql("UPDATE sessions SET watermark = 'public'") }, "hello", foreign},
-		"by another's turn":   {func(s *shop, _ *event.Out) { s.sql("UPDATE turns SET asker = 'known'") }, "hello", foreign},
-		"by no turn":          {func(_ *shop, o *event.Out) { o.Cause.ID = 99 }, "hello", foreign},
-		"by the command line": {func(_ *shop, o *event.Out) { o.Cause = event.Cause{Kind: event.ByCommand, ID: 1} }, "hello", clean},
-		"to somebody else":    {func(_ *shop, o *event.Out) { o.To = "chat:2" }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
-		"without buttons":     {func(s *shop, _ *event.Out) { s.policy.Buttons = nil }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
-		"with files":          {func(_ *shop, o *event.Out) { o.Files = []event.Enclosed{{Name: "a.txt"}} }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
+		"by the owner's turn": {func(*testStore, *event.Out) {}, "hello", clean},
+		"by a tainted turn":   {func(s *testStore, _ *event.Out) { s.sql("UPDATE turns SET tainted = 1") }, "hello", foreign},
+		"in a low session":    {func(s *testStore, _ *event.Out) { s.sql("UPDATE sessions SET watermark = 'public'") }, "hello", foreign},
+		"by another's turn":   {func(s *testStore, _ *event.Out) { s.sql("UPDATE turns SET asker = 'known'") }, "hello", foreign},
+		"by no turn":          {func(_ *testStore, o *event.Out) { o.Cause.ID = 99 }, "hello", foreign},
+		"by the command line": {func(_ *testStore, o *event.Out) { o.Cause = event.Cause{Kind: event.ByCommand, ID: 1} }, "hello", clean},
+		"to somebody else":    {func(_ *testStore, o *event.Out) { o.To = "chat:2" }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
+		"without buttons":     {func(s *testStore, _ *event.Out) { s.policy.Buttons = nil }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
+		"with files":          {func(_ *testStore, o *event.Out) { o.Files = []event.Enclosed{{Name: "a.txt"}} }, "hello\n\n1. yes\n2. /approve K7Q2", nil},
 		"too long for one": {
-			func(_ *shop, o *event.Out) { o.Buttons = []string{"a", strings.Repeat("é", 21)} },
+			func(_ *testStore, o *event.Out) { o.Buttons = []string{"a", strings.Repeat("é", 21)} },
 			"hello\n\n1. a\n2. " + strings.Repeat("é", 21), nil,
 		},
-		"none": {func(_ *shop, o *event.Out) { o.Buttons = nil }, "hello", nil},
+		"none": {func(_ *testStore, o *event.Out) { o.Buttons = nil }, "hello", nil},
 	} {
 		s := fresh(t, buttoned)
 		s.accept(message("hi"))

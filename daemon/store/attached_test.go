@@ -24,7 +24,7 @@ func artifact(id string) artifacts.Artifact {
 // A number is given out once, also over a crash, and the rows around it go on counting.
 func TestReserve(t *testing.T) {
 	s := fresh(t)
-	reserve := func(s *shop) int64 {
+	reserve := func(s *testStore) int64 {
 		t.Helper()
 		seq, r, err := s.Artifacts.Reserve(t.Context(), attached("yet to come"))
 		if err != nil || r != (event.Receipt{}) {

@@ -15,7 +15,7 @@ import (
 )
 
 // together brings messages in one commit, as a platform does that has kept them while hob was down.
-func (s *shop) together(texts ...string) {
+func (s *testStore) together(texts ...string) {
 	s.t.Helper()
 	var list []event.In
 	for _, text := range texts {
@@ -29,7 +29,7 @@ func (s *shop) together(texts ...string) {
 }
 
 // readings takes turns to their ends until nothing is left, and says what each of them has read.
-func (s *shop) readings() (list [][]string) {
+func (s *testStore) readings() (list [][]string) {
 	s.t.Helper()
 	for {
 		id, read := s.joined()
@@ -41,7 +41,7 @@ func (s *shop) readings() (list [][]string) {
 	}
 }
 
-func (s *shop) wantReadings(want ...[]string) {
+func (s *testStore) wantReadings(want ...[]string) {
 	s.t.Helper()
 	if got := s.readings(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 		s.t.Errorf("the turns read %q, want %q", got, want)

@@ -59,7 +59,7 @@ func TestBurst(t *testing.T) {
 }
 
 // oneShots makes n jobs that are due in one second, and among them, made last, ten that are due a second earlier.
-func (s *shop) oneShots(n int) {
+func (s *testStore) oneShots(n int) {
 	s.t.Helper()
 	at := s.now().Add(time.Minute).Truncate(time.Second)
 	var batch []tools.Change
@@ -82,7 +82,7 @@ func (s *shop) oneShots(n int) {
 }
 
 // runDue runs the scheduler until it has committed so many fires.
-func (s *shop) runDue(n int) {
+func (s *testStore) runDue(n int) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
@@ -104,13 +104,13 @@ func (s *shop) runDue(n int) {
 }
 
 // fireOf says where a turn comes from, and when its fire was due.
-func (s *shop) fireOf(id int64) (source, due string) {
+func (s *testStore) fireOf(id int64) (source, due string) {
 	s.t.Helper()
 	return one[string](s, "SELECT source FROM inbox WHERE turn = ?", id), one[string](s, "SELECT coalesce((SELECT key FROM fires WHERE id = (SELECT fire FROM turns WHERE id = ?)), '')", id)
 }
 
 // over ends a turn as one that had nothing to say.
-func (s *shop) over(id int64) {
+func (s *testStore) over(id int64) {
 	s.t.Helper()
 	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { return store.EndIn(tx, id, turn.Done) }); err != nil {
 		s.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // restored is a store that was put back at this moment; one input waited then.
-func restored(t *testing.T) (*shop, time.Time) {
+func restored(t *testing.T) (*testStore, time.Time) {
 	t.Helper()
 	s := fresh(t)
 	s.accept(typed("from before the backup"))
@@ -33,14 +33,14 @@ func sent(text string, at time.Time) event.In {
 	return in
 }
 
-func (s *shop) fates() string {
+func (s *testStore) fates() string {
 	return one[string](s, "SELECT group_concat(state, ' ' ORDER BY seq) FROM inbox")
 }
 
 // code is that of the only question.
-func (s *shop) code() string { return one[string](s, "SELECT code FROM questions") }
+func (s *testStore) code() string { return one[string](s, "SELECT code FROM questions") }
 
-func (s *shop) decide(answer string) {
+func (s *testStore) decide(answer string) {
 	s.t.Helper()
 	in := message("approve")
 	in.Source, in.ExtID = "api", answer

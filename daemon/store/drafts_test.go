@@ -11,7 +11,7 @@ import (
 
 // drafting is a store with a turn whose draft is being sent for the first time.
 type drafting struct {
-	*shop
+	*testStore
 	key   string
 	first channels.Delivery
 	turn  int64
@@ -19,13 +19,13 @@ type drafting struct {
 
 func newDrafting(t *testing.T) *drafting {
 	t.Helper()
-	d := &drafting{shop: fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })}
+	d := &drafting{testStore: fresh(t, func(s *testStore) { s.policy.Edits = func(event.Address) bool { return true } })}
 	d.turn = d.asked(message("think"))
 	if err := d.Outbox.Draft(t.Context(), channels.NewDraft{Turn: d.turn, To: chat, Text: "*Working…*", Nonce: "n0", NewMessage: true}); err != nil {
 		t.Fatal(err)
 	}
 	row := d.head()
-	d.key, d.first = one[string](d.shop, "SELECT key FROM outbox WHERE id = ?", row.ID), row.Todo[0]
+	d.key, d.first = one[string](d.testStore, "SELECT key FROM outbox WHERE id = ?", row.ID), row.Todo[0]
 	d.first.To, d.first.Parts, d.first.Attempts = chat, 1, 1
 	if err := d.Outbox.Sending(t.Context(), d.first); err != nil {
 		t.Fatal(err)
@@ -76,10 +76,10 @@ func TestADraftIsRefusedAtTheEndOfItsTurn(t *testing.T) {
 		d := newDrafting(t)
 		d.ends("It is done.")
 		d.settle(d.first, c.v)
-		if parts := one[int](d.shop, "SELECT count(*) FROM deliveries"); (parts == 0) != c.anew {
+		if parts := one[int](d.testStore, "SELECT count(*) FROM deliveries"); (parts == 0) != c.anew {
 			t.Errorf("%s: %d parts", name, parts)
 		}
-		if told := one[int](d.shop, "SELECT count(*) FROM outbox WHERE key = 'told'"); told != 0 {
+		if told := one[int](d.testStore, "SELECT count(*) FROM outbox WHERE key = 'told'"); told != 0 {
 			t.Errorf("%s: the owner was told", name)
 		}
 		if !c.anew {
@@ -97,7 +97,7 @@ func TestADraftIsRefusedAtTheEndOfItsTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.settle(own, refused)
-		if state, told := one[string](d.shop, "SELECT state FROM outbox WHERE id = ?", row.ID), one[int](d.shop, "SELECT count(*) FROM outbox WHERE key = 'told'"); state != "dead" || told != 1 {
+		if state, told := one[string](d.testStore, "SELECT state FROM outbox WHERE id = ?", row.ID), one[int](d.testStore, "SELECT count(*) FROM outbox WHERE key = 'told'"); state != "dead" || told != 1 {
 			t.Errorf("%s: in the end it is %s, told %d", name, state, told)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // fire commits what is due of a job at an instant.
-func (s *shop) fire(id int64, at time.Time) {
+func (s *testStore) fire(id int64, at time.Time) {
 	s.t.Helper()
 	j, err := s.Triggers.Job(s.t.Context(), id)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *shop) fire(id int64, at time.Time) {
 }
 
 // ledger lists the slots, newest first.
-func (s *shop) ledger(f event.Filter) []api.Fire {
+func (s *testStore) ledger(f event.Filter) []api.Fire {
 	s.t.Helper()
 	rows, err := s.FireRows(s.t.Context(), f)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestCostOfARun(t *testing.T) {
 }
 
 // away are the messages about what was missed.
-func (s *shop) away() (list []string) {
+func (s *testStore) away() (list []string) {
 	for _, o := range s.outs() {
 		if strings.HasPrefix(o.Key, "notice:away:") {
 			list = append(list, o.Body)

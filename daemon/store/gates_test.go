@@ -14,7 +14,7 @@ import (
 func gatedJob(j *scheduler.Job) { j.Gate = scheduler.Gate{Command: "date"} }
 
 // comes commits the next slot of a job.
-func (s *shop) comes(j scheduler.Job) {
+func (s *testStore) comes(j scheduler.Job) {
 	s.t.Helper()
 	if err := s.Triggers.Fire(s.t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		s.t.Fatal(err)
@@ -31,7 +31,7 @@ func heard(t *testing.T, bell <-chan struct{}, of string) {
 	}
 }
 
-func (s *shop) gated() []gate.Slot {
+func (s *testStore) gated() []gate.Slot {
 	s.t.Helper()
 	list, err := s.Triggers.Gated(s.t.Context(), s.now(), 100)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *shop) gated() []gate.Slot {
 }
 
 // rule judges the one slot that can be looked at.
-func (s *shop) rule(outcome scheduler.Outcome, reason, seen string) gate.Slot {
+func (s *testStore) rule(outcome scheduler.Outcome, reason, seen string) gate.Slot {
 	s.t.Helper()
 	list := s.gated()
 	if len(list) != 1 {

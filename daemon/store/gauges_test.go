@@ -11,12 +11,12 @@ import (
 )
 
 // ask adds a model step to a turn.
-func (s *shop) ask(turn int64, n int, model, state, why, usage string) {
+func (s *testStore) ask(turn int64, n int, model, state, why, usage string) {
 	s.t.Helper()
 	s.sql("INSERT INTO steps (turn, n, kind, state, epoch, model, why, usage) VALUES (?, ?, 'model', ?, 1, ?, ?, ?)", turn, n, state, model, why, usage)
 }
 
-func (s *shop) gauges() store.Gauges {
+func (s *testStore) gauges() store.Gauges {
 	s.t.Helper()
 	g, err := s.Gauges(s.t.Context())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // webhook makes a webhook of a name.
-func (s *shop) webhook(name string) webhook.Hook {
+func (s *testStore) webhook(name string) webhook.Hook {
 	s.t.Helper()
 	h, err := webhook.New(webhook.Draft{Name: name, Prompt: "Look."}, s.now())
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *shop) webhook(name string) webhook.Hook {
 }
 
 // posted is what a webhook was sent.
-func (s *shop) posted(h webhook.Hook, id string) event.In {
+func (s *testStore) posted(h webhook.Hook, id string) event.In {
 	s.t.Helper()
 	in, err := h.Input(webhook.Request{Body: []byte("{}"), At: s.now()}, id)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"hob/scheduler/schedulertest"
 )
 
-func (s *shop) job(name string, change ...func(*scheduler.Job)) scheduler.Job {
+func (s *testStore) job(name string, change ...func(*scheduler.Job)) scheduler.Job {
 	s.t.Helper()
 	j, _, err := scheduler.New(scheduler.Draft{Name: name, Cron: "0 * * * *", Prompt: "do it", Trust: event.Owner, Deliver: "chat:1"}, time.UTC, s.now())
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *shop) job(name string, change ...func(*scheduler.Job)) scheduler.Job {
 }
 
 // due is the firing of a job's next slot.
-func (s *shop) due(id int64) scheduler.Firing {
+func (s *testStore) due(id int64) scheduler.Firing {
 	s.t.Helper()
 	j, err := s.Triggers.Job(context.Background(), id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *shop) due(id int64) scheduler.Firing {
 	return f
 }
 
-func (s *shop) fires() (list []string) {
+func (s *testStore) fires() (list []string) {
 	s.t.Helper()
 	rows, err := s.FireRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestCatchUpAll(t *testing.T) {
 }
 
 // fail lets the newest fire's turn end badly.
-func (s *shop) end(state turn.Status) {
+func (s *testStore) end(state turn.Status) {
 	s.t.Helper()
 	id := s.take()
 	if id == 0 {

@@ -30,7 +30,7 @@ func by(person, text string) event.In {
 }
 
 // joined takes the next turn, lets join what does, and says what it reads.
-func (s *shop) joined() (id int64, read []string) {
+func (s *testStore) joined() (id int64, read []string) {
 	s.t.Helper()
 	if id = s.take(); id == 0 {
 		return 0, nil
@@ -39,7 +39,7 @@ func (s *shop) joined() (id int64, read []string) {
 }
 
 // reads lets join a turn that runs what does, and says what it reads.
-func (s *shop) reads(id int64) (read []string) {
+func (s *testStore) reads(id int64) (read []string) {
 	s.t.Helper()
 	if _, err := s.Turns.Begin(s.t.Context(), turn.Begin{Turn: id, Free: true}); err != nil {
 		s.t.Fatal(err)
@@ -54,7 +54,7 @@ func (s *shop) reads(id int64) (read []string) {
 	return read
 }
 
-func (s *shop) done(id int64) {
+func (s *testStore) done(id int64) {
 	s.t.Helper()
 	if err := s.Turns.Commit(s.t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Done}}); err != nil {
 		s.t.Fatal(err)
@@ -68,7 +68,7 @@ type arrived struct {
 	typed               bool
 }
 
-func (s *shop) row(seq int64) (r arrived) {
+func (s *testStore) row(seq int64) (r arrived) {
 	s.t.Helper()
 	err := s.Reader().QueryRowContext(s.t.Context(), "SELECT coalesce(parts ->> '$[0].text', ''), state, reason, kind, typed FROM inbox WHERE seq = ?", seq).Scan(&r.text, &r.state, &r.reason, &r.kind, &r.typed)
 	if err != nil {
@@ -140,7 +140,7 @@ func whatDoesNotWait(t *testing.T) {
 	command, other, group := typed("/status"), by("2", "hello"), by("2", "hello all")
 	command.Kind = event.Command
 	group.Session, group.ReplyTo = "chat:g", "chat:g"
-	waits := func(s *shop) int { return one[int](s, "SELECT count(*) FROM inbox WHERE burst = 1") }
+	waits := func(s *testStore) int { return one[int](s, "SELECT count(*) FROM inbox WHERE burst = 1") }
 	for name, c := range map[string]struct {
 		in   event.In
 		want int
@@ -376,7 +376,7 @@ func TestTakenBack(t *testing.T) {
 // C6: what the owner writes in a group is named as his, with the rights of a group; what others write there is not.
 func TestTheOwnerInAGroup(t *testing.T) {
 	for person, lesser := range map[string]bool{"1": true, "2": false, "": false} {
-		s := fresh(t, func(s *shop) { s.owner = []event.Address{"chat:1"} })
+		s := fresh(t, func(s *testStore) { s.owner = []event.Address{"chat:1"} })
 		in := message("hob: hi")
 		in.Trust, in.Typed, in.Session, in.Origin.Person = event.Known, false, "chat:family", person
 		s.accept(in)

@@ -14,7 +14,7 @@ import (
 )
 
 // runner runs jobs over the store by its clock; look lets it look at the clock at once.
-func (s *shop) runner() (look func()) {
+func (s *testStore) runner() (look func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	changed := make(chan struct{})
@@ -96,7 +96,7 @@ func TestALeapOverTheStore(t *testing.T) {
 }
 
 // clockNotices is what the owner was told of the clock.
-func (s *shop) clockNotices() (list []string) {
+func (s *testStore) clockNotices() (list []string) {
 	for _, o := range s.outs() {
 		if strings.HasPrefix(o.Body, "The clock") {
 			list = append(list, o.Body)

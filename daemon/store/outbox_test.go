@@ -20,12 +20,12 @@ import (
 
 // twins are the store and the model of it that the pump's tests use, told the same things.
 type twins struct {
-	t     *rapid.T
-	shop  *shop
-	model *channelstest.Outbox
-	proc  channels.Store
-	now   time.Time
-	n     int
+	t         *rapid.T
+	testStore *testStore
+	model     *channelstest.Outbox
+	proc      channels.Store
+	now       time.Time
+	n         int
 }
 
 func (w *twins) must(what string, err error) {
@@ -35,7 +35,7 @@ func (w *twins) must(what string, err error) {
 }
 
 // settle moves the store's clock to the model's time.
-func (w *twins) sync() { w.shop.ahead.Store(int64(time.Until(w.now))) }
+func (w *twins) sync() { w.testStore.ahead.Store(int64(time.Until(w.now))) }
 
 func (w *twins) queue() {
 	w.n++
@@ -48,13 +48,13 @@ func (w *twins) queue() {
 	}
 	w.model.Queue(out, out)
 	w.sync()
-	w.must("queue", w.shop.Questions.Record(context.Background(), out, out))
+	w.must("queue", w.testStore.Questions.Record(context.Background(), out, out))
 }
 
 // ready reads both sides and fails when they differ.
 func (w *twins) ready() (mine, model []channels.Row) {
 	ctx := context.Background()
-	mine, err := w.shop.Outbox.Ready(ctx, w.now, 100)
+	mine, err := w.testStore.Outbox.Ready(ctx, w.now, 100)
 	w.must("ready", err)
 	mine = slices.DeleteFunc(mine, func(r channels.Row) bool { return r.To.Channel() != "x" }) // questions go to the owner
 	model, err = w.proc.Ready(ctx, w.now, 100)
@@ -93,7 +93,7 @@ func (w *twins) work() {
 		for _, side := range []struct {
 			row channels.Row
 			to  channels.Store
-		}{{mine[i], w.shop.Outbox}, {model[i], w.proc}} {
+		}{{mine[i], w.testStore.Outbox}, {model[i], w.proc}} {
 			var parts []channels.Delivery
 			for p := range n {
 				parts = append(parts, channels.Delivery{Outbox: side.row.ID, Part: p, Parts: n, Body: fmt.Sprint("part ", p), Nonce: fmt.Sprint(p)})
@@ -110,10 +110,10 @@ func (w *twins) work() {
 	}
 	d, e := mine[i].Todo[0], model[i].Todo[0]
 	d.Attempts, e.Attempts, d.Tried, e.Tried, d.To, e.To = d.Attempts+1, e.Attempts+1, w.now, w.now, mine[i].To, mine[i].To
-	if a, b := w.shop.Outbox.Sending(ctx, d), w.proc.Sending(ctx, e); (a == nil) != (b == nil) {
+	if a, b := w.testStore.Outbox.Sending(ctx, d), w.proc.Sending(ctx, e); (a == nil) != (b == nil) {
 		w.t.Fatalf("sending: %v, the model %v", a, b)
 	}
-	if err := w.shop.Outbox.Sending(ctx, d); !errors.Is(err, channels.ErrNotReady) {
+	if err := w.testStore.Outbox.Sending(ctx, d); !errors.Is(err, channels.ErrNotReady) {
 		w.t.Fatalf("sending it twice: %v", err)
 	}
 	v := channels.Verdict{Reason: "because"}
@@ -131,9 +131,9 @@ func (w *twins) work() {
 	default:
 		v.State, v.RemoteID = channels.Sent, "remote"
 	}
-	w.must("settle", errors.Join(w.shop.Outbox.Settle(ctx, d, v), w.proc.Settle(ctx, e, v)))
+	w.must("settle", errors.Join(w.testStore.Outbox.Settle(ctx, d, v), w.proc.Settle(ctx, e, v)))
 	if v.State == channels.Sent {
-		w.must("settle again", w.shop.Outbox.Settle(ctx, d, v))
+		w.must("settle again", w.testStore.Outbox.Settle(ctx, d, v))
 	}
 }
 
@@ -142,7 +142,7 @@ func TestOutboxLikeItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &twins{t: rt, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 		quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
-		w.shop = fresh(t, func(s *shop) { s.owner, s.policy.Quiet = []event.Address{chat, "x:1", "x:2"}, quiet })
+		w.testStore = fresh(t, func(s *testStore) { s.owner, s.policy.Quiet = []event.Address{chat, "x:1", "x:2"}, quiet })
 		w.model = channelstest.NewOutbox(func() time.Time { return w.now })
 		w.model.Hush(func(a event.Address, at time.Time) time.Time {
 			if a == "x:3" {
@@ -158,10 +158,10 @@ func TestOutboxLikeItsModel(t *testing.T) {
 			case 3:
 				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "pass")) * time.Minute)
 			case 4:
-				w.shop, w.proc = w.shop.crash(), w.model.Process()
+				w.testStore, w.proc = w.testStore.crash(), w.model.Process()
 			case 5: // C5
 				w.model.Hasten("x")
-				w.must("hasten", errors.Join(w.shop.Outbox.Hasten(context.Background(), "x"), w.shop.Outbox.Hasten(context.Background(), "xx")))
+				w.must("hasten", errors.Join(w.testStore.Outbox.Hasten(context.Background(), "x"), w.testStore.Outbox.Hasten(context.Background(), "xx")))
 			default:
 				w.work()
 			}
@@ -173,7 +173,7 @@ func TestOutboxLikeItsModel(t *testing.T) {
 			if want == "" {
 				want = r.State
 			}
-			if got := one[string](w.shop, "SELECT state FROM outbox WHERE key = ?", r.Key); got != want {
+			if got := one[string](w.testStore, "SELECT state FROM outbox WHERE key = ?", r.Key); got != want {
 				rt.Errorf("%s is %s, the model says %s", r.Key, got, want)
 			}
 		}

@@ -24,14 +24,14 @@ func lunch(t *testing.T) channels.Hours {
 }
 
 // at moves the clock to a time of a day in November.
-func (s *shop) at(day, hour, minute int) time.Time {
+func (s *testStore) at(day, hour, minute int) time.Time {
 	now := time.Date(2026, 11, day, hour, minute, 0, 0, time.UTC)
 	s.ahead.Store(int64(time.Until(now)))
 	return now
 }
 
 // said queues a message and returns its row.
-func (s *shop) said(to event.Address, cause event.CauseKind, urgency event.Urgency) int64 {
+func (s *testStore) said(to event.Address, cause event.CauseKind, urgency event.Urgency) int64 {
 	s.t.Helper()
 	s.ext++
 	key := fmt.Sprint("said", s.ext)
@@ -43,7 +43,7 @@ func (s *shop) said(to event.Address, cause event.CauseKind, urgency event.Urgen
 }
 
 // ready lists the heads of line.
-func (s *shop) ready() (ids []int64) {
+func (s *testStore) ready() (ids []int64) {
 	s.t.Helper()
 	rows, err := s.Outbox.Ready(s.t.Context(), s.now(), 100)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *shop) ready() (ids []int64) {
 }
 
 // command is a command that has come in.
-func (s *shop) command(text string) turn.Queued {
+func (s *testStore) command(text string) turn.Queued {
 	s.t.Helper()
 	in := message(text)
 	in.Kind = event.Command
@@ -68,14 +68,14 @@ func (s *shop) command(text string) turn.Queued {
 	return q
 }
 
-func (s *shop) hush(until time.Time) {
+func (s *testStore) hush(until time.Time) {
 	s.t.Helper()
 	if err := s.Commands.SetQuiet(s.t.Context(), s.command("/quiet"), until, ""); err != nil { // without a reply, which would be a message too
 		s.t.Fatal(err)
 	}
 }
 
-func (s *shop) wantReady(what string, ids ...int64) {
+func (s *testStore) wantReady(what string, ids ...int64) {
 	s.t.Helper()
 	if got := s.ready(); !slices.Equal(got, ids) {
 		s.t.Errorf("%s: ready are %v, want %v", what, got, ids)
@@ -84,7 +84,9 @@ func (s *shop) wantReady(what string, ids ...int64) {
 
 // In quiet hours only what does not hurry waits, and only for the owner.
 func TestQuietHours(t *testing.T) {
-	s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
+	s := fresh(t, func(s *testStore) {
+		s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+	})
 	s.at(21, 10, 30)
 	waits := s.said(chat, event.ByTurn, event.Normal)
 	urgent := s.said(chat, event.ByTurn, event.Urgent)
@@ -110,7 +112,7 @@ func TestQuietHours(t *testing.T) {
 // What the owner says with /quiet holds over his quiet hours, until they begin again.
 func TestQuietCommand(t *testing.T) {
 	quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
-	s := fresh(t, func(s *shop) { s.policy.Quiet = quiet })
+	s := fresh(t, func(s *testStore) { s.policy.Quiet = quiet })
 	s.at(21, 10, 30)
 	first := s.said(chat, event.ByTurn, event.Normal)
 	s.hush(s.now())
@@ -142,7 +144,7 @@ func TestQuietCommand(t *testing.T) {
 
 // What hob says to others waits a moment, in which the owner can stop it; nothing overtakes it.
 func TestHoldWindow(t *testing.T) {
-	s := fresh(t, func(s *shop) { s.policy.Hold, s.policy.Announce = 10*time.Second, true })
+	s := fresh(t, func(s *testStore) { s.policy.Hold, s.policy.Announce = 10*time.Second, true })
 	s.at(21, 9, 0)
 	typed := s.said("chat:5", event.ByCommand, event.Urgent)
 	held := s.said("chat:2", event.ByTurn, event.Urgent)
@@ -185,7 +187,9 @@ func TestHoldWindow(t *testing.T) {
 // Messages that go out as one end with a pointer to it, and come back when it is dropped before any of it was sent.
 func TestJoinedRows(t *testing.T) {
 	for _, tried := range []bool{false, true} {
-		s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
+		s := fresh(t, func(s *testStore) {
+			s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+		})
 		s.at(21, 10, 30)
 		ids := []int64{s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal)}
 		s.at(21, 11, 30)
@@ -223,7 +227,9 @@ func TestJoinedRows(t *testing.T) {
 // A row that is dropped between the look and the cut takes no others with it.
 func TestJoinIsWholeOrNothing(t *testing.T) {
 	for _, gone := range []int{0, 2} {
-		s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
+		s := fresh(t, func(s *testStore) {
+			s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+		})
 		s.at(21, 10, 30)
 		ids := []int64{s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal)}
 		if err := s.Outbox.DropOut(t.Context(), ids[gone]); err != nil {
@@ -244,7 +250,9 @@ func TestJoinIsWholeOrNothing(t *testing.T) {
 
 // What goes out as one message are those that stand next to each other: a file between them keeps its place.
 func TestWhatWaitedKeepsItsPlace(t *testing.T) {
-	s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
+	s := fresh(t, func(s *testStore) {
+		s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+	})
 	s.at(21, 10, 30)
 	var ids []int64
 	for range 3 {

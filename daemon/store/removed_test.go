@@ -12,7 +12,7 @@ import (
 
 // With a trigger go its fires that have not begun, and their inputs, in the same commit; what has begun goes on.
 func TestRemovedTakesWhatWaits(t *testing.T) {
-	ends := func(s *shop, why string) {
+	ends := func(s *testStore, why string) {
 		t.Helper()
 		skipped := "done skipped " + why
 		if got, want := s.fires(), []string{"running", skipped}; !slices.Equal(got, want) {

@@ -222,7 +222,7 @@ func TestTrimKeepsTheNewestEvent(t *testing.T) {
 
 // Three unclean ends within ten minutes with no turn to blame: safe mode, which is said, and left by command.
 func TestSafeMode(t *testing.T) {
-	limits := func(s *shop) { s.policy.SafeAfter, s.policy.SafeWindow = 3, 10*time.Minute }
+	limits := func(s *testStore) { s.policy.SafeAfter, s.policy.SafeWindow = 3, 10*time.Minute }
 	t.Run("three ends", func(t *testing.T) {
 		s := fresh(t, limits)
 		for n := 1; n <= 3; n++ {

@@ -11,7 +11,7 @@ import (
 )
 
 // answers says something to a chat, as a turn does, and lets a time pass.
-func (s *shop) answers(to event.Address, then time.Duration) {
+func (s *testStore) answers(to event.Address, then time.Duration) {
 	s.t.Helper()
 	at := sqlite.Micros(s.now())
 	s.sql("INSERT INTO outbox (key, cause_kind, cause_id, address, body, urgency, created, state) SELECT 'a' || count(*), 'step', 1, ?, 'answer', 'normal', ?, 'done' FROM outbox", to, at)
@@ -20,7 +20,7 @@ func (s *shop) answers(to event.Address, then time.Duration) {
 }
 
 // exchange is so many answers of hob, each with a reply of somebody after a time; it returns the row of the last one.
-func (s *shop) exchange(n int, after time.Duration, in event.In) (seq int64) {
+func (s *testStore) exchange(n int, after time.Duration, in event.In) (seq int64) {
 	s.t.Helper()
 	for range n {
 		s.answers(in.ReplyTo, after)
@@ -100,13 +100,13 @@ func TestTheOwnerEndsTheSilence(t *testing.T) {
 		in.Session, in.ReplyTo = "chat:g", "chat:g"
 		return in
 	}
-	for name, lifts := range map[string]func(s *shop, dropped int64){
-		"a retry": func(s *shop, dropped int64) {
+	for name, lifts := range map[string]func(s *testStore, dropped int64){
+		"a retry": func(s *testStore, dropped int64) {
 			if err := s.Inbox.Retry(t.Context(), dropped); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"a message": func(s *shop, _ int64) { s.accept(in("1")) },
+		"a message": func(s *testStore, _ int64) { s.accept(in("1")) },
 	} {
 		s := fresh(t)
 		dropped := s.exchange(store.BotLoopReplies, time.Second, in("2"))

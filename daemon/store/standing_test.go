@@ -18,13 +18,13 @@ func person(id string, trust event.Trust) event.In {
 }
 
 // rightOf is the right by which the message of a key was queued.
-func (s *shop) rightOf(key string) channels.Right {
+func (s *testStore) rightOf(key string) channels.Right {
 	s.t.Helper()
 	return channels.Right(one[string](s, "SELECT standing FROM outbox WHERE key = ?", key))
 }
 
 // asked takes an input up, and returns its turn.
-func (s *shop) asked(in event.In) int64 {
+func (s *testStore) asked(in event.In) int64 {
 	s.t.Helper()
 	s.accept(in)
 	s.later(channels.DebounceMax)
@@ -38,7 +38,7 @@ func (s *shop) asked(in event.In) int64 {
 // The right of a message is that of its address when it was queued; of an answer that of whoever had asked, also when he has lost it meanwhile.
 func TestTheRightOfAMessage(t *testing.T) {
 	const former, paired, known, stranger = "9", "1", "2", "3"
-	s := fresh(t, func(s *shop) {
+	s := fresh(t, func(s *testStore) {
 		s.owner = []event.Address{"mail:me", "telegram:" + paired}
 		s.policy.Named = func(a event.Address) bool { return a == "telegram:"+known }
 	})
@@ -115,7 +115,7 @@ func TestRetryAsksForNoOldRight(t *testing.T) {
 
 // A draft is queued by a right too, and keeps it when its text is there.
 func TestTheRightOfADraft(t *testing.T) {
-	s := fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })
+	s := fresh(t, func(s *testStore) { s.policy.Edits = func(event.Address) bool { return true } })
 	id := s.asked(person("1", event.Owner)) // whose pairing is revoked before there is a word of the answer
 	if err := s.Outbox.Draft(t.Context(), channels.NewDraft{Turn: id, To: "telegram:1", Text: "*Working…*", Nonce: "n", NewMessage: true}); err != nil {
 		t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 )
 
 // inputs are the states of the inbox rows, and why they are so.
-func (s *shop) inputs() string {
+func (s *testStore) inputs() string {
 	s.t.Helper()
 	return one[string](s, "SELECT coalesce(group_concat(trim(state || ' ' || reason), ', ' ORDER BY seq), '') FROM inbox")
 }
 
 // answer answers the one question that there is.
-func (s *shop) answer(text string) {
+func (s *testStore) answer(text string) {
 	s.t.Helper()
 	in := message("answer")
 	in.ExtID, in.Kind = "a", event.Answer
@@ -32,7 +32,7 @@ func (s *shop) answer(text string) {
 }
 
 // nothingRuns takes no turn and looks at no gate, also when all holds are over.
-func (s *shop) nothingRuns() {
+func (s *testStore) nothingRuns() {
 	s.t.Helper()
 	s.later(3 * time.Hour)
 	if id, due := s.take(), s.gated(); id != 0 || len(due) != 0 {
@@ -42,7 +42,7 @@ func (s *shop) nothingRuns() {
 
 // What waits when its trigger is paused is missed, and never runs; nothing of another one is touched. What has begun goes on.
 func TestPausedTakesWhatWaits(t *testing.T) {
-	pause := func(s *shop, id int64) {
+	pause := func(s *testStore, id int64) {
 		t.Helper()
 		if err := s.Questions.Record(t.Context(), scheduler.Pause{ID: id, Paused: true}); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestChangeEndsTheHold(t *testing.T) {
 // Whatever ends a hold lets run at once what waits for that, and the row says so: a good run, and the owner's word. A watch that fires too
 // often is held for that all the same.
 func TestHoldEnds(t *testing.T) {
-	held := func(s *shop, change ...func(*scheduler.Job)) scheduler.Job { // with one slot that waits after a failure
+	held := func(s *testStore, change ...func(*scheduler.Job)) scheduler.Job { // with one slot that waits after a failure
 		j := s.job("j", change...)
 		s.comes(j)
 		s.rulesOrNot(j)
@@ -214,7 +214,7 @@ func TestHoldEnds(t *testing.T) {
 }
 
 // rulesOrNot opens the gate of a job that has one.
-func (s *shop) rulesOrNot(j scheduler.Job) {
+func (s *testStore) rulesOrNot(j scheduler.Job) {
 	s.t.Helper()
 	if !j.Gate.Always() {
 		s.rule("", "", "a")

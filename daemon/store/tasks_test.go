@@ -17,7 +17,7 @@ import (
 )
 
 // add puts a task into the backlog as the tool does: under a reserved number.
-func (s *shop) add(title string, change ...func(*tasks.Task)) int64 {
+func (s *testStore) add(title string, change ...func(*tasks.Task)) int64 {
 	s.t.Helper()
 	task := tasks.Task{Title: title, Trust: event.Owner, ReplyTo: chat}
 	for _, f := range change {
@@ -38,7 +38,7 @@ func (s *shop) add(title string, change ...func(*tasks.Task)) int64 {
 
 func after(ids ...int64) func(*tasks.Task) { return func(t *tasks.Task) { t.BlockedBy = ids } }
 
-func (s *shop) task(id int64) tasks.Task {
+func (s *testStore) task(id int64) tasks.Task {
 	s.t.Helper()
 	t, err := s.Tasks.Task(context.Background(), id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *shop) task(id int64) tasks.Task {
 }
 
 // states are those of all tasks, by number.
-func (s *shop) states() string {
+func (s *testStore) states() string {
 	s.t.Helper()
 	list, err := s.Tasks.Tasks(context.Background(), event.Filter{})
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *shop) states() string {
 }
 
 // finish ends a turn with what it says.
-func (s *shop) finish(id int64, f turn.Finish) {
+func (s *testStore) finish(id int64, f turn.Finish) {
 	s.t.Helper()
 	if err := s.Turns.Commit(context.Background(), turn.Commit{Turn: id, End: &f}); err != nil {
 		s.t.Fatalf("end turn %d: %v", id, err)
@@ -71,7 +71,7 @@ func (s *shop) finish(id int64, f turn.Finish) {
 }
 
 // run takes the next turn, wants it to be that of a task, and ends it.
-func (s *shop) run(task int64, f turn.Finish) {
+func (s *testStore) run(task int64, f turn.Finish) {
 	s.t.Helper()
 	id := s.take()
 	if got := one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id); got != fmt.Sprint("task:", task) {
@@ -87,7 +87,7 @@ func done(text string) turn.Finish { return turn.Finish{State: turn.Done, Text: 
 
 func failed(why string) turn.Finish { return turn.Finish{State: turn.Failed, Why: why} }
 
-func (s *shop) notices() []string {
+func (s *testStore) notices() []string {
 	s.t.Helper()
 	var list []string
 	for _, o := range s.outs() {

@@ -18,9 +18,9 @@ import (
 	"hob/scheduler/filewatch"
 )
 
-func (s *shop) watches() store.Watches { return s.Watches }
+func (s *testStore) watches() store.Watches { return s.Watches }
 
-func (s *shop) watch(name string) filewatch.Watch {
+func (s *testStore) watch(name string) filewatch.Watch {
 	s.t.Helper()
 	w := filewatch.Watch{
 		Trigger: scheduler.Trigger{Name: name, Prompt: "look", Deliver: "chat:1", Trust: event.Machine, Origin: "run-time"},
@@ -49,7 +49,7 @@ func saw(w filewatch.Watch, version int64) filewatch.Seen {
 	}
 }
 
-func (s *shop) see(seen filewatch.Seen) {
+func (s *testStore) see(seen filewatch.Seen) {
 	s.t.Helper()
 	if err := s.watches().Saw(context.Background(), seen); err != nil {
 		s.t.Fatal(err)
@@ -57,7 +57,7 @@ func (s *shop) see(seen filewatch.Seen) {
 }
 
 // rows of a watch: its snapshot, as "path@version".
-func (s *shop) snapshot(w filewatch.Watch) (list []string) {
+func (s *testStore) snapshot(w filewatch.Watch) (list []string) {
 	s.t.Helper()
 	files, err := s.watches().Snapshot(context.Background(), w.ID)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *shop) snapshot(w filewatch.Watch) (list []string) {
 	return list
 }
 
-func (s *shop) waiting() (n int) { return one[int](s, "SELECT count(*) FROM inbox") }
+func (s *testStore) waiting() (n int) { return one[int](s, "SELECT count(*) FROM inbox") }
 
 // What a watch sees is one commit, and the same is told once.
 func TestSaw(t *testing.T) {

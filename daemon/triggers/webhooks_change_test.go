@@ -19,7 +19,7 @@ import (
 
 // TestRotate: the old secret is taken until the change is done, never longer.
 func TestRotate(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	first := r.act("add", "a", map[string]string{"prompt": "Look."})
 	second := r.act("rotate", "a", nil)
 	takes := func(secret string) bool {
@@ -48,7 +48,7 @@ func TestRotate(t *testing.T) {
 
 // TestSecretsAreNowhere: beside their own column nothing has a secret in it: no row, no event, no answer, no log.
 func TestSecretsAreNowhere(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.header.webhook-signature}}."})
 	r.send(r.signed("a", secret, "m1", []byte(`{"x":1}`)))
 	r.send(r.signed("a", "whsec_"+strings.Repeat("QUJD", 8), "m2", []byte(`{"x":1}`)))
@@ -87,7 +87,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 
 // TestAddFaults: what cannot be is told before anything is made.
 func TestAddFaults(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	r.secrets["env:BAD"] = "not base64!"
 	r.act("add", "taken", map[string]string{"prompt": "Look."})
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestAddFaults(t *testing.T) {
 
 // TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
 func TestTrial(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	for _, kind := range webhook.Kinds() {
 		r.act("add", kind, map[string]string{"prompt": "Look.", "kind": kind})
 		for _, c := range []struct {
@@ -174,7 +174,7 @@ func webhookSection(s webhook.Draft) func(any) error {
 // TestTheBodyCountsByConfig (S10): a section that says nothing about it takes no second delivery with the same body, and one that says 0s does.
 func TestTheBodyCountsByConfig(t *testing.T) {
 	for want, once := range map[int]func(*webhook.Draft){200: func(*webhook.Draft) {}, 202: func(s *webhook.Draft) { s.Once = 0 }} {
-		r := newWebhookRig(t)
+		r := newWebhookHarness(t)
 		r.secrets["env:A"] = strings.Repeat("s", 32)
 		off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: func(dst any) error {
 			in := dst.(*webhook.Draft)
@@ -193,7 +193,7 @@ func TestTheBodyCountsByConfig(t *testing.T) {
 }
 
 func TestWebhooksOfTheConfig(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	r.secrets["env:A"], r.secrets["env:B"] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_"+strings.Repeat("QUJD", 8)
 	sync := func(want int, list ...triggers.Wanted) string {
 		t.Helper()
@@ -261,7 +261,7 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 
 // TestSyncWithALockedKeyring: a hob that starts before the keyring is open keeps the webhook, says what is wrong, and lets its senders come again.
 func TestSyncWithALockedKeyring(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	r.secrets["keyring:a"] = "It's a Secret to Everybody"
 	r.lost.Store(true)
 	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "github", Secret: "keyring:a"})}})
@@ -276,7 +276,7 @@ func TestSyncWithALockedKeyring(t *testing.T) {
 // TestOffWithoutItsSecret: a webhook whose secret is not there is listed with the reason, and without it once the secret is there again. A
 // program or a keyring is not asked because webhooks are listed.
 func TestOffWithoutItsSecret(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	for _, ref := range []string{"env:A", "keyring:b", "cmd:c"} {
 		r.secrets[ref] = "It's a Secret to Everybody"
 		r.act("add", ref[:3], map[string]string{"prompt": "Look.", "kind": "github", "secret": ref})
@@ -306,7 +306,7 @@ func TestOffWithoutItsSecret(t *testing.T) {
 	if got, want := reasons(), []string{"cmd ", "env" + lost, "key" + lost, "open "}; !slices.Equal(got, want) {
 		t.Errorf("a sender came: %q", got)
 	}
-	r = newWebhookRig(t)
+	r = newWebhookHarness(t)
 	r.act("add", "env", map[string]string{"prompt": "Look.", "kind": "github", "secret": "It's a Secret to Everybody"})
 	if got := reasons(); !slices.Equal(got, []string{"env "}) {
 		t.Errorf("its secret is there: %q", got)

@@ -23,7 +23,7 @@ import (
 
 // TestWhatIsLetIn posts to a webhook of each kind: signed is taken once, and anything else is refused without a row.
 func TestWhatIsLetIn(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	for _, kind := range webhook.Kinds() {
 		rows := func() int { return r.count("SELECT count(*) FROM inbox WHERE source = ?", "hook:"+kind) }
 		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
@@ -53,7 +53,7 @@ func TestWhatIsLetIn(t *testing.T) {
 
 // TestReplay: an hour later the very same request is refused where its form has a time, and is the same row where it has none.
 func TestReplay(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	for kind, want := range map[string]int{"standard": 401, "slack": 401, "stripe": 401, "github": 200, "sha256": 200} {
 		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look."})
 		body, _ := webhook.Sample(webhook.Kind(kind), "evt_1")
@@ -94,7 +94,7 @@ func TestReplayUnderAnotherID(t *testing.T) {
 		"an id that is signed":   {kind: "standard", body: door, want: 202},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newWebhookRig(t)
+			r := newWebhookHarness(t)
 			secret := r.act("add", "a", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
 			other := r.act("add", "b", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
 			first := r.send(r.signed("a", secret, "evt_1", []byte(door)))
@@ -123,7 +123,7 @@ func TestReplayUnderAnotherID(t *testing.T) {
 
 // TestNobodyLooksLikePaused: a stranger cannot tell a paused webhook from one that there never was.
 func TestNobodyLooksLikePaused(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
 	good := r.signed("a", secret, "m1", []byte("{}"))
 	r.act("pause", "a", nil)
@@ -147,7 +147,7 @@ func TestNobodyLooksLikePaused(t *testing.T) {
 }
 
 func TestTypesAndSizes(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "max_body": "10485760"})
 	whole := []byte(`{"a":"` + strings.Repeat("x", 10<<20-8) + `"}`)
 	for _, c := range []struct {
@@ -178,7 +178,7 @@ func TestTypesAndSizes(t *testing.T) {
 
 // TestRate: whoever cannot sign fills a larger account than the one of the real sender, and each webhook has its own.
 func TestRate(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "1"})
 	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
 	guess := func(want int) webhookReply {
@@ -210,7 +210,7 @@ func TestRate(t *testing.T) {
 }
 
 // comeAgain checks that a sender was told to wait for what is left of a time; some of it may have passed by now.
-func (r *webhookRig) comeAgain(got webhookReply, wait time.Duration) {
+func (r *webhookHarness) comeAgain(got webhookReply, wait time.Duration) {
 	r.t.Helper()
 	told, err := time.ParseDuration(got.header.Get("Retry-After") + "s")
 	if got.status != http.StatusTooManyRequests || err != nil || told > wait || told < wait/2 {
@@ -219,7 +219,7 @@ func (r *webhookRig) comeAgain(got webhookReply, wait time.Duration) {
 }
 
 func TestSafeMode(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
 	if err := r.store.Write(t.Context(), func(tx *store.Tx) error {
 		return tx.Run("INSERT INTO settings (key, value) VALUES ('safe_mode', 'a test')")
@@ -240,7 +240,7 @@ func TestSafeMode(t *testing.T) {
 
 // TestFullDisk fills the database up for real: the sender is to come again, and nothing is half stored.
 func TestFullDisk(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.body}}."})
 	limit := func(pages int) {
 		t.Helper()
@@ -267,7 +267,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestThousandAtOnce: the same delivery a thousand times at once is one row, and everybody is told its number.
 func TestThousandAtOnce(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "6000"})
 	var wg sync.WaitGroup
 	replies := make([]webhookReply, 1000)
@@ -292,7 +292,7 @@ func TestThousandAtOnce(t *testing.T) {
 
 // TestGreetings: what only tries the address is answered, if it is signed, and starts nothing.
 func TestGreetings(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	hub := r.act("add", "hub", map[string]string{"prompt": "Look.", "kind": "github"})
 	slack := r.act("add", "slack", map[string]string{"prompt": "Look.", "kind": "slack"})
 	challenge := []byte(`{"type":"url_verification","challenge":"3eZbrw1aB","token":"x"}`)
@@ -316,7 +316,7 @@ func TestGreetings(t *testing.T) {
 
 // TestShortSecrets: a secret that can be guessed is refused wherever it is given, and one that has become short lets nobody in.
 func TestShortSecrets(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	r.secrets["env:GOOD"], r.secrets["env:SHORT"] = "sixteen bytes ok", "fifteen bytes.."
 	for what, args := range map[string]map[string]string{
 		"secret":     {"kind": "github", "secret": "env:SHORT"},
@@ -348,7 +348,7 @@ func TestShortSecrets(t *testing.T) {
 
 // TestLostSecret: a secret that cannot be found is no fault of the sender, and is not looked for at each request.
 func TestLostSecret(t *testing.T) {
-	r := newWebhookRig(t)
+	r := newWebhookHarness(t)
 	r.secrets["keyring:hook"] = "It's a Secret to Everybody"
 	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "keyring:hook"})
 	r.lost.Store(true)

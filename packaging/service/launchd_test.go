@@ -20,7 +20,7 @@ const plist = "~/Library/LaunchAgents/hob.plist"
 
 // TestLaunchdLife goes through the life of an agent. A restart never unloads: what cuts it off leaves a service that runs.
 func TestLaunchdLife(t *testing.T) {
-	w := newWorld(t, "darwin")
+	w := newFakeMachine(t, "darwin")
 	if st := w.state(); st.Installed || st.Running {
 		t.Errorf("before: %+v", st)
 	}
@@ -54,7 +54,7 @@ func TestLaunchdLife(t *testing.T) {
 
 // TestLaunchdNewProgram makes launchd read the plist again, and is patient with a service that takes its time to go.
 func TestLaunchdNewProgram(t *testing.T) {
-	w := newWorld(t, "darwin")
+	w := newFakeMachine(t, "darwin")
 	w.must("install")
 	w.Setenv("FAKE_SLOW", "2")
 	w.spec.Home = filepath.Join(w.machine.Home, "other")
@@ -70,15 +70,15 @@ func TestLaunchdNewProgram(t *testing.T) {
 func TestLaunchdRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		set        func(w *world)
+		set        func(w *fakeMachine)
 		text, hint string
 	}{
-		{"nobody at the screen", func(w *world) { w.Setenv("FAKE_GUI", "none") }, "nobody is logged in at the screen", "sudo /bin/hob service install --system"},
-		{"no root", func(w *world) { w.spec.System, w.machine.Invoker = true, "sam" }, "only root may install", "type: sudo /bin/hob service install --system"},
-		{"nobody to run as", func(w *world) { w.spec.System, w.machine.UID = true, 0 }, "not known who", "sudo /bin/hob service install --system"},
+		{"nobody at the screen", func(w *fakeMachine) { w.Setenv("FAKE_GUI", "none") }, "nobody is logged in at the screen", "sudo /bin/hob service install --system"},
+		{"no root", func(w *fakeMachine) { w.spec.System, w.machine.Invoker = true, "sam" }, "only root may install", "type: sudo /bin/hob service install --system"},
+		{"nobody to run as", func(w *fakeMachine) { w.spec.System, w.machine.UID = true, 0 }, "not known who", "sudo /bin/hob service install --system"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, "darwin")
+			w := newFakeMachine(t, "darwin")
 			c.set(w)
 			f := w.refused("install")
 			if !strings.Contains(f.Text, c.text) || !strings.Contains(w.plain(f.Hint), c.hint) {
@@ -90,7 +90,7 @@ func TestLaunchdRefuses(t *testing.T) {
 
 // TestPlistParses reads the plist with a parser that is not ours: Apple's, else Python's.
 func TestPlistParses(t *testing.T) {
-	w := newWorld(t, "darwin")
+	w := newFakeMachine(t, "darwin")
 	w.spec = service.Spec{Program: `/opt/a & b/<hob> "é"/hob`, Home: "/Users/sam/my home", System: true}
 	w.machine.UID, w.machine.Invoker = 0, "sam"
 	steps, err := w.plan("install")
@@ -138,7 +138,7 @@ func parsePlist(t *testing.T, file string) []byte {
 }
 
 func TestLaunchdLogs(t *testing.T) {
-	w := newWorld(t, "darwin")
+	w := newFakeMachine(t, "darwin")
 	if got := w.plain(strings.Join(w.manager().Logs(20, true), " ")); got != "tail -n 20 -F ~/.hob/state/log/service.log" {
 		t.Error(got)
 	}

@@ -17,7 +17,7 @@ const unit = "~/.config/systemd/user/hob.service"
 // TestSystemdLife goes through the life of a user's unit. What is told is what ran: must compares the two, so that the
 // steps keep saying what the library does.
 func TestSystemdLife(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	if st := w.state(); st.Installed || st.Running || st.Lingers != nil {
 		t.Errorf("before: %+v", st)
 	}
@@ -71,19 +71,19 @@ func TestSystemdRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		verb       string
-		set        func(w *world)
+		set        func(w *fakeMachine)
 		text, hint string
 	}{
-		{"no bus", "install", func(w *world) { w.Setenv("FAKE_BUS", "down") }, "your service manager does not answer: systemctl show --user --property=Version: Failed to connect to bus: No medium found", "sudo loginctl enable-linger sam; then type this again"},
-		{"no systemd", "install", func(w *world) { w.Setenv("PATH", w.fake) }, "there is no systemd here", "up --no-chat"},
-		{"sudo for the user's own", "install", func(w *world) { w.machine.UID, w.machine.Invoker = 0, "sam" }, "not that of sam", "type it without sudo: /bin/hob service install; or for the whole machine: sudo /bin/hob service install --system"},
-		{"no root", "install", func(w *world) { w.spec.System = true }, "only root may install a service of the whole machine", "type: sudo /bin/hob service install --system"},
-		{"a program that goes away", "install", func(w *world) { w.spec.Program = "/tmp/go-build1/b001/exe/hob" }, "that go run throws away", "go install"},
-		{"a path that systemd refuses", "install", func(w *world) { w.spec.Program = `/opt/"hob"/hob` }, "quotes or backslashes", "plainer name"},
-		{"a program in a home", "install", func(w *world) { w.spec.System, w.machine.UID = true, 0 }, "the user hob cannot run /bin/hob", "/usr/local/bin/hob && sudo /usr/local/bin/hob service install --system"},
+		{"no bus", "install", func(w *fakeMachine) { w.Setenv("FAKE_BUS", "down") }, "your service manager does not answer: systemctl show --user --property=Version: Failed to connect to bus: No medium found", "sudo loginctl enable-linger sam; then type this again"},
+		{"no systemd", "install", func(w *fakeMachine) { w.Setenv("PATH", w.fake) }, "there is no systemd here", "up --no-chat"},
+		{"sudo for the user's own", "install", func(w *fakeMachine) { w.machine.UID, w.machine.Invoker = 0, "sam" }, "not that of sam", "type it without sudo: /bin/hob service install; or for the whole machine: sudo /bin/hob service install --system"},
+		{"no root", "install", func(w *fakeMachine) { w.spec.System = true }, "only root may install a service of the whole machine", "type: sudo /bin/hob service install --system"},
+		{"a program that goes away", "install", func(w *fakeMachine) { w.spec.Program = "/tmp/go-build1/b001/exe/hob" }, "that go run throws away", "go install"},
+		{"a path that systemd refuses", "install", func(w *fakeMachine) { w.spec.Program = `/opt/"hob"/hob` }, "quotes or backslashes", "plainer name"},
+		{"a program in a home", "install", func(w *fakeMachine) { w.spec.System, w.machine.UID = true, 0 }, "the user hob cannot run /bin/hob", "/usr/local/bin/hob && sudo /usr/local/bin/hob service install --system"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, "linux")
+			w := newFakeMachine(t, "linux")
 			c.set(w)
 			f := w.refused(c.verb)
 			if !strings.Contains(w.plain(f.Text), c.text) || !strings.Contains(w.plain(f.Hint), c.hint) {
@@ -95,7 +95,7 @@ func TestSystemdRefuses(t *testing.T) {
 
 // TestSystemdSaysWhy passes on what systemctl said, with every line of it.
 func TestSystemdSaysWhy(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	w.Setenv("FAKE_START", "fails")
 	told, _, err := w.do("install")
 	if err == nil || !strings.Contains(err.Error(), "systemctl start --user hob.service: Job for hob.service failed") || !strings.Contains(err.Error(), `"journalctl -xeu hob.service"`) {
@@ -110,7 +110,7 @@ func TestSystemdSaysWhy(t *testing.T) {
 
 // TestSystemdHalfInstalled removes what an interrupted installation left: a file that systemd has not read.
 func TestSystemdHalfInstalled(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	path := filepath.Join(w.machine.Home, ".config/systemd/user/hob.service")
 	w.put(path, "[Unit]\n", 0o644)
 	w.Setenv("FAKE_LOADED", "no")
@@ -122,7 +122,7 @@ func TestSystemdHalfInstalled(t *testing.T) {
 
 // TestSystemdWithoutLogin finds the user's manager by its folder where nothing names it, as after su.
 func TestSystemdWithoutLogin(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	bus := filepath.Join(w.machine.Root, "run/user/1000")
 	if err := os.MkdirAll(bus, 0o750); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestSystemdWithoutLogin(t *testing.T) {
 
 // TestSystemPlan only shows: the library knows the real folder of the system alone. The real systemd is .ci/systemd's.
 func TestSystemPlan(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	w.spec.System, w.machine.UID = true, 0
 	shown := func(verb string) (list []string) {
 		steps, err := w.plan(verb)
@@ -165,7 +165,7 @@ func TestSystemPlan(t *testing.T) {
 
 // TestPackagedUnit leaves what a package has brought to the package.
 func TestPackagedUnit(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	w.spec.System, w.machine.UID = true, 0
 	w.put(w.machine.Root+"/lib/systemd/system/hob.service", service.SystemUnit("/usr/bin/hob"), 0o644)
 	if !service.Installed(w.machine, true) || service.Installed(w.machine, false) {
@@ -188,7 +188,7 @@ func TestPackagedUnit(t *testing.T) {
 }
 
 func TestSystemdLogs(t *testing.T) {
-	w := newWorld(t, "linux")
+	w := newFakeMachine(t, "linux")
 	if got := strings.Join(w.manager().Logs(20, false), " "); got != "journalctl --user-unit=hob.service --lines=20 --no-pager" {
 		t.Error(got)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // tree makes 100,000 folders, ten in each.
-func (w *world) tree(b *testing.B) {
+func (w *watchedHome) tree(b *testing.B) {
 	b.Helper()
 	for i := range 10 {
 		for j := range 10 {
@@ -46,7 +46,7 @@ func BenchmarkReady(b *testing.B) {
 	if err != nil {
 		b.Skip("inotifywait is not installed")
 	}
-	w := newWorld(b)
+	w := newWatchedHome(b)
 	w.tree(b)
 	before := inUse()
 	var ours, theirs, library []time.Duration
@@ -121,7 +121,7 @@ func inotifywait(b *testing.B, path, dir string) time.Duration {
 
 // BenchmarkRescan is a look at 20,000 files in 2,000 folders that finds nothing new, as after an overflow, beside one lstat walk of them.
 func BenchmarkRescan(b *testing.B) {
-	w := newWorld(b)
+	w := newWatchedHome(b)
 	for i := range 20_000 {
 		w.put(fmt.Sprintf("d%d/e%d/f%d", i%20, i%2000, i), "x")
 	}
@@ -155,7 +155,7 @@ func BenchmarkRescan(b *testing.B) {
 // hashing the same files.
 func BenchmarkBurst(b *testing.B) {
 	const files = 5000
-	w := newWorld(b)
+	w := newWatchedHome(b)
 	name := func(i int) string { return fmt.Sprintf("d%d/f%d", i%50, i) }
 	for i := range files {
 		w.put(name(i), "first")

@@ -29,7 +29,7 @@ func (s stopped) Watches(ctx context.Context) ([]filewatch.Watch, error) {
 // A watcher that lives is seen to; one whose store hangs is not.
 func TestProgress(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		w.watch(nil)
 		synctest.Test(t, func(t *testing.T) {
 			s, c := stopped{w.store, make(chan struct{})}, sys.RealClock()
@@ -76,7 +76,7 @@ func (s noted) Saw(ctx context.Context, seen filewatch.Seen) error {
 
 // The first look of a watch with very many files leaves the other watches their turns.
 func TestALargeFirstLookHoldsUpNobody(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	must(t, os.MkdirAll(w.dir+"/large", 0o700))
 	must(t, os.MkdirAll(w.dir+"/small", 0o700))
 	for i := range 3 * filewatch.MaxFirst {

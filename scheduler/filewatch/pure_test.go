@@ -183,7 +183,7 @@ func TestLedger(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("x/y", "")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 5, time.UTC)
 	must(t, os.Symlink(w.dir, w.home+"/link"))

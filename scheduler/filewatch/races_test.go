@@ -19,7 +19,7 @@ import (
 
 // What stood in a folder is gone when a link has taken its place, even one that leads to the same files.
 func TestAFolderThatALinkReplaces(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("d/f", "x")
 	w.put("d/sub/g", "y")
 	one := w.watch(nil)
@@ -39,7 +39,7 @@ func TestAFolderThatALinkReplaces(t *testing.T) {
 // them up.
 func TestFoldersThatChangePlacesWhileEventsAreLost(t *testing.T) {
 	for _, watches := range []int{1, 2} {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		p, open := newPoor(1 << 20)
 		w.open = open
 		w.sh(`for i in 1 2 3 4; do mkdir -p a/x$i/y b/x$i/y; echo a$i > a/x$i/y/f; echo b$i > b/x$i/y/f; done`)
@@ -65,7 +65,7 @@ func TestFoldersThatChangePlacesWhileEventsAreLost(t *testing.T) {
 
 // A folder that moves between being watched and being opened takes its watch along to a place that is listed later.
 func TestAFolderThatMovesWhileItIsBeingTakenUp(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	p, open := newPoor(1 << 20)
 	w.open = open
 	w.put("noise/a", "")
@@ -95,7 +95,7 @@ func TestAFolderThatMovesWhileItIsBeingTakenUp(t *testing.T) {
 
 // Who pauses a watch and lets it go on while it commits finds nothing lost.
 func TestAWatchThatIsPausedForAMoment(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	one := w.watch(nil)
 	w.begin()
 	refused := make(chan struct{}, 1)
@@ -112,7 +112,7 @@ func TestAWatchThatIsPausedForAMoment(t *testing.T) {
 
 // Another set of files that moves the same way is another event, even where the counts and the newest version are the same.
 func TestEachMoveOfFoldersIsTold(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	one := w.watch(func(o *filewatch.Watch) { o.Events = []filewatch.Kind{filewatch.Rename} })
 	w.sh(`mkdir a; echo 2 > a/2; echo 3 > a/3`)
 	w.begin()
@@ -133,7 +133,7 @@ func TestEachMoveOfFoldersIsTold(t *testing.T) {
 func TestTwoContentsOfOneSizeInOneStepOfTime(t *testing.T) {
 	for name, at := range map[string]time.Time{"whole seconds": time.Unix(1_700_000_000, 0), "ticks": time.Unix(1_700_000_000, 123_000_000)} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWatchedHome(t)
 			var passed atomic.Int64
 			w.clock = sys.ShiftedClock(func() time.Duration { return time.Until(at) + time.Duration(passed.Load()) })
 			put := func(text string) {
@@ -159,7 +159,7 @@ func TestTwoContentsOfOneSizeInOneStepOfTime(t *testing.T) {
 
 // A folder that cannot be read is said to be so, and found when it can.
 func TestAFolderThatCannotBeReadForAWhile(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("closed/in/f", "x")
 	one := w.watch(nil)
 	must(t, os.Chmod(w.dir+"/closed", 0))
@@ -180,7 +180,7 @@ func TestAFolderThatCannotBeReadForAWhile(t *testing.T) {
 
 // What lies so deep that the system takes no path to it is left out, and that is said; all else goes on.
 func TestPathsThatAreTooLong(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("a", "x")
 	one := w.watch(nil)
 	w.begin()
@@ -211,7 +211,7 @@ func TestPathsThatAreTooLong(t *testing.T) {
 
 // A library that waits for a reader of its errors, and lets nobody add a folder until then, does not keep the watcher from stopping.
 func TestStoppingWhileFoldersAreTakenUp(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	p, open := newPoor(1 << 20)
 	w.open = open
 	w.watch(nil)
@@ -233,7 +233,7 @@ func TestStoppingWhileFoldersAreTakenUp(t *testing.T) {
 
 // A watch that only waits longer keeps what the system watches for it.
 func TestANewSettleTimeKeepsTheWatches(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	p, open := newPoor(1 << 20)
 	w.open = open
 	w.put("a/b/c/f", "x")

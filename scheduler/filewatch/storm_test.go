@@ -65,7 +65,7 @@ func TestAStorm(t *testing.T) {
 		rounds = 2
 	}
 	for seed := range uint64(rounds) {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		s := storm{rand.New(rand.NewPCG(seed, 6)), w.dir}
 		p, open := newPoor(1 << 20)
 		w.open = open

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAFileIsCreatedWrittenRenamedAndRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("old.txt", "old\n")
 	one := w.watch(nil)
 	w.begin()
@@ -44,7 +44,7 @@ func TestAFileIsCreatedWrittenRenamedAndRemoved(t *testing.T) {
 
 // Content that is the same as before is nothing; content that comes back is new.
 func TestOnlyContentCounts(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.put("a", "first")
 	one := w.watch(nil)
 	w.begin()
@@ -74,7 +74,7 @@ func TestOnlyContentCounts(t *testing.T) {
 }
 
 func TestWhatChangedWhileHobWasDownIsFound(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	for _, name := range []string{"same", "written", "removed", "moved", "sub/deep", "gone/x"} {
 		w.put(name, "content of "+name)
 	}
@@ -102,7 +102,7 @@ func TestWhatChangedWhileHobWasDownIsFound(t *testing.T) {
 
 // Nothing is committed and nothing lost while the store refuses.
 func TestACrashBeforeOrAfterTheCommitLosesNothingAndDoublesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	one := w.watch(nil)
 	w.begin()
 	refused := make(chan struct{}, 8)
@@ -124,7 +124,7 @@ func TestACrashBeforeOrAfterTheCommitLosesNothingAndDoublesNothing(t *testing.T)
 
 // R2: what could not be committed is tried again after a second, and not after a minute.
 func TestACommitIsTriedAgainAfterASecond(t *testing.T) {
-	w := newWorld(t)
+	w := newWatchedHome(t)
 	w.watch(nil)
 	w.begin()
 	var refused []time.Time
@@ -151,7 +151,7 @@ func TestACommitIsTriedAgainAfterASecond(t *testing.T) {
 func TestOwnWritesDoNotWake(t *testing.T) {
 	const hi = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4" // sha256 of "hi"
 	for _, own := range []bool{false, true} {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		one := w.watch(func(o *filewatch.Watch) { o.Own = own })
 		w.begin()
 		w.own.Note(w.dir+"/a", hi)
@@ -183,7 +183,7 @@ func TestOnlyTheWantedKindsAreTold(t *testing.T) {
 		filewatch.Remove: {"removed a", "removed e"},
 		filewatch.Rename: {"renamed d (was e), 3 bytes"},
 	} {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		w.put("a", "x")
 		w.put("b", "x")
 		w.put("e", "eee")
@@ -224,7 +224,7 @@ func (r *restless) clock() sys.Clock {
 
 func TestAFileThatNeverRestsIsToldAllTheSameAndThenAtItsEnd(t *testing.T) {
 	for there, want := range map[bool]string{false: "created log, 1 byte, still changing", true: ""} {
-		w := newWorld(t)
+		w := newWatchedHome(t)
 		log := &restless{path: w.dir + "/log"}
 		w.clock = log.clock()
 		if there {

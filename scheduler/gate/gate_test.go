@@ -33,8 +33,8 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// world is what the tests make of it.
-type world struct {
+// fakeChecks is what the tests make of it.
+type fakeChecks struct {
 	mu     sync.Mutex
 	busy   string
 	text   gate.Text
@@ -49,29 +49,31 @@ type world struct {
 	most   int
 }
 
-func (w *world) note(part string) error {
+func (w *fakeChecks) note(part string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, part)
 	return w.err
 }
 
-func (w *world) Busy(context.Context, scheduler.Job) (string, error) { return w.busy, w.note("busy") }
+func (w *fakeChecks) Busy(context.Context, scheduler.Job) (string, error) {
+	return w.busy, w.note("busy")
+}
 
-func (w *world) Content(context.Context, scheduler.Job) (gate.Text, error) {
+func (w *fakeChecks) Content(context.Context, scheduler.Job) (gate.Text, error) {
 	return w.text, w.note("content")
 }
 
-func (w *world) Files(context.Context, scheduler.Job) (string, error) {
+func (w *fakeChecks) Files(context.Context, scheduler.Job) (string, error) {
 	return w.files, w.note("files")
 }
 
-func (w *world) Page(_ context.Context, _ scheduler.Job, last gate.Page) (gate.Page, error) {
+func (w *fakeChecks) Page(_ context.Context, _ scheduler.Job, last gate.Page) (gate.Page, error) {
 	w.last = last
 	return w.page, w.note("page")
 }
 
-func (w *world) Command(ctx context.Context, _ scheduler.Job) (gate.Output, error) {
+func (w *fakeChecks) Command(ctx context.Context, _ scheduler.Job) (gate.Output, error) {
 	w.mu.Lock()
 	w.atOnce++
 	w.most = max(w.most, w.atOnce)
@@ -122,7 +124,7 @@ func slot(g scheduler.Gate) gate.Slot {
 }
 
 // judged runs a runner until all slots are judged, in a bubble whose clock stands at noon in UTC.
-func judged(t *testing.T, w *world, slots ...gate.Slot) []gate.Verdict {
+func judged(t *testing.T, w *fakeChecks, slots ...gate.Slot) []gate.Verdict {
 	t.Helper()
 	s := &shelf{due: slots}
 	synctest.Test(t, func(t *testing.T) {
@@ -150,48 +152,48 @@ func judged(t *testing.T, w *world, slots ...gate.Slot) []gate.Verdict {
 func TestVerdicts(t *testing.T) {
 	known := `{"command":"c1","page":{"link":"l","etag":"e1","hash":"h1"},"files":"f1"}`
 	for name, c := range map[string]struct {
-		gate    scheduler.Gate
-		world   *world
-		seen    string
-		outcome scheduler.Outcome
-		reason  string
-		told    string // behind prompt and note
+		gate       scheduler.Gate
+		fakeChecks *fakeChecks
+		seen       string
+		outcome    scheduler.Outcome
+		reason     string
+		told       string // behind prompt and note
 	}{
-		"a first output":         {scheduler.Gate{Command: "x"}, &world{output: gate.Output{Hash: "c1"}}, "", "", "", "(gate: the command's output is new)"},
-		"a new output":           {scheduler.Gate{Command: "x"}, &world{output: gate.Output{Hash: "c2"}}, known, "", "", "(gate: the command's output is new)"},
-		"the same output":        {scheduler.Gate{Command: "x"}, &world{output: gate.Output{Hash: "c1"}}, known, scheduler.Skipped, "gate: no change", ""},
-		"the same, another code": {scheduler.Gate{Command: "x"}, &world{output: gate.Output{Hash: "c1", Code: 1}}, known, scheduler.Skipped, "gate: no change", ""},
-		"what cannot be read":    {scheduler.Gate{Command: "x"}, &world{output: gate.Output{Hash: "c1"}}, "{spoilt", "", "", "(gate: the command's output is new)"},
-		"code 0":                 {scheduler.Gate{Command: "x", Exit: true}, &world{output: gate.Output{Hash: "c1"}}, known, "", "", "(gate: the command ended with code 0)"},
-		"code 3":                 {scheduler.Gate{Command: "x", Exit: true}, &world{output: gate.Output{Hash: "c2", Code: 3}}, known, scheduler.Skipped, "gate: exit code 3", ""},
-		"a new page":             {scheduler.Gate{URL: "l"}, &world{page: gate.Page{Link: "l", Hash: "h2", ETag: "e1"}}, known, "", "", "(gate: the page is new)"},
-		"the same page":          {scheduler.Gate{URL: "l"}, &world{page: gate.Page{Link: "l", Hash: "h1", ETag: "e2"}}, known, scheduler.Skipped, "gate: no change", ""},
-		"not modified":           {scheduler.Gate{URL: "l"}, &world{page: gate.Page{Link: "l"}}, known, scheduler.Skipped, "gate: no change", ""},
-		"another address":        {scheduler.Gate{URL: "m"}, &world{page: gate.Page{Link: "m", Hash: "h1"}}, known, "", "", "(gate: the page is new)"},
-		"new files":              {scheduler.Gate{Files: []string{"a"}}, &world{files: "f2"}, known, "", "", "(gate: the files are new)"},
-		"the same files":         {scheduler.Gate{Files: []string{"a"}}, &world{files: "f1"}, known, scheduler.Skipped, "gate: no change", ""},
-		"busy":                   {scheduler.Gate{Idle: true}, &world{busy: "hob is busy"}, "", scheduler.Skipped, "hob is busy", ""},
-		"idle":                   {scheduler.Gate{Idle: true}, &world{}, "", "", "", ""},
-		"an empty wish":          {scheduler.Gate{Content: "HEARTBEAT.md"}, &world{text: gate.Text{Text: "# x"}}, "", scheduler.Skipped, "HEARTBEAT.md is empty", ""},
-		"a wish":                 {scheduler.Gate{Content: "HEARTBEAT.md"}, &world{text: gate.Text{Text: "feed the cat"}}, "", "", "", "# HEARTBEAT.md\nfeed the cat"},
-		"in its hours":           {scheduler.Gate{Active: "13:00-14:00"}, &world{}, "", "", "", ""}, // noon in UTC is one o'clock in Berlin
-		"outside of them":        {scheduler.Gate{Active: "08:00-13:00"}, &world{}, "", scheduler.Skipped, "gate: outside 08:00-13:00", ""},
+		"a first output":         {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, "", "", "", "(gate: the command's output is new)"},
+		"a new output":           {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c2"}}, known, "", "", "(gate: the command's output is new)"},
+		"the same output":        {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, known, scheduler.Skipped, "gate: no change", ""},
+		"the same, another code": {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1", Code: 1}}, known, scheduler.Skipped, "gate: no change", ""},
+		"what cannot be read":    {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, "{spoilt", "", "", "(gate: the command's output is new)"},
+		"code 0":                 {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{output: gate.Output{Hash: "c1"}}, known, "", "", "(gate: the command ended with code 0)"},
+		"code 3":                 {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{output: gate.Output{Hash: "c2", Code: 3}}, known, scheduler.Skipped, "gate: exit code 3", ""},
+		"a new page":             {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l", Hash: "h2", ETag: "e1"}}, known, "", "", "(gate: the page is new)"},
+		"the same page":          {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l", Hash: "h1", ETag: "e2"}}, known, scheduler.Skipped, "gate: no change", ""},
+		"not modified":           {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l"}}, known, scheduler.Skipped, "gate: no change", ""},
+		"another address":        {scheduler.Gate{URL: "m"}, &fakeChecks{page: gate.Page{Link: "m", Hash: "h1"}}, known, "", "", "(gate: the page is new)"},
+		"new files":              {scheduler.Gate{Files: []string{"a"}}, &fakeChecks{files: "f2"}, known, "", "", "(gate: the files are new)"},
+		"the same files":         {scheduler.Gate{Files: []string{"a"}}, &fakeChecks{files: "f1"}, known, scheduler.Skipped, "gate: no change", ""},
+		"busy":                   {scheduler.Gate{Idle: true}, &fakeChecks{busy: "hob is busy"}, "", scheduler.Skipped, "hob is busy", ""},
+		"idle":                   {scheduler.Gate{Idle: true}, &fakeChecks{}, "", "", "", ""},
+		"an empty wish":          {scheduler.Gate{Content: "HEARTBEAT.md"}, &fakeChecks{text: gate.Text{Text: "# x"}}, "", scheduler.Skipped, "HEARTBEAT.md is empty", ""},
+		"a wish":                 {scheduler.Gate{Content: "HEARTBEAT.md"}, &fakeChecks{text: gate.Text{Text: "feed the cat"}}, "", "", "", "# HEARTBEAT.md\nfeed the cat"},
+		"in its hours":           {scheduler.Gate{Active: "13:00-14:00"}, &fakeChecks{}, "", "", "", ""}, // noon in UTC is one o'clock in Berlin
+		"outside of them":        {scheduler.Gate{Active: "08:00-13:00"}, &fakeChecks{}, "", scheduler.Skipped, "gate: outside 08:00-13:00", ""},
 		"one part of two": {
-			scheduler.Gate{Command: "x", URL: "l"}, &world{output: gate.Output{Hash: "c2"}, page: gate.Page{Link: "l", Hash: "h1"}}, known, scheduler.Skipped, "gate: no change", "",
+			scheduler.Gate{Command: "x", URL: "l"}, &fakeChecks{output: gate.Output{Hash: "c2"}, page: gate.Page{Link: "l", Hash: "h1"}}, known, scheduler.Skipped, "gate: no change", "",
 		},
 		"both parts": {
-			scheduler.Gate{Command: "x", Files: []string{"a"}}, &world{output: gate.Output{Hash: "c2"}, files: "f2"}, known, "", "", "(gate: the files are new; the command's output is new)",
+			scheduler.Gate{Command: "x", Files: []string{"a"}}, &fakeChecks{output: gate.Output{Hash: "c2"}, files: "f2"}, known, "", "", "(gate: the files are new; the command's output is new)",
 		},
-		"no look":      {scheduler.Gate{Command: "x"}, &world{err: errors.New("no\nshell")}, known, scheduler.Failed, "gate: no shell", ""},
-		"an address":   {scheduler.Gate{URL: "l"}, &world{err: errors.New("it leads to https://evil.example/x")}, known, scheduler.Failed, "gate: it leads to https[:]//evil[.]example/x", ""},
-		"a long fault": {scheduler.Gate{URL: "l"}, &world{err: errors.New(strings.Repeat("x", 1000))}, known, scheduler.Failed, "gate: " + strings.Repeat("x", 300) + "…", ""},
-		"too slow":     {scheduler.Gate{Command: "x"}, &world{hangs: 61 * time.Second}, known, scheduler.Failed, "gate: it took longer than 1m0s", ""},
-		"slow enough":  {scheduler.Gate{Command: "x", Exit: true}, &world{hangs: 59 * time.Second}, known, "", "", "(gate: the command ended with code 0)"},
+		"no look":      {scheduler.Gate{Command: "x"}, &fakeChecks{err: errors.New("no\nshell")}, known, scheduler.Failed, "gate: no shell", ""},
+		"an address":   {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New("it leads to https://evil.example/x")}, known, scheduler.Failed, "gate: it leads to https[:]//evil[.]example/x", ""},
+		"a long fault": {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New(strings.Repeat("x", 1000))}, known, scheduler.Failed, "gate: " + strings.Repeat("x", 300) + "…", ""},
+		"too slow":     {scheduler.Gate{Command: "x"}, &fakeChecks{hangs: 61 * time.Second}, known, scheduler.Failed, "gate: it took longer than 1m0s", ""},
+		"slow enough":  {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{hangs: 59 * time.Second}, known, "", "", "(gate: the command ended with code 0)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := slot(c.gate)
 			s.Seen = c.seen
-			said := judged(t, c.world, s)
+			said := judged(t, c.fakeChecks, s)
 			if len(said) != 1 {
 				t.Fatalf("%d verdicts", len(said))
 			}
@@ -220,7 +222,7 @@ func TestVerdicts(t *testing.T) {
 // What is seen is stored with the verdict, and handed to the next look at the address.
 func TestSeen(t *testing.T) {
 	page := gate.Page{Link: "l", ETag: "e", Modified: "m", Hash: "h"}
-	w := &world{output: gate.Output{Hash: "c"}, page: page, files: "f"}
+	w := &fakeChecks{output: gate.Output{Hash: "c"}, page: page, files: "f"}
 	s := slot(scheduler.Gate{Command: "x", URL: "l", Files: []string{"a"}})
 	said := judged(t, w, s)
 	want := `{"command":"c","page":{"link":"l","etag":"e","modified":"m","hash":"h"},"files":"f"}`
@@ -235,7 +237,7 @@ func TestSeen(t *testing.T) {
 	if judged(t, w, s); w.last != page {
 		t.Errorf("it asks for the page as if it had seen %+v", w.last)
 	}
-	if said := judged(t, &world{output: gate.Output{Hash: "c"}}, slot(scheduler.Gate{Command: "x", Exit: true})); said[0].Seen != "" {
+	if said := judged(t, &fakeChecks{output: gate.Output{Hash: "c"}}, slot(scheduler.Gate{Command: "x", Exit: true})); said[0].Seen != "" {
 		t.Errorf("an exit code is remembered: %s", said[0].Seen)
 	}
 }
@@ -243,16 +245,16 @@ func TestSeen(t *testing.T) {
 // The cheap parts are looked at first, and none behind one that is shut.
 func TestOrder(t *testing.T) {
 	all := scheduler.Gate{Command: "x", URL: "l", Files: []string{"a"}, Content: "HEARTBEAT.md", Active: "00:00-24:00", Idle: true}
-	w := &world{text: gate.Text{Text: "feed"}, files: "f", page: gate.Page{Link: "l", Hash: "h"}, output: gate.Output{Hash: "c"}}
+	w := &fakeChecks{text: gate.Text{Text: "feed"}, files: "f", page: gate.Page{Link: "l", Hash: "h"}, output: gate.Output{Hash: "c"}}
 	if judged(t, w, slot(all)); strings.Join(w.asked, " ") != "busy content files page command" {
 		t.Errorf("asked: %v", w.asked)
 	}
-	w = &world{text: gate.Text{Text: "# nothing"}}
+	w = &fakeChecks{text: gate.Text{Text: "# nothing"}}
 	if judged(t, w, slot(all)); strings.Join(w.asked, " ") != "busy content" {
 		t.Errorf("asked: %v", w.asked)
 	}
 	all.Active = "02:00-03:00"
-	w = &world{}
+	w = &fakeChecks{}
 	if judged(t, w, slot(all)); len(w.asked) > 0 {
 		t.Errorf("asked: %v", w.asked)
 	}
@@ -260,7 +262,7 @@ func TestOrder(t *testing.T) {
 
 // A job that was removed or spoilt while its slot waited does not run, whatever its gate says. A pause stops only what comes due later.
 func TestNobodyAsksAnyMore(t *testing.T) {
-	w := &world{output: gate.Output{Hash: "c"}}
+	w := &fakeChecks{output: gate.Output{Hash: "c"}}
 	gone, paused, broken := slot(scheduler.Gate{Command: "x"}), slot(scheduler.Gate{Command: "x"}), slot(scheduler.Gate{Command: "x"})
 	gone.Gone, paused.Job.Paused, broken.Job.Broken = true, true, "no zone"
 	for _, s := range []gate.Slot{gone, broken} {
@@ -283,7 +285,7 @@ func TestNobodyAsksAnyMore(t *testing.T) {
 func TestWhatARunIsTold(t *testing.T) {
 	s := slot(scheduler.Gate{Command: "x", Content: "HEARTBEAT.md"})
 	s.Job.Prompt, s.Note = "say: look!", ""
-	w := &world{output: gate.Output{Hash: "c"}, text: gate.Text{Text: "feed", Foreign: "written by a turn"}}
+	w := &fakeChecks{output: gate.Output{Hash: "c"}, text: gate.Text{Text: "feed", Foreign: "written by a turn"}}
 	if v := judged(t, w, s)[0]; len(v.In.Parts) != 1 || v.In.Tainted || !v.In.Typed {
 		t.Errorf("%+v", v.In)
 	}
@@ -299,7 +301,7 @@ func TestWhatARunIsTold(t *testing.T) {
 
 // Four gates are looked at at once; a slow one holds up no other; each is judged once.
 func TestLanes(t *testing.T) {
-	w := &world{hangs: 30 * time.Second, output: gate.Output{Hash: "c"}}
+	w := &fakeChecks{hangs: 30 * time.Second, output: gate.Output{Hash: "c"}}
 	var slots []gate.Slot
 	for i := range 10 {
 		s := slot(scheduler.Gate{Command: "x"})
@@ -320,7 +322,7 @@ func TestLanes(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{due: []gate.Slot{slot(scheduler.Gate{Command: "x"})}}
-		k := gate.NewRunner(s, &world{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+		k := gate.NewRunner(s, &fakeChecks{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()
@@ -330,7 +332,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("%v, %+v", err, s.said)
 		}
 		s.err = errors.New("disk full")
-		k = gate.NewRunner(s, &world{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+		k = gate.NewRunner(s, &fakeChecks{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		if err := k.Run(t.Context()); !errors.Is(err, s.err) {
 			t.Errorf("run: %v", err)
 		}
@@ -341,7 +343,7 @@ func TestStop(t *testing.T) {
 func TestRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rings := &shelf{}, make(chan struct{}, 1)
-		k := gate.NewRunner(s, &world{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
+		k := gate.NewRunner(s, &fakeChecks{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()

@@ -60,7 +60,7 @@ func takes() map[string]string {
 }
 
 // good has valid arguments for every tool, which run in a web world. A new tool must be added.
-func (w *world) good() map[string]string {
+func (w *allTools) good() map[string]string {
 	return map[string]string{
 		"read": `{"path": "notes.md"}`, "write": `{"path": "new/file.txt", "content": "hello\n"}`,
 		"edit":        `{"path": "notes.md", "old_text": "two", "new_text": "three"}`,
@@ -81,7 +81,7 @@ func (w *world) good() map[string]string {
 }
 
 func TestEveryToolIsKnownHere(t *testing.T) {
-	w := newWorld(t)
+	w := newAllTools(t)
 	var names []string
 	for _, s := range w.Specs() {
 		names = append(names, s.Name)
@@ -95,7 +95,7 @@ func TestEveryToolIsKnownHere(t *testing.T) {
 }
 
 func TestEveryToolIsDescribed(t *testing.T) {
-	for _, spec := range newWorld(t).Specs() {
+	for _, spec := range newAllTools(t).Specs() {
 		if n := (len(spec.Description) + 3) / 4; n > mostOfDescription {
 			t.Errorf("%s: a description of %d tokens, want at most %d", spec.Name, n, mostOfDescription)
 		}
@@ -161,7 +161,7 @@ func described(t *testing.T, at string, s *jsonschema.Schema, closed bool) {
 
 // TestParametersAreThoseThatWerePromised in their order, which is that of the structs and the same each time.
 func TestParametersAreThoseThatWerePromised(t *testing.T) {
-	first, again := newWorld(t), newWorld(t)
+	first, again := newAllTools(t), newAllTools(t)
 	for i, spec := range first.Specs() {
 		var root struct {
 			Properties json.RawMessage `json:"properties"`
@@ -190,7 +190,7 @@ func TestParametersAreThoseThatWerePromised(t *testing.T) {
 // TestTheCore is the list of the tools that every request carries; daemon counts what they take there.
 func TestTheCore(t *testing.T) {
 	var core []string
-	for _, s := range newWorld(t).Specs() {
+	for _, s := range newAllTools(t).Specs() {
 		if s.Core {
 			core = append(core, s.Name)
 		}
@@ -269,7 +269,7 @@ func fits(t *testing.T, tool tools.Tool, data any) {
 
 // TestAllFaultsAreListedAtOnce gives every tool an unknown name and each of its parameters with a wrong type.
 func TestAllFaultsAreListedAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newAllTools(t)
 	for _, tool := range w.All() {
 		spec := tool.Spec()
 		var root jsonschema.Schema
@@ -309,7 +309,7 @@ func TestAllFaultsAreListedAtOnce(t *testing.T) {
 
 // TestRequiredParametersAreMissed leaves all of them out.
 func TestRequiredParametersAreMissed(t *testing.T) {
-	for _, tool := range newWorld(t).All() {
+	for _, tool := range newAllTools(t).All() {
 		res, _ := tools.Validate(tool, json.RawMessage("{}"))
 		for _, name := range strings.Fields(takes()[tool.Spec().Name]) {
 			if required, ok := strings.CutSuffix(name, "*"); ok && !strings.Contains(res.Content, required+": missing") {
@@ -347,7 +347,7 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 func TestIntentsTouchNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newAllTools(t)
 	before := files(t, w.dir)
 	for _, tool := range w.All() {
 		name := tool.Spec().Name
@@ -389,7 +389,7 @@ func TestACancelledTurnCancelsTheCall(t *testing.T) {
 
 // TestLargeResultsAreBounded gives those that page themselves far more than they may show.
 func TestLargeResultsAreBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newAllTools(t)
 	big := strings.Repeat("a line that says one thing and another\n", 10_000)
 	for _, name := range []string{"big.txt", "MEMORY.md"} {
 		if err := os.WriteFile(filepath.Join(w.space, name), []byte(big), 0o600); err != nil {
@@ -431,7 +431,7 @@ func TestLargeResultsAreBounded(t *testing.T) {
 // FuzzArguments gives anything to any tool: it is refused or understood, nothing panics, and finding out what a call would touch
 // touches nothing.
 func FuzzArguments(f *testing.F) {
-	for name, args := range (&world{url: "https://127.0.0.1:1"}).good() {
+	for name, args := range (&allTools{url: "https://127.0.0.1:1"}).good() {
 		f.Add(name, args)
 	}
 	f.Add("read", `{"path": "\u0000", "offset": -1e400, "limit": "9"}`)
@@ -444,7 +444,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add("cron", `{"action": "add", "schedule": "at 99:99", "tz": "Local"}`)
 	f.Add("tool", `{"action": "call", "name": "tool", "arguments": {"action": "call"}}`)
 	f.Fuzz(func(t *testing.T, name, args string) {
-		w := newWorld(t)
+		w := newAllTools(t)
 		tool, ok := w.Find(name)
 		if !ok {
 			w.Nearest(name)

@@ -164,7 +164,7 @@ func order(t *testing.T, raw json.RawMessage) (names []string) {
 // TestPage keeps docs/tools.md what the tools say of themselves.
 func TestPage(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "tools.md")
-	want := page(t, newWorld(t).Specs())
+	want := page(t, newAllTools(t).Specs())
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // TestSchemas compares the generated schemas with the types that they come from. It also derives every schema, so that a wrong tag fails.
 func TestSchemas(t *testing.T) {
 	path := filepath.Join("..", "schemas.txt")
-	list := newWorld(t).Specs()
+	list := newAllTools(t).Specs()
 	want := tools.GenerateSchemas(list)
 	if *update {
 		if err := os.WriteFile(path, want, 0o600); err != nil {

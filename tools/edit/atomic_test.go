@@ -11,28 +11,28 @@ import (
 	"hob/tools/edit"
 )
 
-type world struct {
+type editedHome struct {
 	*fsguard.Guard
 	top, space, journal string
 }
 
-func newWorld(t *testing.T) world {
+func newEditedHome(t *testing.T) editedHome {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := world{top: top, space: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits")}
+	w := editedHome{top: top, space: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits")}
 	must(t, os.MkdirAll(w.space, 0o700))
 	w.Guard, err = fsguard.New(fsguard.Config{Workspace: w.space, State: filepath.Join(top, "state"), Home: top})
 	must(t, err)
 	return w
 }
 
-func (w world) put(t *testing.T, name, content string) {
+func (w editedHome) put(t *testing.T, name, content string) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(w.space, name), []byte(content), 0o600))
 }
 
-func (w world) place(t *testing.T, name string) fsguard.Place {
+func (w editedHome) place(t *testing.T, name string) fsguard.Place {
 	t.Helper()
 	p, err := w.Resolve("", name)
 	must(t, err)
@@ -40,7 +40,7 @@ func (w world) place(t *testing.T, name string) fsguard.Place {
 }
 
 // folder is everything in the workspace, as "name=content ".
-func (w world) folder(t *testing.T) string {
+func (w editedHome) folder(t *testing.T) string {
 	t.Helper()
 	out := ""
 	must(t, filepath.WalkDir(w.space, func(path string, e fs.DirEntry, err error) error {
@@ -54,12 +54,12 @@ func (w world) folder(t *testing.T) string {
 	return out
 }
 
-func (w world) job(id string) edit.Job {
+func (w editedHome) job(id string) edit.Job {
 	return edit.Job{Folder: w.journal, ID: id, Args: []byte("args")}
 }
 
 func TestCommit(t *testing.T) {
-	w := newWorld(t)
+	w := newEditedHome(t)
 	w.put(t, "a", "1")
 	w.put(t, "b", "2")
 	infos, err := edit.CommitFiles(t.Context(), w.Guard, w.job("j"), []edit.FileChange{
@@ -80,7 +80,7 @@ func TestCommit(t *testing.T) {
 
 // When a change cannot be applied after others were, those are taken back. (Here the same file is removed twice.)
 func TestCommitTakesBackWhatItDid(t *testing.T) {
-	w := newWorld(t)
+	w := newEditedHome(t)
 	w.put(t, "a", "1")
 	w.put(t, "b", "2")
 	before := w.folder(t)
@@ -108,17 +108,17 @@ func TestCommitTakesBackWhatItDid(t *testing.T) {
 // A file that changed since it was judged stops everything, whatever changed: its content, itself, its kind, its absence.
 func TestCommitChangesNothingThatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(w world)
+		change func(w editedHome)
 		want   error
 	}{
-		"content":      {func(w world) { w.put(t, "b", "22") }, fsguard.ErrMoved},
-		"another file": {func(w world) { w.put(t, "x", "2"); must(t, os.Rename(w.space+"/x", w.space+"/b")) }, fsguard.ErrMoved},
-		"a link":       {func(w world) { must(t, os.Remove(w.space+"/b")); must(t, os.Symlink("a", w.space+"/b")) }, fsguard.ErrMoved},
-		"gone":         {func(w world) { must(t, os.Remove(w.space+"/b")) }, fsguard.ErrMoved},
-		"come":         {func(w world) { w.put(t, "n", "his") }, fsguard.ErrMoved},
+		"content":      {func(w editedHome) { w.put(t, "b", "22") }, fsguard.ErrMoved},
+		"another file": {func(w editedHome) { w.put(t, "x", "2"); must(t, os.Rename(w.space+"/x", w.space+"/b")) }, fsguard.ErrMoved},
+		"a link":       {func(w editedHome) { must(t, os.Remove(w.space+"/b")); must(t, os.Symlink("a", w.space+"/b")) }, fsguard.ErrMoved},
+		"gone":         {func(w editedHome) { must(t, os.Remove(w.space+"/b")) }, fsguard.ErrMoved},
+		"come":         {func(w editedHome) { w.put(t, "n", "his") }, fsguard.ErrMoved},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEditedHome(t)
 			w.put(t, "a", "1")
 			w.put(t, "b", "2")
 			changes := []edit.FileChange{
@@ -136,7 +136,7 @@ func TestCommitChangesNothingThatChanged(t *testing.T) {
 
 // A journal that names files outside its folders, or that cannot be read, is not carried out.
 func TestRecoverTrustsNoJournalBlindly(t *testing.T) {
-	w := newWorld(t)
+	w := newEditedHome(t)
 	w.put(t, "a", "1")
 	must(t, os.MkdirAll(w.journal, 0o700))
 	for name, content := range map[string]string{

@@ -25,17 +25,17 @@ func small(t *testing.T, at, size string) {
 func TestAFullDiskChangesNothing(t *testing.T) {
 	big := []byte(strings.Repeat("x", 200<<10))
 	for name, c := range map[string]struct {
-		at   func(w world) string
+		at   func(w editedHome) string
 		size string
 		fill int // bytes of it that are taken
 	}{
-		"no room for the second file":   {func(w world) string { return w.space }, "300k", 0},
-		"no room for any":               {func(w world) string { return w.space }, "300k", 200 << 10},
-		"no room for the first record":  {func(w world) string { return w.journal }, "64k", 64 << 10},
-		"no room for the whole journal": {func(w world) string { return w.journal }, "64k", 60 << 10},
+		"no room for the second file":   {func(w editedHome) string { return w.space }, "300k", 0},
+		"no room for any":               {func(w editedHome) string { return w.space }, "300k", 200 << 10},
+		"no room for the first record":  {func(w editedHome) string { return w.journal }, "64k", 64 << 10},
+		"no room for the whole journal": {func(w editedHome) string { return w.journal }, "64k", 60 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newEditedHome(t)
 			small(t, c.at(w), c.size)
 			w.put(t, "a", "1")
 			if c.fill > 0 {

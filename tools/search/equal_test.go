@@ -16,13 +16,15 @@ import (
 // whole compares every mode also on the large trees.
 var whole = flag.Bool("whole", false, "compare every mode with ripgrep also on the large trees")
 
-// trees are the source trees on which hob must find what ripgrep and fd find: Go's own, one with rules and junk of every
-// kind, and a library.
+// trees are the source trees on which hob must find what ripgrep and fd find: a part of Go's own with texts, binaries and odd names, and one with
+// rules and junk of every kind. With -whole it is all of Go's own, and a library.
 func trees(t *testing.T) map[string]fixture {
 	t.Helper()
 	src := goroot(t)
 	if testing.Short() {
 		src = filepath.Join(src, "net")
+	} else if !*whole {
+		src = filepath.Join(src, "internal")
 	}
 	all := map[string]fixture{"go": deskAt(t, t.TempDir(), src), "junk": junk(t)}
 	mods, err := filepath.Glob(filepath.Join(modules(t), "golang.org/x/tools@*"))

@@ -11,8 +11,8 @@ import (
 	"hob/tools/tasks"
 )
 
-// world plays the store and the thread over the rules: it writes steps down, keeps the inbox rows, and lets turns end in any order.
-type world struct {
+// backlogModel plays the store and the thread over the rules: it writes steps down, keeps the inbox rows, and lets turns end in any order.
+type backlogModel struct {
 	b     tasks.Backlog
 	queue map[string]int64 // inbox rows that can run, by ext_id
 	seen  map[string]bool  // all ext_ids that ever were
@@ -21,7 +21,7 @@ type world struct {
 }
 
 // write applies a step, and checks what it hands over.
-func (w *world) write(t *rapid.T, s tasks.Step) {
+func (w *backlogModel) write(t *rapid.T, s tasks.Step) {
 	for _, task := range s.Tasks {
 		w.b[task.ID] = task
 	}
@@ -64,7 +64,7 @@ func pick[K string | int64, V any](t *rapid.T, m map[K]V, label string) (K, bool
 	return rapid.SampledFrom(keys).Draw(t, label), true
 }
 
-func (w *world) blockers(t *rapid.T) []int64 {
+func (w *backlogModel) blockers(t *rapid.T) []int64 {
 	var list []int64
 	for range rapid.IntRange(0, 3).Draw(t, "blockers") {
 		if id, ok := pick(t, w.b, "blocker"); ok && !slices.Contains(list, id) {
@@ -75,7 +75,7 @@ func (w *world) blockers(t *rapid.T) []int64 {
 }
 
 // check is what holds after every step: every task is in exactly one place, and none is forgotten.
-func (w *world) check(t *rapid.T) {
+func (w *backlogModel) check(t *rapid.T) {
 	for _, task := range w.b {
 		_, queued := w.queue[task.ExtID()]
 		switch {
@@ -92,7 +92,7 @@ func (w *world) check(t *rapid.T) {
 // Any order of adding, changing, running and ending: no task runs before those that it waits for, none runs twice, none is forgotten.
 func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{b: tasks.Backlog{}, queue: map[string]int64{}, seen: map[string]bool{}, ran: map[string]int{}}
+		w := &backlogModel{b: tasks.Backlog{}, queue: map[string]int64{}, seen: map[string]bool{}, ran: map[string]int{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				w.next++
@@ -149,7 +149,7 @@ func TestAnyOrder(t *testing.T) {
 }
 
 // finish runs all that is left well, and cancelled tasks again: in the end everything is done.
-func (w *world) finish(t *rapid.T) {
+func (w *backlogModel) finish(t *rapid.T) {
 	for range 10 * (len(w.b) + 1) {
 		for id, task := range w.b {
 			switch task.State {

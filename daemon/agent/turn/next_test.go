@@ -160,7 +160,7 @@ func TestJoins(t *testing.T) {
 // no `once` call starts twice, and the turn ends.
 func TestAnyCrashIsSurvived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, started: map[string]int{}, state: turn.State{
+		w := &playedTurn{t: t, started: map[string]int{}, state: turn.State{
 			Turn: turn.Turn{ID: 1}, Items: []llm.Item{input(1, 1, "go")}, Questions: map[int64]turn.Question{}, Epoch: 1, Now: now,
 			Limits: turn.Limits{Requests: 8},
 		}}
@@ -173,8 +173,8 @@ func TestAnyCrashIsSurvived(t *testing.T) {
 	})
 }
 
-// world carries actions out in memory, as the agent does in the database.
-type world struct {
+// playedTurn carries actions out in memory, as the agent does in the database.
+type playedTurn struct {
 	t       *rapid.T
 	state   turn.State
 	seq     int64
@@ -182,9 +182,9 @@ type world struct {
 	before  []llm.Message
 }
 
-func (w *world) crash() bool { return rapid.IntRange(0, 3).Draw(w.t, "crash") == 0 }
+func (w *playedTurn) crash() bool { return rapid.IntRange(0, 3).Draw(w.t, "crash") == 0 }
 
-func (w *world) act(a turn.Action) (ended bool) {
+func (w *playedTurn) act(a turn.Action) (ended bool) {
 	switch a := a.(type) {
 	case turn.Request:
 		w.request()
@@ -202,7 +202,7 @@ func (w *world) act(a turn.Action) (ended bool) {
 	return false
 }
 
-func (w *world) request() {
+func (w *playedTurn) request() {
 	got, err := turn.Render(w.state.Items, 1)
 	if err != nil {
 		w.t.Fatalf("a request cannot be rendered: %v", err)
@@ -229,9 +229,9 @@ func (w *world) request() {
 	}
 }
 
-func (w *world) next() int64 { w.seq++; return w.seq + 1 }
+func (w *playedTurn) next() int64 { w.seq++; return w.seq + 1 }
 
-func (w *world) call(n int) {
+func (w *playedTurn) call(n int) {
 	seq := w.next()
 	c := call(seq, 1, n, fmt.Sprintf("t1_%d", seq))
 	c.Args = json.RawMessage(fmt.Sprintf(`{"n":%d}`, seq))
@@ -244,7 +244,7 @@ func (w *world) call(n int) {
 	w.state.Items, w.state.Steps = append(w.state.Items, c), append(w.state.Steps, step)
 }
 
-func (w *world) run(step turn.Step, c llm.Item, again bool) {
+func (w *playedTurn) run(step turn.Step, c llm.Item, again bool) {
 	w.started[c.CallID]++
 	if step.Effect == tools.Once && (w.started[c.CallID] > 1 || again) {
 		w.t.Fatalf("call %s with effect once ran twice", c.CallID)
@@ -262,7 +262,7 @@ func (w *world) run(step turn.Step, c llm.Item, again bool) {
 	w.settle(step, c, turn.Over)
 }
 
-func (w *world) put(step turn.Step, state turn.StepState) {
+func (w *playedTurn) put(step turn.Step, state turn.StepState) {
 	for i := range w.state.Steps {
 		if w.state.Steps[i].N == step.N {
 			w.state.Steps[i].State = state
@@ -270,13 +270,13 @@ func (w *world) put(step turn.Step, state turn.StepState) {
 	}
 }
 
-func (w *world) settle(step turn.Step, c llm.Item, state turn.StepState) {
+func (w *playedTurn) settle(step turn.Step, c llm.Item, state turn.StepState) {
 	w.put(step, state)
 	w.state.Items = append(w.state.Items, result(w.next(), 1, c.CallID, "r"))
 }
 
 // unpark lets time pass: somebody else may speak, then what the turn waits for happens.
-func (w *world) unpark() {
+func (w *playedTurn) unpark() {
 	if rapid.Bool().Draw(w.t, "overtaken") {
 		w.state.Items = append(w.state.Items, input(w.next(), 2, "meanwhile"))
 		w.state.Overtaken = w.seq + 1

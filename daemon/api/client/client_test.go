@@ -22,15 +22,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a daemon of three events behind the real API.
-type world struct {
+// fakeDaemon is a daemon of three events behind the real API.
+type fakeDaemon struct {
 	files []api.Attachment
 	feed  event.Feed
 	act   api.Act
 	wake  chan struct{}
 }
 
-func (w *world) Post(_ context.Context, text, session, _ string, files ...api.Attachment) (event.Receipt, error) {
+func (w *fakeDaemon) Post(_ context.Context, text, session, _ string, files ...api.Attachment) (event.Receipt, error) {
 	w.files = files
 	if session == "gone" {
 		return event.Receipt{}, event.NewFault(event.Missing, "hob sessions list", "there is no session %s", session)
@@ -38,42 +38,42 @@ func (w *world) Post(_ context.Context, text, session, _ string, files ...api.At
 	return event.Receipt{Event: 3, Inbox: int64(len(text)), New: true}, nil
 }
 
-func (w *world) List(_ context.Context, resource string, f event.Filter) (any, error) {
+func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) (any, error) {
 	return []map[string]any{{"resource": resource, "limit": f.Limit, "state": f.State, "name": f.Name}}, nil
 }
 
-func (w *world) Show(_ context.Context, resource, id string) (any, error) {
+func (w *fakeDaemon) Show(_ context.Context, resource, id string) (any, error) {
 	return map[string]string{"resource": resource, "id": id}, nil
 }
 
-func (w *world) Act(_ context.Context, a api.Act) (any, error) {
+func (w *fakeDaemon) Act(_ context.Context, a api.Act) (any, error) {
 	w.act = a
 	return map[string]string{"did": a.Verb}, nil
 }
 
-func (*world) Missing() []api.MissingTool { return nil }
+func (*fakeDaemon) Missing() []api.MissingTool { return nil }
 
-func (w *world) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
+func (w *fakeDaemon) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
 
-func (w *world) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
+func (w *fakeDaemon) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
 	if c.Approve == "" {
 		return tools.Result{}, &api.Approval{Summary: "read it", Hash: "h", Code: "AB"}
 	}
 	return tools.Result{Content: "text", Data: map[string]string{"workdir": c.Workdir}}, nil
 }
 
-func (w *world) After(_ context.Context, seq int64, _ int) ([]event.Event, error) {
+func (w *fakeDaemon) After(_ context.Context, seq int64, _ int) ([]event.Event, error) {
 	all := []event.Event{{Seq: 1, Type: "a"}, {Seq: 2, Type: "b", Data: map[string]any{"text": "x\ny: z"}}, {Seq: 3, Type: "c"}}
 	return all[min(seq, 3):], nil
 }
 
-func (w *world) Last(context.Context) (int64, error)            { return 3, nil }
-func (w *world) Wake() <-chan struct{}                          { return w.wake }
-func (w *world) Health(context.Context) (bool, map[string]any)  { return true, nil }
-func (w *world) Follow() (pieces <-chan event.Live, end func()) { return w.feed.Follow() }
+func (w *fakeDaemon) Last(context.Context) (int64, error)            { return 3, nil }
+func (w *fakeDaemon) Wake() <-chan struct{}                          { return w.wake }
+func (w *fakeDaemon) Health(context.Context) (bool, map[string]any)  { return true, nil }
+func (w *fakeDaemon) Follow() (pieces <-chan event.Live, end func()) { return w.feed.Follow() }
 
 // home starts a daemon and returns its home; far makes the path too long for a socket.
-func home(t *testing.T, far bool) (string, *world) {
+func home(t *testing.T, far bool) (string, *fakeDaemon) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hob")
 	if err != nil {
@@ -91,7 +91,7 @@ func home(t *testing.T, far bool) (string, *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{wake: make(chan struct{})}
+	w := &fakeDaemon{wake: make(chan struct{})}
 	log := slog.New(slog.DiscardHandler)
 	h := server.New(server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: w, Health: w, Log: log})
 	ctx, stop := context.WithCancel(context.Background())

@@ -13,10 +13,10 @@ import (
 )
 
 // Metrics are of no interest here.
-func (w *world) Metrics(context.Context) ([]byte, error) { return nil, nil }
+func (w *fakeDaemon) Metrics(context.Context) ([]byte, error) { return nil, nil }
 
 // LogFile is in the folder of temporary files, which a test may move.
-func (w *world) LogFile() string { return filepath.Join(os.TempDir(), "hob.log") }
+func (w *fakeDaemon) LogFile() string { return filepath.Join(os.TempDir(), "hob.log") }
 
 func TestLogs(t *testing.T) {
 	dir, _ := home(t, false)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAttachmentsReachTheDaemon(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	got := do(t, server.New(w.deps()), "POST", "/v1/messages", `{"text":"look","attachments":[{"name":"a/b.png","mime":"image/png","data":"aGk="},{"data":""}]}`)
 	want := []api.Attachment{{Name: "a/b.png", MIME: "image/png", Data: []byte("hi")}, {Data: []byte{}}}
 	if got.status != 202 || !reflect.DeepEqual(w.files, want) {
@@ -36,7 +36,7 @@ func TestAttachmentBodies(t *testing.T) {
 		"unknown":          {"/v1/messages", `{"attachments":[{"name":"a","path":"/etc/passwd"}]}`, 400, `unknown field \"path\"`},
 		"elsewhere":        {"/v1/sessions/main/send", `{"text":"x","attachments":[{"name":"a","data":"aGk="}]}`, 400, `unknown field \"attachments\"`},
 	} {
-		w := newWorld()
+		w := newFakeDaemon()
 		got := do(t, server.New(w.deps()), "POST", c.path, c.body)
 		if got.status != c.status || !strings.Contains(got.raw, c.says) {
 			t.Errorf("%s: %d %s, want %d and %s", name, got.status, got.raw, c.status, c.says)
@@ -49,7 +49,7 @@ func TestAttachmentBodies(t *testing.T) {
 
 // What is allowed at most fits into the body, in spite of base64.
 func TestMostAttachmentsFit(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	var list []string
 	for _, size := range []int{8 << 20, 8 << 20, 4 << 20} {
 		list = append(list, `{"name":"`+strings.Repeat("n", 200)+`","data":"`+base64.StdEncoding.EncodeToString(make([]byte, size))+`"}`)

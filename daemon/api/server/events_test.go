@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestReplay(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	w.add("event.accepted", map[string]any{"text": "a\nb"})
 	w.add("turn.started", nil)
 	w.add("turn.finished", nil)
@@ -65,7 +65,7 @@ func TestReplay(t *testing.T) {
 // TestResume cuts a stream at any place and goes on behind the last id: nothing is lost, nothing comes twice.
 func TestResume(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		w := newFakeDaemon()
 		n := rapid.IntRange(0, 450).Draw(t, "events")
 		for range n {
 			w.add("e", nil)
@@ -125,7 +125,7 @@ func (p *pipe) rest() (text string) {
 
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newFakeDaemon()
 		ctx, stop := context.WithCancel(t.Context())
 		p := &pipe{header: http.Header{}, frames: make(chan string)}
 		ended := make(chan struct{})
@@ -170,7 +170,7 @@ func expect(t *testing.T, p *pipe, prefix string) {
 
 // TestSlowFollower: one that does not read is let go, and hob does not wait for it.
 func TestSlowFollower(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	big := strings.Repeat("x", 64<<10)
 	for range 400 {
 		w.add("e", map[string]any{"text": big})
@@ -201,7 +201,7 @@ func (h *hurried) SetWriteDeadline(time.Time) error {
 
 // TestSlowSender: a body that does not arrive is given up, and no handler waits for it.
 func TestSlowSender(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&impatient{ResponseWriter: rw}, r)
 	}))

@@ -18,8 +18,8 @@ import (
 	"hob/tools"
 )
 
-// world is an in-memory daemon behind the API.
-type world struct {
+// fakeDaemon is an in-memory daemon behind the API.
+type fakeDaemon struct {
 	mu     sync.Mutex
 	posts  map[string]event.Receipt
 	files  []api.Attachment // of the last post
@@ -32,15 +32,15 @@ type world struct {
 	sick   bool
 }
 
-func newWorld() *world {
-	return &world{posts: map[string]event.Receipt{}, wake: make(chan struct{})}
+func newFakeDaemon() *fakeDaemon {
+	return &fakeDaemon{posts: map[string]event.Receipt{}, wake: make(chan struct{})}
 }
 
-func (w *world) deps() server.Deps {
+func (w *fakeDaemon) deps() server.Deps {
 	return server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
 }
 
-func (w *world) add(typ string, data map[string]any) int64 {
+func (w *fakeDaemon) add(typ string, data map[string]any) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seq := int64(len(w.events) + 1)
@@ -50,7 +50,7 @@ func (w *world) add(typ string, data map[string]any) int64 {
 	return seq
 }
 
-func (w *world) Post(_ context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error) {
+func (w *fakeDaemon) Post(_ context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error) {
 	w.files = files
 	if text == "full" {
 		return event.Receipt{}, event.NewFault(event.Unavailable, "try again", "the inbox is full")
@@ -65,7 +65,7 @@ func (w *world) Post(_ context.Context, text, session, id string, files ...api.A
 	return r, nil
 }
 
-func (w *world) List(_ context.Context, resource string, f event.Filter) (any, error) {
+func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) (any, error) {
 	w.filter = f
 	if resource == "audit" {
 		return nil, errors.New("secret detail of the database")
@@ -73,7 +73,7 @@ func (w *world) List(_ context.Context, resource string, f event.Filter) (any, e
 	return []string{resource}, nil
 }
 
-func (w *world) Show(_ context.Context, resource, id string) (any, error) {
+func (w *fakeDaemon) Show(_ context.Context, resource, id string) (any, error) {
 	switch id {
 	case "missing":
 		return nil, event.NewFault(event.Missing, "hob turns list", "there is no %s %s", resource, id)
@@ -83,7 +83,7 @@ func (w *world) Show(_ context.Context, resource, id string) (any, error) {
 	return map[string]string{"resource": resource, "id": id}, nil
 }
 
-func (w *world) Act(_ context.Context, a api.Act) (any, error) {
+func (w *fakeDaemon) Act(_ context.Context, a api.Act) (any, error) {
 	w.acts = append(w.acts, a)
 	switch a.ID {
 	case "clash":
@@ -94,15 +94,15 @@ func (w *world) Act(_ context.Context, a api.Act) (any, error) {
 	return map[string]string{"verb": a.Verb}, nil
 }
 
-func (w *world) Missing() []api.MissingTool {
+func (w *fakeDaemon) Missing() []api.MissingTool {
 	return []api.MissingTool{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
 }
 
-func (w *world) Specs() []tools.Spec {
+func (w *fakeDaemon) Specs() []tools.Spec {
 	return []tools.Spec{{Name: "read", Group: "fs", Parameters: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}}
 }
 
-func (w *world) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
+func (w *fakeDaemon) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
 	w.calls = append(w.calls, c)
 	switch string(c.Args) {
 	case `{"path":"no"}`:
@@ -124,7 +124,7 @@ func (w *world) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
 	return tools.Result{Content: "fine", Data: map[string]int{"lines": 1}}, nil
 }
 
-func (w *world) After(_ context.Context, seq int64, limit int) ([]event.Event, error) {
+func (w *fakeDaemon) After(_ context.Context, seq int64, limit int) ([]event.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if seq >= int64(len(w.events)) {
@@ -134,19 +134,19 @@ func (w *world) After(_ context.Context, seq int64, limit int) ([]event.Event, e
 	return append([]event.Event(nil), rest[:min(limit, len(rest))]...), nil
 }
 
-func (w *world) Last(context.Context) (int64, error) {
+func (w *fakeDaemon) Last(context.Context) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return int64(len(w.events)), nil
 }
 
-func (w *world) Wake() <-chan struct{} {
+func (w *fakeDaemon) Wake() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wake
 }
 
-func (w *world) Health(context.Context) (bool, map[string]any) {
+func (w *fakeDaemon) Health(context.Context) (bool, map[string]any) {
 	return !w.sick, map[string]any{"thread": "idle"}
 }
 

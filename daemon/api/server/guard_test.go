@@ -66,7 +66,7 @@ func TestGuard(t *testing.T) {
 
 func guarded(t *testing.T, method, path, host, origin, token string) int {
 	t.Helper()
-	h := server.Guard(server.New(newWorld().deps()), secret, 4620)
+	h := server.Guard(server.New(newFakeDaemon().deps()), secret, 4620)
 	req := httptest.NewRequest(method, path, strings.NewReader(`{"text":"hi"}`))
 	req.Host = host
 	if origin != "" {
@@ -79,7 +79,7 @@ func guarded(t *testing.T, method, path, host, origin, token string) int {
 }
 
 func TestTwoOfAHeader(t *testing.T) {
-	h := server.Guard(server.New(newWorld().deps()), secret, 4620)
+	h := server.Guard(server.New(newFakeDaemon().deps()), secret, 4620)
 	for header, values := range map[string][2]string{
 		"Origin":        {"http://127.0.0.1:4620", "http://evil.example"},
 		"Authorization": {"Bearer " + secret, "Bearer x"},
@@ -96,7 +96,7 @@ func TestTwoOfAHeader(t *testing.T) {
 
 func TestWrongTokensAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := server.Guard(server.New(newWorld().deps()), secret, 4620)
+		h := server.Guard(server.New(newFakeDaemon().deps()), secret, 4620)
 		try := func(token string) answer {
 			req := httptest.NewRequest("GET", "/v1/status", nil)
 			req.Host = "127.0.0.1:4620"

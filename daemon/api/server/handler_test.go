@@ -15,7 +15,7 @@ import (
 )
 
 func TestRoutes(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	for _, c := range []struct {
 		method, path, body string
 		want               int
@@ -131,7 +131,7 @@ func checkShape(t *testing.T, what string, got answer) {
 
 // TestWrongBodies: what is wrong is said in JSON's words, not in Go's.
 func TestWrongBodies(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	for _, c := range []struct{ path, body, want string }{
 		{"/v1/messages", `[]`, "want an object, got a list"},
 		{"/v1/messages", `"hi"`, "want an object, got a text"},
@@ -151,7 +151,7 @@ func TestWrongBodies(t *testing.T) {
 }
 
 func TestSameIDIsTheSameMessage(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	first := do(t, h, "POST", "/v1/messages", `{"text":"hi","id":"a"}`)
 	again := do(t, h, "POST", "/v1/messages", `{"text":"hi","id":"a"}`)
 	if first.status != 202 || again.status != 200 || first.raw != again.raw {
@@ -160,7 +160,7 @@ func TestSameIDIsTheSameMessage(t *testing.T) {
 }
 
 func TestFilterReachesTheRows(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	do(t, server.New(w.deps()), "GET", "/v1/turns?limit=7&state=failed&name=a+b", "")
 	if want := (event.Filter{Limit: 7, State: "failed", Name: "a b"}); w.filter != want {
 		t.Errorf("filter %+v, want %+v", w.filter, want)
@@ -168,14 +168,14 @@ func TestFilterReachesTheRows(t *testing.T) {
 }
 
 func TestNamesMayHoldAnything(t *testing.T) {
-	got := do(t, server.New(newWorld().deps()), "GET", "/v1/sessions/ntfy.alerts%3Aa%2Fb", "")
+	got := do(t, server.New(newFakeDaemon().deps()), "GET", "/v1/sessions/ntfy.alerts%3Aa%2Fb", "")
 	if got.doc["id"] != "ntfy.alerts:a/b" {
 		t.Errorf("got %s", got.raw)
 	}
 }
 
 func TestActsCarryTheirArguments(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	do(t, server.New(w.deps()), "POST", "/v1/questions/AB/answer", `{"text":"blue"}`)
 	want := []api.Act{{Resource: "questions", ID: "AB", Verb: "answer", Args: map[string]string{"text": "blue"}}}
 	if !reflect.DeepEqual(w.acts, want) {
@@ -184,7 +184,7 @@ func TestActsCarryTheirArguments(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	w.sick = true
 	got := do(t, server.New(w.deps()), "GET", "/healthz", "")
 	if got.status != 503 || got.doc["ok"] != false || got.doc["components"] == nil {
@@ -205,7 +205,7 @@ func TestToolCalls(t *testing.T) {
 				`"kind":"approval","code":"ABCD","summary":"read ask","reason":"foreign text","allow":"allow = [\"read\"]","canonical":"read\nask","hash":"h1","warnings":["careful"]}`,
 		},
 	} {
-		got := do(t, server.New(newWorld().deps()), "POST", "/v1/tools/read", c.body)
+		got := do(t, server.New(newFakeDaemon().deps()), "POST", "/v1/tools/read", c.body)
 		if strings.TrimSpace(got.raw) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got.raw, c.want)
 		}
@@ -214,7 +214,7 @@ func TestToolCalls(t *testing.T) {
 
 // TestBodyCap: a body has at most 1 MB, but that of a message, which may bring 20 MB of attachments in base64.
 func TestBodyCap(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	for path, limit := range map[string]int{"/v1/sessions/main/send": 1 << 20, "/v1/messages": (20<<20+2)/3*4 + 1<<20} {
 		fits := `{"text":"` + strings.Repeat("a", limit-11) + `"}`
 		if len(fits) != limit {
@@ -237,7 +237,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		h := server.New(newWorld().deps())
+		h := server.New(newFakeDaemon().deps())
 		for _, path := range []string{"/v1/messages", "/v1/tools/read", "/v1/questions/AB/approve", "/v1/budget/set", "/v1/send"} {
 			got := serve(t, h, httptest.NewRequest("POST", path, strings.NewReader(body)))
 			if got.status >= 500 && got.status != 503 || !json.Valid([]byte(got.raw)) {

@@ -17,7 +17,7 @@ import (
 )
 
 // Admit knows the webhooks ci, busy, full and broken; a body may have ten bytes.
-func (w *world) Admit(_ context.Context, name string) (int64, api.HookReply, error) {
+func (w *fakeDaemon) Admit(_ context.Context, name string) (int64, api.HookReply, error) {
 	switch name {
 	case "ci", "full", "broken":
 		return 10, api.HookReply{}, nil
@@ -27,7 +27,7 @@ func (w *world) Admit(_ context.Context, name string) (int64, api.HookReply, err
 	return 0, api.HookReply{Status: 404, Detail: "there is no such webhook"}, nil
 }
 
-func (w *world) Receive(_ context.Context, d api.HookRequest) (api.HookReply, error) {
+func (w *fakeDaemon) Receive(_ context.Context, d api.HookRequest) (api.HookReply, error) {
 	switch d.Name {
 	case "full":
 		return api.HookReply{}, event.NewFault(event.Unavailable, "free some space", "the disk is full")
@@ -58,7 +58,7 @@ func TestHookRoute(t *testing.T) {
 		{"PUT", "/hooks/nobody", "{}", 405, "", "it takes POST"},
 		{"OPTIONS", "/hooks/ci", "", 405, "", "it takes POST"},
 	} {
-		w := newWorld()
+		w := newFakeDaemon()
 		got := do(t, server.New(w.deps()), c.method, c.path, c.body)
 		if got.status != c.want || got.header.Get("Retry-After") != c.retry || !strings.Contains(got.raw, c.says) || strings.Contains(got.raw, "secret") {
 			t.Errorf("%s %s %q: %d %q %s", c.method, c.path, c.body, got.status, got.header.Get("Retry-After"), got.raw)
@@ -82,7 +82,7 @@ func TestHooksPassTheGuard(t *testing.T) {
 	}
 	for path, want := range paths {
 		for _, host := range []string{"hob.example", "evil.example:4620", "abc.tunnel.example"} {
-			w := newWorld()
+			w := newFakeDaemon()
 			h := server.Guard(server.New(w.deps()), secret, 4620)
 			req := httptest.NewRequest("POST", path, strings.NewReader(`{"a":1}`))
 			req.Host = host
@@ -100,7 +100,7 @@ func TestHooksPassTheGuard(t *testing.T) {
 
 // TestHookBodyAsItCame: the bytes that were signed arrive, with the headers.
 func TestHookBodyAsItCame(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	req := httptest.NewRequest("POST", "/hooks/ci", strings.NewReader(" {\"a\" :\x00"))
 	req.Header.Set("X-Test", "yes")
 	serve(t, server.New(w.deps()), req)
@@ -111,7 +111,7 @@ func TestHookBodyAsItCame(t *testing.T) {
 
 // TestSlowHookSender: whoever does not say what he has to say is cut off, also one whose webhook there is not.
 func TestSlowHookSender(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&impatient{ResponseWriter: rw}, r)
 	}))
@@ -140,7 +140,7 @@ func TestSlowHookSender(t *testing.T) {
 
 // TestLargeHookBody: a body over the cap is refused by its length alone, before a byte of it is read.
 func TestLargeHookBody(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	req := httptest.NewRequest("POST", "/hooks/ci", failing{t})
 	req.ContentLength = 11
 	if got := serve(t, server.New(w.deps()), req); got.status != 413 {

@@ -38,7 +38,7 @@ func shortDir(t *testing.T) string {
 }
 
 // up serves a world until the test ends, or stop is called.
-func up(t *testing.T, state, addr string, w *world) (s *server.Server, stop func() error) {
+func up(t *testing.T, state, addr string, w *fakeDaemon) (s *server.Server, stop func() error) {
 	t.Helper()
 	s, err := server.Listen(t.Context(), server.Config{State: state, Addr: addr})
 	if err != nil {
@@ -105,7 +105,7 @@ func content(t *testing.T, path string) string {
 
 func TestBothDoors(t *testing.T) {
 	state := shortDir(t)
-	s, stop := up(t, state, "127.0.0.1:0", newWorld())
+	s, stop := up(t, state, "127.0.0.1:0", newFakeDaemon())
 	if got := content(t, filepath.Join(state, "address")); got != s.Addr()+"\n" {
 		t.Errorf("state/address is %q, bound is %q", got, s.Addr())
 	}
@@ -140,7 +140,7 @@ func TestBothDoors(t *testing.T) {
 			t.Errorf("%s is left behind: %v", name, err)
 		}
 	}
-	up(t, state, "127.0.0.1:0", newWorld())
+	up(t, state, "127.0.0.1:0", newFakeDaemon())
 	if again := strings.TrimSpace(content(t, filepath.Join(state, "token"))); again != token {
 		t.Error("the token changed over a restart")
 	}
@@ -156,7 +156,7 @@ func TestDamagedTokenIsReplaced(t *testing.T) {
 		if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // what is to be mended
 			t.Fatal(err)
 		}
-		up(t, state, "127.0.0.1:0", newWorld())
+		up(t, state, "127.0.0.1:0", newFakeDaemon())
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%q: %v %v", damaged, info, err)
@@ -227,7 +227,7 @@ func TestDefaultFallsBack(t *testing.T) {
 func TestSocketThatIsThere(t *testing.T) {
 	t.Run("somebody answers", func(t *testing.T) {
 		state := shortDir(t)
-		up(t, state, "127.0.0.1:0", newWorld())
+		up(t, state, "127.0.0.1:0", newFakeDaemon())
 		if _, err := server.Listen(t.Context(), server.Config{State: state, Addr: "127.0.0.1:0"}); !errors.Is(err, server.ErrInUse) {
 			t.Errorf("got %v", err)
 		}
@@ -249,7 +249,7 @@ func TestSocketThatIsThere(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s, _ := up(t, state, "127.0.0.1:0", newWorld())
+		s, _ := up(t, state, "127.0.0.1:0", newFakeDaemon())
 		if got := fetch(t, overSocket(s.Socket()), "http://hob/healthz", ""); got != 200 {
 			t.Errorf("got %d", got)
 		}
@@ -277,7 +277,7 @@ func TestLongPathHasNoSocket(t *testing.T) {
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, _ := up(t, state, "127.0.0.1:0", newWorld())
+	s, _ := up(t, state, "127.0.0.1:0", newFakeDaemon())
 	if s.Socket() != "" {
 		t.Errorf("socket %s", s.Socket())
 	}
@@ -287,7 +287,7 @@ func TestLongPathHasNoSocket(t *testing.T) {
 // Each round is held up by a reader that waits until the doors are shut.
 func TestStopEndsStreams(t *testing.T) {
 	for range 8 {
-		w := newWorld()
+		w := newFakeDaemon()
 		for range 100 {
 			w.add("big", map[string]any{"text": strings.Repeat("x", 64<<10)})
 		}

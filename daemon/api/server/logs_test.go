@@ -16,7 +16,7 @@ import (
 
 // keeper is a world with a log.
 type keeper struct {
-	*world
+	*fakeDaemon
 	path string
 }
 
@@ -33,7 +33,7 @@ func keeping(t *testing.T) (h http.Handler, path string) {
 	if err := os.WriteFile(path, []byte(logged), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld()
+	w := newFakeDaemon()
 	d := w.deps()
 	d.Health = keeper{w, path}
 	return server.New(d), path
@@ -45,7 +45,7 @@ func TestLogsAreLines(t *testing.T) {
 	if got.status != 200 || got.kind != "application/x-ndjson" || got.raw != logged {
 		t.Errorf("%d %s %q", got.status, got.kind, got.raw)
 	}
-	if got := do(t, server.New(newWorld().deps()), "GET", "/v1/logs", ""); got.status != 200 || got.raw != "" {
+	if got := do(t, server.New(newFakeDaemon().deps()), "GET", "/v1/logs", ""); got.status != 200 || got.raw != "" {
 		t.Errorf("without a log: %d %q", got.status, got.raw)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Metrics makes the world's numbers.
-func (w *world) Metrics(context.Context) ([]byte, error) {
+func (w *fakeDaemon) Metrics(context.Context) ([]byte, error) {
 	if w.sick {
 		return nil, errors.New("secret detail of the database")
 	}
@@ -18,10 +18,10 @@ func (w *world) Metrics(context.Context) ([]byte, error) {
 }
 
 // LogFile: a world of its own has no log.
-func (w *world) LogFile() string { return "" }
+func (w *fakeDaemon) LogFile() string { return "" }
 
 func TestMetricsAreText(t *testing.T) {
-	w := newWorld()
+	w := newFakeDaemon()
 	got := do(t, server.New(w.deps()), "GET", "/metrics", "")
 	if got.status != 200 || got.kind != "text/plain; version=0.0.4; charset=utf-8" || got.raw != "# TYPE x gauge\nx 1\n" {
 		t.Errorf("%d %s %q", got.status, got.kind, got.raw)

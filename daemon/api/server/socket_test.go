@@ -18,7 +18,7 @@ func TestSharedSocket(t *testing.T) {
 	dir := shortDir(t)
 	shared := filepath.Join(dir, "run", "hob.sock")
 	t.Setenv(server.SocketVariable, shared)
-	s, _ := up(t, dir, "127.0.0.1:0", newWorld())
+	s, _ := up(t, dir, "127.0.0.1:0", newFakeDaemon())
 	if s.Socket() != shared {
 		t.Errorf("socket %q, want %q", s.Socket(), shared)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Tools that cannot work here are listed only for all=1, with the reason, and say it when they are asked for by name.
 func TestMissingTools(t *testing.T) {
-	h := server.New(newWorld().deps())
+	h := server.New(newFakeDaemon().deps())
 	type row struct{ Name, Group, Missing string }
 	list := func(path string) (rows []row) {
 		t.Helper()

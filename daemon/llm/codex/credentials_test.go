@@ -30,13 +30,13 @@ func wantModelFault(t *testing.T, err error, fault llm.Fault, part string) {
 const again = "hob model login codex"
 
 func TestNobodyIsSignedIn(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	_, _, err := r.account.Credentials(t.Context())
 	wantModelFault(t, err, llm.Auth, again)
 }
 
 func TestTokenIsRenewedWhenItEnds(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(59 * time.Minute) // it lives for one more minute, as far as whole seconds go
 	r.pass(-time.Second)
@@ -57,7 +57,7 @@ func TestTokenIsRenewedWhenItEnds(t *testing.T) {
 
 // A token that the backend has refused before its time is not given out again, nor after a restart of the account.
 func TestASpoiledTokenIsRenewed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	token, _, err := r.account.Credentials(t.Context())
 	if err != nil {
@@ -73,7 +73,7 @@ func TestASpoiledTokenIsRenewed(t *testing.T) {
 }
 
 func TestWhatARenewalDoesNotSayStays(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.set(func() { r.omit = "id_token" })
 	r.pass(time.Hour)
@@ -84,7 +84,7 @@ func TestWhatARenewalDoesNotSayStays(t *testing.T) {
 }
 
 func TestEndOfAToken(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	at := time.Now().Add(100 * time.Hour).Unix()
 	r.set(func() { r.omit, r.exp = "expires_in", at })
 	r.signIn()
@@ -99,7 +99,7 @@ func TestEndOfAToken(t *testing.T) {
 }
 
 func TestOneRenewalServesAll(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	var wg sync.WaitGroup
@@ -119,7 +119,7 @@ func TestOneRenewalServesAll(t *testing.T) {
 
 // TestCallerLeavesDuringARenewal: the server has spent the old refresh token, so that its answer must not be lost.
 func TestCallerLeavesDuringARenewal(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	asked, reply := make(chan struct{}), make(chan struct{})
@@ -154,7 +154,7 @@ func TestCallerLeavesDuringARenewal(t *testing.T) {
 }
 
 func TestTokensAreKeptBeforeTheyAreUsed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	before := r.status()
 	r.pass(time.Hour)
@@ -179,7 +179,7 @@ func TestTokensAreKeptBeforeTheyAreUsed(t *testing.T) {
 
 // TestCrashBeforeTheTokensAreKept: what the server has spent and nobody kept is told as what it is, and asked for once.
 func TestCrashBeforeTheTokensAreKept(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	r.vault.full.Store(true)
@@ -234,7 +234,7 @@ func TestFaultsOfARenewal(t *testing.T) {
 		{status: 200, body: `{"id_token":"x"}`, fault: llm.Malformed, text: "not to be understood", asks: 2},
 	} {
 		t.Run(fmt.Sprint(tt.status, tt.header[1], tt.body), func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.signIn()
 			r.pass(time.Hour)
 			r.set(func() {
@@ -266,7 +266,7 @@ func TestFaultsOfARenewal(t *testing.T) {
 }
 
 func TestRetryAfterAsADate(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	r.set(func() {
@@ -285,7 +285,7 @@ func TestRetryAfterAsADate(t *testing.T) {
 }
 
 func TestServerCannotBeReached(t *testing.T) {
-	r := newRig(t, func(c *codex.Config) { c.Patience = 50 * time.Millisecond })
+	r := newHarness(t, func(c *codex.Config) { c.Patience = 50 * time.Millisecond })
 	r.signIn()
 	r.pass(time.Hour)
 	silent := make(chan struct{})
@@ -302,7 +302,7 @@ func TestServerCannotBeReached(t *testing.T) {
 }
 
 func TestDamagedTokens(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	path := filepath.Join(r.folder, "codex")
 	for _, doc := range []string{"", "rubbish", "kept here\n{\"access_token\": \"canary", "kept here\n{}", "kept here\n{\"access_token\":\"canary\"}"} {
@@ -382,7 +382,7 @@ func TestHangingKeyring(t *testing.T) {
 
 // TestErrorsAreNotShared: who gets one may complete it.
 func TestErrorsAreNotShared(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	r.set(func() { r.live = map[string]bool{} })

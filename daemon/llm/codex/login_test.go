@@ -24,7 +24,7 @@ func wantFault(t *testing.T, err error, kind event.FaultKind, part string) {
 }
 
 func TestSignInByTheBrowser(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	if s := r.status(); s != (codex.Status{}) {
 		t.Errorf("before: %+v", s)
 	}
@@ -74,7 +74,7 @@ func TestSignInByThePastedAddress(t *testing.T) {
 		"with a fragment":   func(whole, _ string) string { return whole + "#_=_" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			l := r.begin()
 			whole := r.last(l)
 			u, err := url.Parse(whole)
@@ -95,7 +95,7 @@ func TestSignInByThePastedAddress(t *testing.T) {
 }
 
 func TestPastedIsNoAddress(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	wantFault(t, r.account.Finish(t.Context(), "code=1&state=2"), event.Clash, "no sign-in is under way")
 	l := r.begin()
 	for pasted, want := range map[string]string{
@@ -118,7 +118,7 @@ func TestPastedIsNoAddress(t *testing.T) {
 func TestPortTaken(t *testing.T) {
 	for network, host := range map[string]string{"tcp4": "127.0.0.1", "tcp6": "::1"} {
 		t.Run(network, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			other, err := net.Listen(network, net.JoinHostPort(host, fmt.Sprint(r.port)))
 			if err != nil {
 				t.Skip("there is no such address: ", err)
@@ -141,7 +141,7 @@ func TestPortTaken(t *testing.T) {
 }
 
 func TestWrongState(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.begin()
 	foreign := r.redirect + "?code=code-of-somebody&state=guessed"
 	if _, body, res := r.browse(foreign, false); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "its state is another one") {
@@ -154,7 +154,7 @@ func TestWrongState(t *testing.T) {
 }
 
 func TestOnlyTheRedirectIsServed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.begin()
 	if _, _, res := r.browse(strings.Replace(r.redirect, "/auth/callback", "/", 1), false); res.StatusCode != http.StatusNotFound {
 		t.Errorf("HTTP %d", res.StatusCode)
@@ -174,7 +174,7 @@ func TestOnlyTheRedirectIsServed(t *testing.T) {
 }
 
 func TestDeclined(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.set(func() { r.deny = "<script>alert(1)</script>\x1b[2J & more" })
 	l := r.begin()
 	_, body, res := r.browse(l.Address, false)
@@ -190,7 +190,7 @@ func TestDeclined(t *testing.T) {
 }
 
 func TestExpiredLogin(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.begin()
 	address := r.last(l)
 	r.pass(10 * time.Minute)
@@ -200,7 +200,7 @@ func TestExpiredLogin(t *testing.T) {
 }
 
 func TestLoginExpiresByItself(t *testing.T) {
-	r := newRig(t, func(c *codex.Config) { c.LoginTime = time.Millisecond })
+	r := newHarness(t, func(c *codex.Config) { c.LoginTime = time.Millisecond })
 	wantFault(t, r.account.Wait(t.Context(), r.begin()), event.Clash, "expired")
 	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", r.port))
 	if err != nil {
@@ -212,7 +212,7 @@ func TestLoginExpiresByItself(t *testing.T) {
 }
 
 func TestNewLoginEndsTheOldOne(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	old := r.begin()
 	address := r.last(old)
 	l := r.begin()
@@ -227,7 +227,7 @@ func TestNewLoginEndsTheOldOne(t *testing.T) {
 }
 
 func TestLoginIsTriedAgainAfterAPassingFault(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.set(func() {
 		r.odd = func(w http.ResponseWriter, _ string) bool { refuse(w, http.StatusBadGateway, "<html>"); return true }
 	})
@@ -245,15 +245,15 @@ func TestLoginIsTriedAgainAfterAPassingFault(t *testing.T) {
 
 func TestLoginThatTheServerRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*rig)
+		change func(*harness)
 		want   string
 	}{
-		"the code":         {func(r *rig) { r.codes = map[string]grant{} }, "refuses the code: invalid_grant: the code is not valid"},
-		"no refresh token": {func(r *rig) { r.omit = "refresh_token" }, "gave no refresh token"},
-		"no access token":  {func(r *rig) { r.omit = "access_token" }, "not to be understood"},
+		"the code":         {func(r *harness) { r.codes = map[string]grant{} }, "refuses the code: invalid_grant: the code is not valid"},
+		"no refresh token": {func(r *harness) { r.omit = "refresh_token" }, "gave no refresh token"},
+		"no access token":  {func(r *harness) { r.omit = "access_token" }, "not to be understood"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			l := r.begin()
 			address := r.last(l)
 			r.set(func() { c.change(r) })
@@ -267,7 +267,7 @@ func TestLoginThatTheServerRefuses(t *testing.T) {
 }
 
 func TestLoginThatCannotBeKept(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.vault.full.Store(true)
 	wantFault(t, r.account.Finish(t.Context(), r.last(r.begin())), event.Clash, errFull.Error())
 	if r.status().SignedIn {
@@ -279,7 +279,7 @@ func TestLoginThatCannotBeKept(t *testing.T) {
 }
 
 func TestCloseEndsALogin(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.begin()
 	r.account.Close()
 	wantFault(t, r.account.Wait(t.Context(), l), event.Unavailable, "hob is stopping")

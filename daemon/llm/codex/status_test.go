@@ -17,7 +17,7 @@ import (
 )
 
 func TestLogout(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	l := r.begin()
 	if revoked, err := r.account.Logout(t.Context()); err != nil || !revoked {
@@ -47,7 +47,7 @@ func TestLogout(t *testing.T) {
 
 // TestLogoutRevokesWhatCouldNotBeKept: the newest refresh token is the one that serves.
 func TestLogoutRevokesWhatCouldNotBeKept(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.signIn()
 	r.pass(time.Hour)
 	r.vault.full.Store(true)
@@ -64,7 +64,7 @@ func TestLogoutRevokesWhatCouldNotBeKept(t *testing.T) {
 
 func TestNothingShowsATokenOrAVerifier(t *testing.T) {
 	redact := &secret.Redactor{}
-	r := newRig(t, func(c *codex.Config) { c.Redact = redact })
+	r := newHarness(t, func(c *codex.Config) { c.Redact = redact })
 	r.signIn()
 	l := r.begin()
 	r.pass(time.Hour)

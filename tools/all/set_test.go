@@ -184,8 +184,8 @@ func (rows) Report(context.Context, runtime.Report) error { return nil }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a workspace, and all tools over it with fakes at the edge.
-type world struct {
+// allTools is a workspace, and all tools over it with fakes at the edge.
+type allTools struct {
 	tools.Set
 	dir   string // all of it: the owner's home
 	space string
@@ -193,7 +193,7 @@ type world struct {
 }
 
 // all makes the tools as the daemon does. A nil client makes one that reaches nothing.
-func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
+func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	t.Helper()
 	g, err := fsguard.New(fsguard.Config{Workspace: w.space, State: filepath.Join(w.dir, "state"), Home: w.dir})
 	if err != nil {
@@ -223,13 +223,13 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	return append(list, toolset.NewCatalog(deferred))
 }
 
-func newWorld(t testing.TB) *world {
+func newAllTools(t testing.TB) *allTools {
 	t.Helper()
 	return madeWorld(t, "https://127.0.0.1:1", netguard.NewClient(netguard.Config{}))
 }
 
 // newWebWorld has a web server.
-func newWebWorld(t testing.TB) *world {
+func newWebWorld(t testing.TB) *allTools {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { answer(t, w, "text/plain", "a page") })
@@ -252,13 +252,13 @@ func answer(t testing.TB, w http.ResponseWriter, kind, text string) {
 	}
 }
 
-func madeWorld(t testing.TB, url string, client *netguard.Client) *world {
+func madeWorld(t testing.TB, url string, client *netguard.Client) *allTools {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{dir: dir, space: filepath.Join(dir, "workspace"), url: url}
+	w := &allTools{dir: dir, space: filepath.Join(dir, "workspace"), url: url}
 	for name, text := range map[string]string{
 		"notes.md": "one\ntwo\n", "MEMORY.md": "# Memory\n\nAnna sings.\n", "book.ipynb": `{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`,
 	} {

@@ -155,8 +155,8 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 	return "id", nil
 }
 
-// rig runs one pump after the other on one outbox.
-type rig struct {
+// pumpHarness runs one pump after the other on one outbox.
+type pumpHarness struct {
 	outbox *channelstest.Outbox
 	mouth  *mouth
 	owner  []event.Address
@@ -207,8 +207,8 @@ func limited(f markup.Form, limit int) markup.Form {
 	return f
 }
 
-func newRig(script ...string) *rig {
-	r := &rig{
+func newPumpHarness(script ...string) *pumpHarness {
+	r := &pumpHarness{
 		outbox: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
 		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
 	}
@@ -216,7 +216,7 @@ func newRig(script ...string) *rig {
 }
 
 // rightOf is what an address is now.
-func (r *rig) rightOf(to event.Address) (channels.Right, error) {
+func (r *pumpHarness) rightOf(to event.Address) (channels.Right, error) {
 	r.mouth.mu.Lock()
 	defer r.mouth.mu.Unlock()
 	if r.blank[to] {
@@ -228,7 +228,7 @@ func (r *rig) rightOf(to event.Address) (channels.Right, error) {
 	return r.right[to], nil
 }
 
-func (r *rig) channel(name string) (channels.Channel, error) {
+func (r *pumpHarness) channel(name string) (channels.Channel, error) {
 	r.mouth.mu.Lock()
 	err := r.away[name]
 	r.mouth.mu.Unlock()
@@ -255,7 +255,7 @@ func (r *rig) channel(name string) (channels.Channel, error) {
 }
 
 // live runs processes, a new one after each crash, until nothing is left to do or limit has passed.
-func (r *rig) live(t *testing.T, limit time.Duration) {
+func (r *pumpHarness) live(t *testing.T, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for crashed := true; crashed && ctx.Err() == nil; {
@@ -264,7 +264,7 @@ func (r *rig) live(t *testing.T, limit time.Duration) {
 }
 
 // process runs one pump; true: it crashed.
-func (r *rig) process(ctx context.Context, t *testing.T) bool {
+func (r *pumpHarness) process(ctx context.Context, t *testing.T) bool {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	crashed := false
@@ -310,16 +310,16 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	}
 }
 
-func (r *rig) idle() bool {
+func (r *pumpHarness) idle() bool {
 	return !slices.ContainsFunc(r.outbox.Rows(), func(row channelstest.OutRow) bool { return row.State == "ready" })
 }
 
-func (r *rig) say(to event.Address, body string) {
+func (r *pumpHarness) say(to event.Address, body string) {
 	n := len(r.outbox.Rows())
 	r.outbox.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body})
 }
 
-func (r *rig) bodies() []string {
+func (r *pumpHarness) bodies() []string {
 	var all []string
 	for _, a := range r.mouth.got {
 		all = append(all, a.body)
@@ -328,7 +328,7 @@ func (r *rig) bodies() []string {
 }
 
 // arrivedAt looks at what has arrived at one address.
-func (r *rig) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
+func (r *pumpHarness) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
 	t.Helper()
 	var got []string
 	for _, a := range r.mouth.got {
@@ -339,7 +339,7 @@ func (r *rig) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
 	want(t, "arrived at "+string(to), got, bodies...)
 }
 
-func (r *rig) states() []string {
+func (r *pumpHarness) states() []string {
 	var all []string
 	for _, row := range r.outbox.Rows() {
 		all = append(all, row.State)
@@ -348,9 +348,9 @@ func (r *rig) states() []string {
 }
 
 // story runs a test in a bubble of fake time.
-func story(t *testing.T, script []string, f func(t *testing.T, r *rig)) {
+func story(t *testing.T, script []string, f func(t *testing.T, r *pumpHarness)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newRig(script...)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newPumpHarness(script...)) })
 }
 
 func want[T comparable](t *testing.T, what string, got []T, want ...T) {
@@ -361,7 +361,7 @@ func want[T comparable](t *testing.T, what string, got []T, want ...T) {
 }
 
 // killed leaves n messages to n addresses of the owner as a process leaves them that is killed while it sends all of them.
-func killed(t *testing.T, r *rig, channel string, n int) {
+func killed(t *testing.T, r *pumpHarness, channel string, n int) {
 	r.owner = nil
 	for i := range n {
 		a := event.Address(fmt.Sprintf("%s:%d", channel, i))
@@ -378,7 +378,7 @@ func killed(t *testing.T, r *rig, channel string, n int) {
 	}
 }
 
-func (r *rig) marked() int {
+func (r *pumpHarness) marked() int {
 	n := 0
 	for _, b := range r.bodies() {
 		if strings.HasSuffix(b, "(may be a repeat)") {

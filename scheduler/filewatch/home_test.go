@@ -35,8 +35,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// world is a home with a workspace, a state folder, and a folder that is watched.
-type world struct {
+// watchedHome is a home with a workspace, a state folder, and a folder that is watched.
+type watchedHome struct {
 	testing.TB
 	home, space, state, dir string
 	guard                   *fsguard.Guard
@@ -49,11 +49,11 @@ type world struct {
 	stop                    func()
 }
 
-func newWorld(t testing.TB) *world {
+func newWatchedHome(t testing.TB) *watchedHome {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := &world{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &filewatch.OwnWrites{}, clock: sys.RealClock()}
+	w := &watchedHome{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &filewatch.OwnWrites{}, clock: sys.RealClock()}
 	for _, d := range []string{w.space, w.state, w.dir} {
 		must(t, os.MkdirAll(d, 0o700))
 	}
@@ -64,7 +64,7 @@ func newWorld(t testing.TB) *world {
 }
 
 // begin starts a watcher over the store as it is, and waits until it has looked at all watches.
-func (w *world) begin() {
+func (w *watchedHome) begin() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := filewatch.NewWatcher(w.store, w.clock, w.store.Changed(), w.own, filewatch.Access{Guard: w.guard, State: w.state}, slog.New(slog.NewTextHandler(w.Output(), nil)))
@@ -95,14 +95,14 @@ func (w *world) begin() {
 	}
 }
 
-func (w *world) end() {
+func (w *watchedHome) end() {
 	if w.stop != nil {
 		w.stop()
 	}
 }
 
 // watch makes a watch of the folder; edit changes it before.
-func (w *world) watch(edit func(*filewatch.Watch)) filewatch.Watch {
+func (w *watchedHome) watch(edit func(*filewatch.Watch)) filewatch.Watch {
 	one := filewatch.Watch{
 		Trigger: scheduler.Trigger{Name: "files", Prompt: "Look.", Deliver: event.ToOwner, Trust: event.Owner, Typed: true},
 		Paths:   []string{w.dir}, Settle: settle,
@@ -114,7 +114,7 @@ func (w *world) watch(edit func(*filewatch.Watch)) filewatch.Watch {
 }
 
 // until waits for what a commit brings about.
-func (w *world) until(what string, cond func() bool) {
+func (w *watchedHome) until(what string, cond func() bool) {
 	w.Helper()
 	end := time.After(patience)
 	for {
@@ -132,7 +132,7 @@ func (w *world) until(what string, cond func() bool) {
 }
 
 // tells waits for so many lines, and compares them without the folder's name.
-func (w *world) tells(want ...string) {
+func (w *watchedHome) tells(want ...string) {
 	w.Helper()
 	w.until("lines", func() bool { return len(w.store.Lines()) >= len(want) })
 	if got := w.lines(); !slices.Equal(got, want) {
@@ -140,7 +140,7 @@ func (w *world) tells(want ...string) {
 	}
 }
 
-func (w *world) lines() []string {
+func (w *watchedHome) lines() []string {
 	var got []string
 	for _, l := range w.store.Lines() {
 		got = append(got, strings.ReplaceAll(l, w.dir+"/", ""))
@@ -149,7 +149,7 @@ func (w *world) lines() []string {
 }
 
 // marker writes a file and waits until it is told: what was before it has been told by then, or never is.
-func (w *world) marker() {
+func (w *watchedHome) marker() {
 	w.Helper()
 	name := "marker-" + time.Now().Format("150405.000000000")
 	w.put(name, "x")
@@ -159,29 +159,39 @@ func (w *world) marker() {
 }
 
 // quiet are the lines but for markers.
-func (w *world) quiet() []string {
+func (w *watchedHome) quiet() []string {
 	return slices.DeleteFunc(w.lines(), func(l string) bool { return strings.Contains(l, "marker-") })
 }
 
-func (w *world) put(name, text string) {
+func (w *watchedHome) put(name, text string) {
 	w.Helper()
 	path := filepath.Join(w.dir, name)
 	must(w, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(w, os.WriteFile(path, []byte(text), 0o600))
 }
 
-func (w *world) rename(from, to string) {
+func (w *watchedHome) rename(from, to string) {
 	w.Helper()
 	must(w, os.Rename(filepath.Join(w.dir, from), filepath.Join(w.dir, to)))
 }
 
 // troubles are what was told of a watch, without the words that all is well.
-func (w *world) troubles(id int64) []string {
+func (w *watchedHome) troubles(id int64) []string {
 	return slices.DeleteFunc(w.store.Troubles(id), func(s string) bool { return s == "" })
 }
 
+// fewEvents wants some events since a watch began: as many as its files can have come to rest in that time, on a slow machine too, and not one for
+// each file.
+func (w *watchedHome) fewEvents(began time.Time, one filewatch.Watch) {
+	w.Helper()
+	most := 5 + int(time.Since(began)/one.Settle)
+	if n := len(w.store.Inbox()); n == 0 || n > most {
+		w.Errorf("%d events, want 1 to %d", n, most)
+	}
+}
+
 // whole waits until the snapshot is what stands in the folder.
-func (w *world) whole(id int64) {
+func (w *watchedHome) whole(id int64) {
 	w.Helper()
 	var found []string
 	end := time.After(patience)

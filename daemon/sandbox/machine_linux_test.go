@@ -40,8 +40,8 @@ func must(t testing.TB, err error) {
 // token is the content of everything that must not be read.
 const token = "CANARY-7f3a9c"
 
-// world is a machine with secrets: files that no sandbox may read or change, a process, listeners and a key.
-type world struct {
+// machine is a machine with secrets: files that no sandbox may read or change, a process, listeners and a key.
+type machine struct {
 	sandbox.Config
 	top, space, rw, ro string
 	env                []string          // names of all this, known to the attacker
@@ -52,14 +52,14 @@ type world struct {
 	calls              atomic.Int64 // connections that the listeners got
 }
 
-// newWorld makes the canaries. They are removed after the test.
-func newWorld(t *testing.T) *world {
+// newMachine makes the canaries. They are removed after the test.
+func newMachine(t *testing.T) *machine {
 	t.Helper()
 	top, err := os.MkdirTemp("", "box")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(top) })
 	home := top + "/home"
-	w := &world{top: top, space: home + "/.hob/workspace", rw: home + "/projects", ro: home + "/docs"}
+	w := &machine{top: top, space: home + "/.hob/workspace", rw: home + "/projects", ro: home + "/docs"}
 	w.Config = sandbox.Config{Mode: sandbox.Require, Home: home, State: home + "/.hob/state", Self: self(t), Binds: []sandbox.Bind{{Path: home + "/.gitconfig"}}}
 	w.secrets = map[string]string{
 		"STATE": w.State + "/hob.db", "TOKEN": w.State + "/token", "CONFIG": home + "/.hob/config.toml", "SSH": home + "/.ssh/id", "NOTES": home + "/notes.txt",
@@ -99,7 +99,7 @@ func write(t testing.TB, path, text string) {
 }
 
 // plant leaves links to secrets where a sandbox can use them, as an earlier attacker may have done.
-func (w *world) plant(t *testing.T) {
+func (w *machine) plant(t *testing.T) {
 	t.Helper()
 	for name, path := range w.secrets {
 		must(t, os.Symlink(path, w.space+"/link-"+name))
@@ -111,7 +111,7 @@ func (w *world) plant(t *testing.T) {
 }
 
 // process starts a process that no command may read, trace or end.
-func (w *world) process(t *testing.T) {
+func (w *machine) process(t *testing.T) {
 	t.Helper()
 	w.victim = exec.CommandContext(t.Context(), "sleep", "600")
 	w.victim.Env, w.victim.Dir = []string{"SECRET=" + token}, w.State
@@ -120,7 +120,7 @@ func (w *world) process(t *testing.T) {
 }
 
 // listen opens listeners on the loopback, in the file system and at abstract names.
-func (w *world) listen(t *testing.T) {
+func (w *machine) listen(t *testing.T) {
 	t.Helper()
 	name := "hob-" + filepath.Base(w.top)
 	for variable, at := range map[string][2]string{
@@ -172,7 +172,7 @@ func (w *world) listen(t *testing.T) {
 }
 
 // keyring adds a key, which file and process namespaces do not separate.
-func (w *world) keyring(t *testing.T) {
+func (w *machine) keyring(t *testing.T) {
 	t.Helper()
 	id, err := unix.AddKey("user", "hob-canary", []byte(token), unix.KEY_SPEC_USER_KEYRING)
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *world) keyring(t *testing.T) {
 }
 
 // share makes System V shared memory, which every process of the machine can find.
-func (w *world) share(t *testing.T) {
+func (w *machine) share(t *testing.T) {
 	t.Helper()
 	id, err := unix.SysvShmGet(0, 4096, unix.IPC_CREAT|0o600)
 	must(t, err)
@@ -199,7 +199,7 @@ func (w *world) share(t *testing.T) {
 }
 
 // harm names the first canary that was touched; "": none.
-func (w *world) harm() string {
+func (w *machine) harm() string {
 	for name, path := range w.secrets {
 		if why := untouched(path, token); why != "" {
 			return name + " " + why
@@ -239,7 +239,7 @@ func untouched(path, want string) string {
 }
 
 // spec is the usual sandbox: the workspace and a root writable, a root readable, three things hidden.
-func (w *world) spec() sandbox.Spec {
+func (w *machine) spec() sandbox.Spec {
 	return sandbox.Spec{
 		Dir: w.space, Writable: []string{w.space, w.rw}, Readable: []string{w.ro},
 		Hidden: []string{w.space + "/.env", w.space + "/.scratch", w.rw + "/private"},

@@ -49,8 +49,8 @@ func (noKeyring) Read(string, string) (string, error) { return "", errNoBus }
 func (noKeyring) Write(string, string, string) error  { return errNoBus }
 func (noKeyring) Remove(string, string) error         { return errNoBus }
 
-// rig is an account, its server, its clock and its surroundings.
-type rig struct {
+// harness is an account, its server, its clock and its surroundings.
+type harness struct {
 	*authority
 	t       *testing.T
 	port    int
@@ -74,7 +74,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-func newRig(t *testing.T, change ...func(*codex.Config)) *rig {
+func newHarness(t *testing.T, change ...func(*codex.Config)) *harness {
 	t.Helper()
 	r := unwired(t, freePort(t))
 	r.url = r.listen()
@@ -83,7 +83,7 @@ func newRig(t *testing.T, change ...func(*codex.Config)) *rig {
 }
 
 // newQuietRig has no network, so that it can live on testing/synctest's clock: its port must be taken.
-func newQuietRig(t *testing.T, port int) *rig {
+func newQuietRig(t *testing.T, port int) *harness {
 	t.Helper()
 	r := unwired(t, port)
 	r.url, r.wire = "http://authority.test", r.authority
@@ -91,8 +91,8 @@ func newQuietRig(t *testing.T, port int) *rig {
 	return r
 }
 
-func unwired(t *testing.T, port int) *rig {
-	r := &rig{t: t, port: port, folder: filepath.Join(t.TempDir(), "secrets"), authority: newAuthority(t, port)}
+func unwired(t *testing.T, port int) *harness {
+	r := &harness{t: t, port: port, folder: filepath.Join(t.TempDir(), "secrets"), authority: newAuthority(t, port)}
 	r.vault = &vault{Vault: secret.NewVault(secret.VaultConfig{Folder: r.folder, Home: "/h", Keyring: noKeyring{}})}
 	t.Cleanup(func() {
 		if got := r.logs.buf.String(); strings.Contains(got, "canary") {
@@ -103,7 +103,7 @@ func unwired(t *testing.T, port int) *rig {
 }
 
 // start makes an account over the vault, as a start of hob does.
-func (r *rig) start(change ...func(*codex.Config)) *codex.Account {
+func (r *harness) start(change ...func(*codex.Config)) *codex.Account {
 	transport := &http.Transport{}
 	c := codex.Config{
 		Vault: r.vault, Port: r.port, HTTP: &http.Client{Transport: cmp.Or(r.wire, http.RoundTripper(transport))},
@@ -137,7 +137,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (r *rig) begin() codex.Login {
+func (r *harness) begin() codex.Login {
 	r.t.Helper()
 	l, err := r.account.Begin(r.t.Context())
 	if err != nil {
@@ -154,7 +154,7 @@ type page struct {
 
 // browse opens an address as a browser does, following redirects unless they stop at the redirect address: where is the last
 // address.
-func (r *rig) browse(address string, stop bool) (where, body string, seen page) {
+func (r *harness) browse(address string, stop bool) (where, body string, seen page) {
 	r.t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{Transport: cmp.Or(r.wire, http.RoundTripper(transport)), CheckRedirect: func(req *http.Request, _ []*http.Request) error {
@@ -180,7 +180,7 @@ func (r *rig) browse(address string, stop bool) (where, body string, seen page) 
 }
 
 // last is the address that a browser on another machine ends up at.
-func (r *rig) last(l codex.Login) string {
+func (r *harness) last(l codex.Login) string {
 	r.t.Helper()
 	where, _, _ := r.browse(l.Address, true)
 	if !strings.HasPrefix(where, r.redirect) {
@@ -190,16 +190,16 @@ func (r *rig) last(l codex.Login) string {
 }
 
 // signIn signs somebody in.
-func (r *rig) signIn() {
+func (r *harness) signIn() {
 	r.t.Helper()
 	if err := r.account.Finish(r.t.Context(), r.last(r.begin())); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) pass(d time.Duration) { r.later.Add(int64(d)) }
+func (r *harness) pass(d time.Duration) { r.later.Add(int64(d)) }
 
-func (r *rig) status() codex.Status {
+func (r *harness) status() codex.Status {
 	r.t.Helper()
 	s, err := r.account.Status(r.t.Context())
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *rig) status() codex.Status {
 }
 
 // wantToken asks for credentials and wants the token with a number.
-func (r *rig) wantToken(a *codex.Account, n int) {
+func (r *harness) wantToken(a *codex.Account, n int) {
 	r.t.Helper()
 	token, _, err := a.Credentials(r.t.Context())
 	if err != nil {

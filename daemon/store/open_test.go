@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const chat event.Address = "chat:1"
 
-// shop is a store under test, with a clock that can be moved.
-type shop struct {
+// testStore is a store under test, with a clock that can be moved.
+type testStore struct {
 	*store.Store
 	*store.View
 	t      *testing.T
@@ -36,9 +36,9 @@ type shop struct {
 	ext    int
 }
 
-func open(t *testing.T, dir string, change ...func(*shop)) *shop {
+func open(t *testing.T, dir string, change ...func(*testStore)) *testStore {
 	t.Helper()
-	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin", owner: []event.Address{chat}}
+	s := &testStore{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin", owner: []event.Address{chat}}
 	for _, f := range change {
 		f(s)
 	}
@@ -51,13 +51,13 @@ func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	return s
 }
 
-func fresh(t *testing.T, change ...func(*shop)) *shop {
+func fresh(t *testing.T, change ...func(*testStore)) *testStore {
 	t.Helper()
 	return open(t, t.TempDir(), change...)
 }
 
 // crash opens a copy of what is durable, as if the process had been killed at this moment.
-func (s *shop) crash(change ...func(*shop)) *shop {
+func (s *testStore) crash(change ...func(*testStore)) *testStore {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	for _, name := range []string{"hob.db", "hob.db-wal"} {
@@ -69,18 +69,20 @@ func (s *shop) crash(change ...func(*shop)) *shop {
 			s.t.Fatal(err)
 		}
 	}
-	return open(s.t, dir, append([]func(*shop){func(n *shop) { n.ahead, n.policy, n.zone, n.owner, n.ext = s.ahead, s.policy, s.zone, s.owner, s.ext }}, change...)...)
+	return open(s.t, dir, append([]func(*testStore){func(n *testStore) {
+		n.ahead, n.policy, n.zone, n.owner, n.ext = s.ahead, s.policy, s.zone, s.owner, s.ext
+	}}, change...)...)
 }
 
-func (s *shop) later(d time.Duration) { s.ahead.Add(int64(d)) }
+func (s *testStore) later(d time.Duration) { s.ahead.Add(int64(d)) }
 
-func (s *shop) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+func (s *testStore) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-func (s *shop) try(query string, args ...any) error {
+func (s *testStore) try(query string, args ...any) error {
 	return s.Write(context.Background(), func(tx *store.Tx) error { return tx.Run(query, args...) })
 }
 
-func (s *shop) sql(query string, args ...any) {
+func (s *testStore) sql(query string, args ...any) {
 	s.t.Helper()
 	if err := s.try(query, args...); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
@@ -88,7 +90,7 @@ func (s *shop) sql(query string, args ...any) {
 }
 
 // one reads a single number or text.
-func one[T any](s *shop, query string, args ...any) T {
+func one[T any](s *testStore, query string, args ...any) T {
 	s.t.Helper()
 	var v T
 	if err := s.Reader().QueryRowContext(context.Background(), query, args...).Scan(&v); err != nil {
@@ -101,7 +103,7 @@ func message(text string) event.In {
 	return event.In{Source: "chat", Session: "main", Kind: event.Message, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: chat, Typed: true, Parts: event.Say(text)}
 }
 
-func (s *shop) accept(in event.In) int64 {
+func (s *testStore) accept(in event.In) int64 {
 	s.t.Helper()
 	s.ext++
 	if in.ExtID == "" {
@@ -115,7 +117,7 @@ func (s *shop) accept(in event.In) int64 {
 }
 
 // take claims the next turn; 0: there is none.
-func (s *shop) take() int64 {
+func (s *testStore) take() int64 {
 	s.t.Helper()
 	c, _, err := s.Turns.Take(context.Background(), []string{"/new"})
 	if err != nil {
@@ -124,7 +126,7 @@ func (s *shop) take() int64 {
 	return c.Turn
 }
 
-func (s *shop) outs() []api.OutboxRow {
+func (s *testStore) outs() []api.OutboxRow {
 	s.t.Helper()
 	list, err := s.OutboxRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -134,6 +136,6 @@ func (s *shop) outs() []api.OutboxRow {
 	return list
 }
 
-func clockOf(s *shop) sys.Clock {
+func clockOf(s *testStore) sys.Clock {
 	return sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) })
 }

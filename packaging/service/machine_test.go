@@ -13,18 +13,18 @@ import (
 	"hob/packaging/service"
 )
 
-// world is a machine whose service manager is a script on PATH that records what it is told.
-type world struct {
+// fakeMachine is a machine whose service manager is a script on PATH that records what it is told.
+type fakeMachine struct {
 	*testing.T
 	machine service.Machine
 	spec    service.Spec
 	fake    string
 }
 
-func newWorld(t *testing.T, system string) *world {
+func newFakeMachine(t *testing.T, system string) *fakeMachine {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{T: t, fake: filepath.Join(dir, "fake")}
+	w := &fakeMachine{T: t, fake: filepath.Join(dir, "fake")}
 	bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "sam")
 	for _, d := range []string{w.fake, bin, home} {
 		if err := os.Mkdir(d, 0o750); err != nil {
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, system string) *world {
 	return w
 }
 
-func (w *world) put(path, text string, mode os.FileMode) {
+func (w *fakeMachine) put(path, text string, mode os.FileMode) {
 	w.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		w.Fatal(err)
@@ -64,7 +64,7 @@ func (w *world) put(path, text string, mode os.FileMode) {
 	}
 }
 
-func (w *world) text(path string) string {
+func (w *fakeMachine) text(path string) string {
 	w.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *world) text(path string) string {
 	return string(b)
 }
 
-func (w *world) manager() service.Manager {
+func (w *fakeMachine) manager() service.Manager {
 	w.Helper()
 	m, err := service.For(w.machine, w.spec)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w *world) manager() service.Manager {
 }
 
 // plan makes the steps of a verb; install and uninstall among them.
-func (w *world) plan(verb string) ([]service.Step, error) {
+func (w *fakeMachine) plan(verb string) ([]service.Step, error) {
 	m := w.manager()
 	switch verb {
 	case "install":
@@ -95,7 +95,7 @@ func (w *world) plan(verb string) ([]service.Step, error) {
 }
 
 // do carries a verb out and returns what was told of it and what the scripts were told, without their questions.
-func (w *world) do(verb string) (told, ran []string, err error) {
+func (w *fakeMachine) do(verb string) (told, ran []string, err error) {
 	w.Helper()
 	steps, err := w.plan(verb)
 	if err == nil {
@@ -106,7 +106,7 @@ func (w *world) do(verb string) (told, ran []string, err error) {
 }
 
 // must is do where nothing may go wrong, and where what is told is what the scripts ran.
-func (w *world) must(verb string) []string {
+func (w *fakeMachine) must(verb string) []string {
 	w.Helper()
 	told, ran, err := w.do(verb)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *world) must(verb string) []string {
 }
 
 // ran empties the record. Questions change nothing and are not told.
-func (w *world) ran() []string {
+func (w *fakeMachine) ran() []string {
 	b, err := os.ReadFile(filepath.Join(w.fake, "ran"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -147,12 +147,12 @@ func (w *world) ran() []string {
 }
 
 // plain takes what differs from run to run out of a text.
-func (w *world) plain(text string) string {
+func (w *fakeMachine) plain(text string) string {
 	return strings.NewReplacer(w.machine.Home, "~", w.spec.Program, "/bin/hob").Replace(text)
 }
 
 // state looks; it has to work.
-func (w *world) state() service.State {
+func (w *fakeMachine) state() service.State {
 	w.Helper()
 	st, err := w.manager().State(w.Context())
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *world) state() service.State {
 }
 
 // refused carries a verb out that has to end in a fault before anything is changed.
-func (w *world) refused(verb string) *event.Fault {
+func (w *fakeMachine) refused(verb string) *event.Fault {
 	w.Helper()
 	told, ran, err := w.do(verb)
 	f, ok := event.AsFault(err)
@@ -172,7 +172,7 @@ func (w *world) refused(verb string) *event.Fault {
 	return f
 }
 
-func (w *world) same(got []string, want ...string) {
+func (w *fakeMachine) same(got []string, want ...string) {
 	w.Helper()
 	if g, x := strings.Join(got, "\n"), strings.Join(want, "\n"); g != x {
 		w.Errorf("told\n%s\nwant\n%s", g, x)

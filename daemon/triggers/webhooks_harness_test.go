@@ -26,7 +26,7 @@ import (
 )
 
 // rig is a desk over a real store, behind the real handler of the API.
-type webhookRig struct {
+type webhookHarness struct {
 	*triggers.Webhooks
 	t       *testing.T
 	store   *store.Store
@@ -57,9 +57,9 @@ func (l *logLines) String() string {
 	return l.buf.String()
 }
 
-func newWebhookRig(t *testing.T) *webhookRig {
+func newWebhookHarness(t *testing.T) *webhookHarness {
 	t.Helper()
-	r := &webhookRig{t: t, log: &logLines{}, secrets: map[string]string{}}
+	r := &webhookHarness{t: t, log: &logLines{}, secrets: map[string]string{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	c := sys.ShiftedClock(func() time.Duration { return time.Duration(r.ahead.Load()) })
 	r.store = storetest.Fresh(t, func(o *store.Options) { o.Clock, o.Log = c, log })
@@ -74,7 +74,7 @@ func newWebhookRig(t *testing.T) *webhookRig {
 	return r
 }
 
-func (r *webhookRig) secret(_ context.Context, _, ref string) (string, error) {
+func (r *webhookHarness) secret(_ context.Context, _, ref string) (string, error) {
 	r.asked.Add(1)
 	if r.lost.Load() {
 		return "", errors.New("the keyring is locked")
@@ -86,7 +86,7 @@ func (r *webhookRig) secret(_ context.Context, _, ref string) (string, error) {
 }
 
 // act carries out a verb and returns the hook's secret, if hob made one.
-func (r *webhookRig) act(verb, name string, args map[string]string) string {
+func (r *webhookHarness) act(verb, name string, args map[string]string) string {
 	r.t.Helper()
 	out, err := r.Act(r.t.Context(), api.Act{Resource: "hooks", ID: name, Verb: verb, Args: args})
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *webhookRig) act(verb, name string, args map[string]string) string {
 }
 
 // hook reads a hook's row.
-func (r *webhookRig) hook(name string) webhook.Hook {
+func (r *webhookHarness) hook(name string) webhook.Hook {
 	r.t.Helper()
 	h, _, err := r.store.Webhooks.Named(r.t.Context(), name)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *webhookRig) hook(name string) webhook.Hook {
 }
 
 // signed is a request as a sender of the hook's kind makes it.
-func (r *webhookRig) signed(name, secret, id string, body []byte, head ...string) *http.Request {
+func (r *webhookHarness) signed(name, secret, id string, body []byte, head ...string) *http.Request {
 	r.t.Helper()
 	in := webhook.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: body, At: time.Now().Add(time.Duration(r.ahead.Load()))}
 	for pair := range slices.Chunk(head, 2) {
@@ -130,7 +130,7 @@ type webhookReply struct {
 	body   string
 }
 
-func (r *webhookRig) send(req *http.Request) webhookReply {
+func (r *webhookHarness) send(req *http.Request) webhookReply {
 	r.t.Helper()
 	rec := httptest.NewRecorder()
 	r.handler.ServeHTTP(rec, req)
@@ -142,7 +142,7 @@ func (r *webhookRig) send(req *http.Request) webhookReply {
 }
 
 // count counts rows.
-func (r *webhookRig) count(query string, args ...any) (n int) {
+func (r *webhookHarness) count(query string, args ...any) (n int) {
 	r.t.Helper()
 	if err := r.store.Reader().QueryRowContext(r.t.Context(), query, args...).Scan(&n); err != nil {
 		r.t.Fatalf("%s: %v", query, err)
@@ -150,4 +150,4 @@ func (r *webhookRig) count(query string, args ...any) (n int) {
 	return n
 }
 
-func (r *webhookRig) inbox() int { return r.count("SELECT count(*) FROM inbox") }
+func (r *webhookHarness) inbox() int { return r.count("SELECT count(*) FROM inbox") }
