@@ -13,6 +13,13 @@ import (
 	"hob/daemon/walk"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func git(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("git")

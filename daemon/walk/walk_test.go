@@ -24,13 +24,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // visitor records what it gets.
 type visitor struct {
 	folder func(d *walk.Dir, entries []walk.Entry) []walk.Entry // nil: continue with all entries
