@@ -125,7 +125,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 		AgentBusy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: helpless,
 	})
 	d.jobs = triggers.Jobs{
-		Rows: d.store.Triggers, Fires: triggers.RunsOf(d.view.FireRows), Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
+		Rows: d.store.Triggers, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
 		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Helpless: helpless,
 	}
 	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Set().Guard }, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}

@@ -2,7 +2,6 @@ package triggers
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"hob/daemon/api"
@@ -23,8 +22,8 @@ type JobRows interface {
 // Jobs makes and looks after jobs. Every field must be set.
 type Jobs struct {
 	Rows  JobRows
-	Fires func(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) // newest first
-	Zone  func() *time.Location                                                            // the owner's
+	Fires func(ctx context.Context, f event.Filter) ([]api.Fire, error) // newest first
+	Zone  func() *time.Location                                         // the owner's
 	Now   func() time.Time
 	Reach func(event.Address) bool   // reports whether something can be sent there
 	Asked func(context.Context) bool // reports whether HEARTBEAT.md asks for something
@@ -64,23 +63,4 @@ func (s Jobs) Named(ctx context.Context, name string) (scheduler.View, error) {
 		return j.View(s.Now()), err
 	}
 	return s.estimated(ctx, j)
-}
-
-// RunsOf finds the newest runs of a job among the rows that fires returns: of a job without a number, those of its name; without either, those of all jobs.
-func RunsOf(fires func(context.Context, event.Filter) ([]api.Fire, error)) func(context.Context, scheduler.View, int) ([]automation.Run, error) {
-	return func(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
-		which := j.Name
-		if j.ID != 0 {
-			which = strconv.FormatInt(j.ID, 10)
-		}
-		rows, err := fires(ctx, event.Filter{Name: which, Limit: limit})
-		runs := make([]automation.Run, len(rows))
-		for i, r := range rows {
-			runs[i] = automation.Run{
-				Job: r.Job, Zone: r.Zone, Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
-				Sent: r.RunDelivery.Outcome, Micros: max(int64(r.CostMicros), 0), Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
-			}
-		}
-		return runs, err
-	}
 }

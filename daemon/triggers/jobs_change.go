@@ -112,19 +112,28 @@ func jobDelivery(d scheduler.Draft) event.Address {
 // refuseJob is a mistake of the caller as a result that he can read. What is wrong with a schedule comes with its own examples.
 func refuseJob(err error) error { return tools.Refuse(tools.Validation, "", "%v", err) }
 
-// freeName finds a name that no job has; one that was asked for is not changed.
+// freeName finds a name that no job has. A name that was asked for is not changed.
 func (s Jobs) freeName(ctx context.Context, name string, asked bool) (string, error) {
+	return freeName(name, asked, "job", "update it", func(try string) (bool, error) {
+		_, taken, err := s.Find(ctx, try)
+		return taken, err
+	})
+}
+
+// freeName is the first of name, name-2, name-3 and so on that is not taken. A name that was asked for is refused when it is taken; instead
+// says what else can be done.
+func freeName(name string, asked bool, kind, instead string, isTaken func(try string) (bool, error)) (string, error) {
 	for n := 1; ; n++ {
 		try := name
 		if n > 1 {
 			try = name + "-" + strconv.Itoa(n)
 		}
-		_, taken, err := s.Find(ctx, try)
+		taken, err := isTaken(try)
 		if err != nil || !taken {
 			return try, err
 		}
 		if asked {
-			return "", tools.Refuse(tools.Conflict, "choose another name, or update it", "there is a job named %s already", name)
+			return "", tools.Refuse(tools.Conflict, "choose another name, or "+instead, "there is a %s named %s already", kind, name)
 		}
 	}
 }
@@ -182,7 +191,20 @@ func (s Jobs) resume(j scheduler.Job) (scheduler.View, tools.Change, error) {
 	return j.View(s.Now()), scheduler.Pause{ID: j.ID, Due: j.Due}, nil
 }
 
-// Runs returns the newest slots of a job, of those that had a name, or of all; newest first.
+// Runs returns the newest slots of a job; of a job without a number, those of all jobs that have or had its name; without a name, those
+// of all jobs. The newest comes first.
 func (s Jobs) Runs(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
-	return s.Fires(ctx, j, limit)
+	which := j.Name
+	if j.ID != 0 {
+		which = strconv.FormatInt(j.ID, 10)
+	}
+	rows, err := s.Fires(ctx, event.Filter{Name: which, Limit: limit})
+	runs := make([]automation.Run, len(rows))
+	for i, r := range rows {
+		runs[i] = automation.Run{
+			Job: r.Job, Zone: r.Zone, Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
+			Sent: r.RunDelivery.Outcome, Micros: max(int64(r.CostMicros), 0), Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
+		}
+	}
+	return runs, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -146,21 +145,12 @@ func refuseWatch(err error) error {
 	return tools.Refuse(tools.Validation, "for example paths ~/Downloads/*.pdf, events create, settle 2s", "%v", err)
 }
 
-// freeName finds a name that no watch has; one that was asked for is not changed.
+// freeName finds a name that no watch has. A name that was asked for is not changed.
 func (s Watches) freeName(ctx context.Context, name string, asked bool) (string, error) {
-	for n := 1; ; n++ {
-		try := name
-		if n > 1 {
-			try = name + "-" + strconv.Itoa(n)
-		}
+	return freeName(name, asked, "watch", "remove that one", func(try string) (bool, error) {
 		_, taken, err := s.Find(ctx, try)
-		if err != nil || !taken {
-			return try, err
-		}
-		if asked {
-			return "", tools.Refuse(tools.Conflict, "choose another name, or remove that one", "there is a watch named %s already", name)
-		}
-	}
+		return taken, err
+	})
 }
 
 func watchReadOnly(name string) error {
