@@ -50,11 +50,11 @@ func (c *Closer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		list, err := c.Rows.Closings(ctx, c.Clock.Wall())
 		if err != nil {
-			return orEnd(ctx, fmt.Errorf("read which questions are closed: %w", err))
+			return sys.UnlessDone(ctx, fmt.Errorf("read which questions are closed: %w", err))
 		}
 		for _, m := range list {
 			if err := c.Rows.Closed(ctx, m.Outbox, c.close(ctx, m)); err != nil {
-				return orEnd(ctx, fmt.Errorf("note that a question shows its end: %w", err))
+				return sys.UnlessDone(ctx, fmt.Errorf("note that a question shows its end: %w", err))
 			}
 		}
 		timer := time.NewTimer(closingLook)

@@ -207,7 +207,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 			nap = confirming
 		}
 		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
-		Pause(ctx, nap)
+		sys.Sleep(ctx, nap)
 		rest = min(2*rest, longRest)
 	}
 	close(t.ended)

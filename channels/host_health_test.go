@@ -134,7 +134,7 @@ func TestHostTakesABlipForWhatItIs(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		e := &ear{run: func(ctx context.Context, n int, _ channels.Inbox) error {
 			if n > 1 {
-				channels.Pause(ctx, time.Hour)
+				sys.Sleep(ctx, time.Hour)
 			}
 			return errToken
 		}}
@@ -213,7 +213,7 @@ func TestHostTellsWhatIsBack(t *testing.T) {
 					return err
 				}
 			}
-			channels.Pause(ctx, time.Minute)
+			sys.Sleep(ctx, time.Minute)
 			return errPlain
 		}}}})
 		ctx, cancel := context.WithCancel(t.Context())

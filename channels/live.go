@@ -135,7 +135,7 @@ func (l *Live) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		list, err := l.Drafts.LiveAnswers(ctx)
 		if err != nil {
-			return orEnd(ctx, fmt.Errorf("read which answers are being made: %w", err))
+			return sys.UnlessDone(ctx, fmt.Errorf("read which answers are being made: %w", err))
 		}
 		if !l.Enabled() {
 			list = nil
@@ -145,7 +145,7 @@ func (l *Live) Run(ctx context.Context) error {
 		for _, g := range list {
 			more, err := l.update(ctx, g)
 			if err != nil {
-				return orEnd(ctx, err)
+				return sys.UnlessDone(ctx, err)
 			}
 			again = again || more
 		}
@@ -156,7 +156,7 @@ func (l *Live) Run(ctx context.Context) error {
 
 // wait pauses briefly. If no draft needs work, it then waits until a turn may have started.
 func (l *Live) wait(ctx context.Context, again bool) {
-	Pause(ctx, lookEvery)
+	sys.Sleep(ctx, lookEvery)
 	if again {
 		return
 	}

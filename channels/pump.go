@@ -133,18 +133,18 @@ func (p *Pump) Run(ctx context.Context) error {
 		}
 	}()
 	if err := p.countInterrupted(ctx); err != nil {
-		return orEnd(ctx, err)
+		return sys.UnlessDone(ctx, err)
 	}
 	for ctx.Err() == nil {
 		now := p.Clock.Wall() // one instant for Ready and NextDue, so that nothing falls between them
 		n, err := p.start(ctx, now, lanes-running, done)
 		running += n
 		if err != nil {
-			return orEnd(ctx, err)
+			return sys.UnlessDone(ctx, err)
 		}
 		nap, err := p.nap(ctx, now)
 		if err != nil {
-			return orEnd(ctx, err)
+			return sys.UnlessDone(ctx, err)
 		}
 		timer := time.NewTimer(nap)
 		select {
@@ -158,14 +158,6 @@ func (p *Pump) Run(ctx context.Context) error {
 		timer.Stop()
 	}
 	return nil
-}
-
-// orEnd drops an error that was caused by the end of ctx.
-func orEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // start opens a lane for each row that can be worked on, at most free of them, and returns their number.
@@ -190,7 +182,7 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 		p.Once("deliver to "+string(row.To), func() error {
 			defer func() { done <- struct{}{} }()
 			defer p.free(row.To)
-			return orEnd(ctx, p.lane(ctx, row))
+			return sys.UnlessDone(ctx, p.lane(ctx, row))
 		})
 	}
 	return started, nil

@@ -36,7 +36,7 @@ func (t *TypingSigns) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		to, err := t.Answering(ctx)
 		if err != nil {
-			return orEnd(ctx, fmt.Errorf("read who waits for an answer: %w", err))
+			return sys.UnlessDone(ctx, fmt.Errorf("read who waits for an answer: %w", err))
 		}
 		if now := t.Clock.Mono(); to != "" && (to != shown || now-at >= signEvery) {
 			shown, at = to, now
@@ -49,7 +49,7 @@ func (t *TypingSigns) Run(ctx context.Context) error {
 
 // wait ends when the running turn may have changed, or when the next sign is due.
 func (t *TypingSigns) wait(ctx context.Context, runs bool) {
-	Pause(ctx, lookEvery)
+	sys.Sleep(ctx, lookEvery)
 	var next <-chan time.Time
 	if runs {
 		timer := time.NewTimer(signEvery - lookEvery)

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // ErrChanged is a file that somebody else has written in the meantime, or is writing.
@@ -119,23 +119,7 @@ func FinishFile(f *os.File, path string, doc []byte, mode fs.FileMode, ready fun
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", filepath.Base(path), err), os.Remove(f.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes a rename durable. Windows has no such call, and does it by itself.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("open the folder: %w", err)
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
-		err = nil
-	}
-	if err = errors.Join(err, d.Close()); err != nil {
+	if err := sys.SyncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("sync the folder: %w", err)
 	}
 	return nil

@@ -70,7 +70,7 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 // Run fires jobs until ctx ends; then it returns nil. It returns an error when the jobs cannot be listed and may then be
 // called again. A fire that cannot be committed is tried again after 1 s, doubling to 60 s; a job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
-	err := quiet(ctx, r.run(ctx))
+	err := sys.UnlessDone(ctx, r.run(ctx))
 	if err != nil && r.blind.IsZero() {
 		r.blind = r.clock.Wall()
 	}
@@ -113,14 +113,6 @@ func (r *Runner) round(ctx context.Context) error {
 	r.blind = time.Time{}
 	r.report(ctx)
 	return nil
-}
-
-// quiet drops an error that only says that ctx has ended.
-func quiet(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (r *Runner) load(ctx context.Context) error {

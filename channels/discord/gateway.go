@@ -237,13 +237,13 @@ func (l *gatewayConn) heartbeat(ctx context.Context) error {
 // beat sends heartbeats; the first one after a random part of the interval ("Sending Heartbeats"). It ends
 // the connection if one is not answered.
 func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
-	for wait, patience := first, min(ackTime, every); channels.Pause(ctx, wait); wait = every - patience {
+	for wait, patience := first, min(ackTime, every); sys.Sleep(ctx, wait); wait = every - patience {
 		l.acked.Store(false)
 		if err := l.heartbeat(ctx); err != nil {
 			end(err)
 			return
 		}
-		if !channels.Pause(ctx, patience) {
+		if !sys.Sleep(ctx, patience) {
 			return
 		}
 		// While a frame is being handled, the acknowledgement may be waiting behind it.

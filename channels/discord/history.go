@@ -12,6 +12,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/wire"
+	"hob/daemon/sys"
 )
 
 // Limits for reading missed messages from the history.
@@ -163,7 +164,7 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 		var page []message
 		err := c.api.call(ctx, http.MethodGet, "/channels/"+escape(channel)+"/messages?"+query.Encode(), nil, &page)
 		no := wire.Refused(err)
-		if no == nil || no.Status != http.StatusTooManyRequests || no.After <= 0 || no.After > longNap || !channels.Pause(ctx, no.After) {
+		if no == nil || no.Status != http.StatusTooManyRequests || no.After <= 0 || no.After > longNap || !sys.Sleep(ctx, no.After) {
 			return page, err
 		}
 	}

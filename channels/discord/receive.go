@@ -11,6 +11,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/poll"
+	"hob/daemon/sys"
 )
 
 // position is how far a bot's messages were read.
@@ -54,7 +55,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 			return err
 		}
 		if r.clock.Mono()-began < shortLife { // identify needs one to five seconds before it ("Invalid Session")
-			channels.Pause(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
+			sys.Sleep(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
 		}
 	}
 }

@@ -348,6 +348,6 @@ func (r *reader) commit(ctx context.Context, next position) error {
 		if try == tries || ctx.Err() != nil {
 			return err
 		}
-		channels.Pause(ctx, time.Duration(try)*time.Second)
+		sys.Sleep(ctx, time.Duration(try)*time.Second)
 	}
 }

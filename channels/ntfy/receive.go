@@ -17,6 +17,7 @@ import (
 	"hob/channels/poll"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // Limits of reading.
@@ -85,7 +86,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 		if perr := c.poll(ctx, strings.Join(c.topics, ","), r.since(), func(m message) error { return r.take(ctx, m) }); perr != nil {
 			return perr
 		}
-		channels.Pause(ctx, rest)
+		sys.Sleep(ctx, rest)
 		rest = min(2*rest, longRest)
 	}
 	return nil

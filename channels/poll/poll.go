@@ -49,7 +49,7 @@ func Rounds(ctx context.Context, c sys.Clock, round func(context.Context) (moved
 			return err
 		}
 		if !moved && c.Mono()-began < time.Second {
-			channels.Pause(ctx, time.Second)
+			sys.Sleep(ctx, time.Second)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"hob/channels"
+	"hob/daemon/sys"
 
 	"github.com/slack-go/slack"
 )
@@ -42,7 +42,7 @@ func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 		if !limited || after == 0 || after > longest {
 			return list, err
 		}
-		channels.Pause(ctx, after)
+		sys.Sleep(ctx, after)
 	}
 	return list, err
 }

@@ -22,8 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/channels"
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // Client returns a copy of base that follows no redirects: a redirect would take a token along, and silently
@@ -102,7 +102,7 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 		if try == fileTries || ctx.Err() != nil || lost(err) {
 			return nil, err
 		}
-		channels.Pause(ctx, time.Duration(try)*time.Second)
+		sys.Sleep(ctx, time.Duration(try)*time.Second)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -94,7 +95,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 		case next == llm.Another && plan.Rests(a.info, r.Clock.Wall()):
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
 		}
-		if !pause(ctx, wait) {
+		if !sys.Sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}
@@ -309,19 +310,4 @@ func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, wor
 		c.Events = []event.Event{{Type: "notice", Turn: r.id, Data: map[string]any{"turn": r.id, "text": word}}}
 	}
 	return r.commit(ctx, c)
-}
-
-// pause sleeps for d. It returns false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

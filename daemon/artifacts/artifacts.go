@@ -16,9 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -117,28 +115,12 @@ func writeDurable(root *os.Root, name string, data io.Reader) (size int64, err e
 	}
 	size, err = io.Copy(f, data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = syncFolder(root, path.Dir(name))
+		err = sys.SyncFolderIn(root, path.Dir(name))
 	}
 	if err != nil {
 		return 0, errors.Join(err, root.Remove(name))
 	}
 	return size, nil
-}
-
-// syncFolder makes the names in a folder durable, on systems that can sync folders.
-func syncFolder(root *os.Root, name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system without fsync for folders
-		err = nil
-	}
-	return errors.Join(err, f.Close())
 }
 
 // Open opens a stored artifact for reading.

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 )
 
 // attachments is the workspace's folder with copies of received files, in one folder per message.
@@ -77,7 +78,7 @@ func (a *incoming) folder() string { return path.Join(attachments, strconv.Forma
 
 // accept stores the files of the message and commits it.
 func (a *incoming) accept(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
-	if err := errors.Join(syncFolder(a.work, attachments), syncFolder(a.work, ".")); err != nil {
+	if err := errors.Join(sys.SyncFolderIn(a.work, attachments), sys.SyncFolderIn(a.work, ".")); err != nil {
 		return event.Receipt{}, err
 	}
 	parts := make([]event.Part, 0, len(in.Parts))

@@ -170,7 +170,7 @@ func (s *Staged) Restore(name string) error {
 }
 
 // Sync makes the names in the file's folder durable.
-func (s *Staged) Sync() error { return syncFolder(s.dir) }
+func (s *Staged) Sync() error { return sys.SyncFolderIn(s.dir, ".") }
 
 // Forget removes the file that Keep kept. It does nothing if there was none.
 func (s *Staged) Forget(name string) error {

@@ -44,17 +44,4 @@ func keepOwner(f *os.File, old fs.FileInfo) error {
 	return nil
 }
 
-// syncFolder makes the names in a folder durable.
-func syncFolder(root *os.Root) error {
-	d, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // this file system has no fsync for folders
-		err = nil
-	}
-	return errors.Join(err, d.Close())
-}
-
 func usableHere(string) error { return nil }

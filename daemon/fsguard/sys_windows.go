@@ -22,9 +22,6 @@ func identity(fs.FileInfo) string { return "" }
 // keepOwner does nothing: a new file takes the access list of its folder.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
 
-// syncFolder does nothing: folders cannot be synced here, and the file system's journal keeps the rename.
-func syncFolder(*os.Root) error { return nil }
-
 // usableHere rejects device names (NUL, COM1) and streams ("file:stream").
 func usableHere(path string) error {
 	rest := path[len(filepath.VolumeName(path)):]

@@ -102,7 +102,7 @@ func (g *Guard) makeFolders(path string) error {
 	if err := root.Mkdir(filepath.Base(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(root)
+	return sys.SyncFolderIn(root, ".")
 }
 
 // replace writes the temporary file and publishes it. On an error it removes the temporary file.
@@ -122,7 +122,7 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.Fi
 		}
 		return nil, err
 	}
-	return info, syncFolder(dir)
+	return info, sys.SyncFolderIn(dir, ".")
 }
 
 // Bytes makes the content function of Stage for content that is in memory.

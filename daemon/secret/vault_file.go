@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
+
+	"hob/daemon/sys"
 )
 
 // place says where a value is stored.
@@ -80,7 +80,7 @@ func (v *Vault) write(name string, r record) error {
 	if err := os.Rename(temp, v.path(name)); err != nil {
 		return errors.Join(err, absent(os.Remove(temp)))
 	}
-	return syncFolder(v.cfg.Folder)
+	return sys.SyncFolder(v.cfg.Folder)
 }
 
 // fill makes a new file that only its owner can read. It removes a leftover of a crash instead of reusing it, because that may have other
@@ -106,7 +106,7 @@ func (v *Vault) unlink(name string) error {
 	if err != nil {
 		return err
 	}
-	return absent(syncFolder(v.cfg.Folder))
+	return absent(sys.SyncFolder(v.cfg.Folder))
 }
 
 // absent drops the error that a file does not exist.
@@ -115,20 +115,4 @@ func absent(err error) error {
 		return nil
 	}
 	return err
-}
-
-// syncFolder makes the names in a folder durable. Windows has no such call; its file system keeps a rename by itself.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system without fsync for folders
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }

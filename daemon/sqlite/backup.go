@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // Unfinished ends the name of a copy that is being written.
@@ -62,7 +62,7 @@ func finishFile(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("name %s: %w", to, err)
 	}
-	return syncFolder(filepath.Dir(to))
+	return sys.SyncFolder(filepath.Dir(to))
 }
 
 // syncFile makes what stands in a file durable, and readable for the owner only.
@@ -73,21 +73,6 @@ func syncFile(path string) error {
 	}
 	if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("sync %s: %w", path, err)
-	}
-	return nil
-}
-
-// syncFolder makes the names in a folder durable. Windows keeps no folder open for that, and needs none.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
 }

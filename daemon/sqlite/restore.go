@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // Errors of Examine, beside ErrCorrupt and ErrNewer.
@@ -206,7 +207,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 		return fmt.Errorf("put the copy in its place: %w", err)
 	}
 	fail.Point("restore.renamed")
-	return syncFolder(dir)
+	return sys.SyncFolder(dir)
 }
 
 // makeReady copies a backup, checks the copy, brings it to the newest schema and lets prepare change it.
@@ -258,7 +259,7 @@ func putAside(ctx context.Context, path string) error {
 	if err := keepLog(ctx, path, again); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := sys.SyncFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return errors.Join(remove(path+"-wal"), remove(path+"-shm"))

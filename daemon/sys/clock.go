@@ -4,7 +4,10 @@
 // The clock separates wall time, for people and slots, from monotonic time, for durations. It is injected, so a test can simulate a year.
 package sys
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Clock separates wall time from elapsed time.
 type Clock struct {
@@ -34,3 +37,26 @@ func (c Clock) Wall() time.Time { return c.wall() }
 
 // Mono returns the time since a fixed instant. It never goes back, and it does not advance while the machine sleeps.
 func (c Clock) Mono() time.Duration { return c.mono() }
+
+// Sleep waits for d. It returns false if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// UnlessDone returns err, or nil when ctx has ended: what fails then fails because of it.
+func UnlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -53,7 +53,7 @@ func (g *Group) Go(ctx context.Context, name string, f func(context.Context) err
 			if time.Since(start) > calmAfter {
 				pause = firstPause
 			}
-			if !sleep(ctx, pause) {
+			if !Sleep(ctx, pause) {
 				return
 			}
 			pause = min(2*pause, lastPause)
@@ -82,16 +82,4 @@ func guarded(name string, f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// sleep waits for d. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hob/daemon/sys"
 )
 
 // The limits of a request.
@@ -114,21 +116,9 @@ func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
 			}
 			wait = cmp.Or(no.after, wait)
 		}
-		if !pause(ctx, wait) {
+		if !sys.Sleep(ctx, wait) {
 			return w, err
 		}
-	}
-}
-
-// pause waits. It returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

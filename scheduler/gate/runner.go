@@ -108,21 +108,13 @@ func (k *Runner) Run(ctx context.Context) error {
 	under := map[int64]time.Duration{} // fires whose gates are looked at, and since when
 	for ctx.Err() == nil {
 		if err := k.begin(ctx, group, under, ended); err != nil {
-			return quiet(ctx, err)
+			return sys.UnlessDone(ctx, err)
 		}
 		if err := k.rest(ctx, under, ended); err != nil {
-			return quiet(ctx, err)
+			return sys.UnlessDone(ctx, err)
 		}
 	}
 	return nil
-}
-
-// quiet drops an error that only says that ctx has ended.
-func quiet(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // begin looks at as many gates as there are free lanes.

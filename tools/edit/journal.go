@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hob/daemon/sys"
 )
 
 // version is the version of the journal format. Journals of another version are left alone.
@@ -81,7 +83,7 @@ func (b journal) complete(r record) error {
 		err = os.Rename(temp, b.path(journaled))
 	}
 	if err == nil {
-		err = syncFolder(b.folder)
+		err = sys.SyncFolder(b.folder)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write the edit journal: %w", err), gone(os.Remove(temp)))
@@ -97,7 +99,7 @@ func (b journal) done() error {
 	if err := gone(os.Remove(b.path(began))); err != nil {
 		return fmt.Errorf("close the edit journal: %w", err)
 	}
-	return syncFolder(b.folder)
+	return sys.SyncFolder(b.folder)
 }
 
 // forget removes every record of the job. The journal goes first, because its presence would
@@ -105,7 +107,7 @@ func (b journal) done() error {
 func (b journal) forget() error {
 	err := gone(os.Remove(b.path(journaled)))
 	if err == nil {
-		err = errors.Join(syncFolder(b.folder), gone(os.Remove(b.path(began))), gone(os.Remove(b.path(".tmp"))))
+		err = errors.Join(sys.SyncFolder(b.folder), gone(os.Remove(b.path(began))), gone(os.Remove(b.path(".tmp"))))
 	}
 	if err != nil {
 		return fmt.Errorf("forget the edit journal: %w", err)

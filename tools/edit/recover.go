@@ -16,6 +16,7 @@ import (
 
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 )
 
 // errHalf says that the outcome of a job is unknown: only a part of it was done, or its journal
@@ -207,7 +208,7 @@ func (s step) forward(skip bool) error {
 	default:
 		err = s.publish(root)
 	}
-	return errors.Join(err, syncRoot(root), root.Close())
+	return errors.Join(err, sys.SyncFolderIn(root, "."), root.Close())
 }
 
 // publish renames the temporary file to its target. If the temporary file is gone, that has been
@@ -286,6 +287,3 @@ func (s step) back() error {
 	}
 	return errors.Join(err, root.Close())
 }
-
-// syncRoot makes the names in a folder durable.
-func syncRoot(root *os.Root) error { return syncFolder(root.Name()) }
