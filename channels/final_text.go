@@ -9,7 +9,7 @@ import (
 )
 
 // draftDelivery delivers rows whose draft is already on the platform, once the final text is known.
-type draftDelivery struct{ *Pump }
+type draftDelivery struct{ pump *Pump }
 
 // replace puts the final text in place of the draft. The other parts follow in the next round. The text is
 // split only once: a changed form at a later try must not move a border between parts of which some have
@@ -22,41 +22,41 @@ func (p draftDelivery) replace(ctx context.Context, row Row, ch Channel, whole D
 	}
 	d := row.Todo[0]
 	d.Attempts++
-	d = p.complete(row, d)
+	d = p.pump.complete(row, d)
 	repeats := AbilitiesOf(ch).Repeats
 	if repeats == ByLook {
 		d.Unsure = 0 // the look-up found only this message
 	}
-	err := p.edit(ctx, ch, p.marked(row, d, repeats, p.isOwner(row.To)), row.Shown)
+	err := p.edit(ctx, ch, p.pump.marked(row, d, repeats, p.pump.isOwner(row.To)), row.Shown)
 	fail.Point("draft.replaced")
-	v := afterEdit(d, row.Shown, err, p.Clock.Wall())
+	v := afterEdit(d, row.Shown, err, p.pump.Config.Clock.Wall())
 	if v.State == Retry {
-		p.heed(row.To, err, v.At)
+		p.pump.heed(row.To, err, v.At)
 	}
 	if v.NewMessage {
 		d.Nonce = p.nonce() // the platform would ignore a new message under the old nonce
 	}
-	p.finish(ctx, row, d, v)
+	p.pump.finish(ctx, row, d, v)
 	return nil
 }
 
 // nonce makes a new nonce.
 func (p draftDelivery) nonce() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.Ident.Code(16)
+	p.pump.mu.Lock()
+	defer p.pump.mu.Unlock()
+	return p.pump.Config.Ident.Code(16)
 }
 
 // cutDraft splits the row's text; the first part takes the place of the draft. False: the text is empty, and
 // the row has ended.
 func (p draftDelivery) cutDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
-	files, named := carried(*row, ch, p.isOwner(row.To))
-	parts := p.cut(row.Body+named, ch, files...)
+	files, named := carried(*row, ch, p.pump.isOwner(row.To))
+	parts := p.pump.cut(row.Body+named, ch, files...)
 	if len(parts) == 0 || len(row.Todo) == 0 {
-		p.finish(ctx, *row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
+		p.pump.finish(ctx, *row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
 		return false, nil
 	}
-	if err := p.Store.Split(ctx, row.ID, parts, nil); err != nil {
+	if err := p.pump.Config.Store.Split(ctx, row.ID, parts, nil); err != nil {
 		return false, fmt.Errorf("split: %w", err)
 	}
 	row.Parts, row.Todo[0].Body = len(parts), parts[0].Body
@@ -71,7 +71,7 @@ func (p draftDelivery) edit(ctx context.Context, ch Channel, d Delivery, remoteI
 	}
 	err := edit(ctx, editor, d, remoteID)
 	if !errors.Is(err, ErrPermanent) {
-		p.Report(d.To.Channel(), err)
+		p.pump.Config.Report(d.To.Channel(), err)
 	}
 	return err
 }

@@ -39,14 +39,14 @@ func (a Audience) names(local string) bool {
 }
 
 // rightsCheck checks the recipient's right before a message or a draft is sent.
-type rightsCheck struct{ *Pump }
+type rightsCheck struct{ pump *Pump }
 
 // lost returns why an address has lost a right, "" if it has not. An error means that this is not known yet.
 func (p rightsCheck) lost(to event.Address, then Right) (string, error) {
 	if then == NoRight {
 		return "", nil
 	}
-	now, err := p.Right(to)
+	now, err := p.pump.Config.Right(to)
 	if err != nil {
 		return "", fmt.Errorf("check the right of %s: %w", to, err)
 	}
@@ -59,17 +59,17 @@ func (p rightsCheck) stopped(ctx context.Context, row Row, whole Delivery) bool 
 	why, err := p.lost(row.To, row.Right)
 	switch {
 	case err != nil:
-		p.Log.Debug("a message waits", "outbox", row.ID, "to", row.To, "err", err)
-		p.rest(row.To, awayNap)
+		p.pump.Config.Log.Debug("a message waits", "outbox", row.ID, "to", row.To, "err", err)
+		p.pump.rest(row.To, awayNap)
 		return true
 	case why == "":
 		return false
 	}
 	v := dead(whole, why)
-	if v.Tell.To = FirstOwner(p.Owner()); v.Tell.To == row.To { // the owner is told at an address that works
+	if v.Tell.To = FirstOwner(p.pump.Config.Owner()); v.Tell.To == row.To { // the owner is told at an address that works
 		v.Tell.To = event.CLI
 	}
 	v.Tell.Text += fmt.Sprintf("\nhob outbox retry %d sends it there all the same.", row.ID)
-	p.finish(ctx, row, whole, v)
+	p.pump.finish(ctx, row, whole, v)
 	return true
 }

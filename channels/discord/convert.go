@@ -53,8 +53,8 @@ func (r *reader) place(ctx context.Context, m *message) (place, error) {
 	if m.Guild == "" {
 		return place{chat: channels.Chat{ID: m.Author.ID}, ok: true}, nil
 	}
-	listed := slices.Contains(r.Groups, m.Channel)
-	if len(r.Groups) == 0 || !listed && !r.called(m) {
+	listed := slices.Contains(r.channel.Groups, m.Channel)
+	if len(r.channel.Groups) == 0 || !listed && !r.decoder.called(m) {
 		return place{}, nil
 	}
 	return r.group(ctx, m.Channel)
@@ -65,22 +65,22 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	if p, ok := r.places[channel]; ok {
 		return p, nil
 	}
-	listed := slices.Contains(r.Groups, channel)
+	listed := slices.Contains(r.channel.Groups, channel)
 	var about room
-	err := r.api.call(ctx, http.MethodGet, "/channels/"+escape(channel), nil, &about)
+	err := r.channel.api.call(ctx, http.MethodGet, "/channels/"+escape(channel), nil, &about)
 	// A temporary error must not lose the message: the event is handled again after the reconnect. A listed
 	// channel needs no answer, because its id is enough.
 	if err != nil && !listed && (!wire.Final(err) || wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests)) {
 		return place{}, fmt.Errorf("look at a channel: %w", err)
 	}
 	if err != nil {
-		r.log.Debug("nothing is known of a channel", "channel", r.name, "id", channel, "err", err)
+		r.channel.log.Debug("nothing is known of a channel", "channel", r.channel.name, "id", channel, "err", err)
 	}
 	var p place
 	switch {
 	case listed:
 		p = place{channels.Chat{ID: "#" + channel, Group: channel, Title: about.Name}, true}
-	case about.thread() && slices.Contains(r.Groups, about.Parent):
+	case about.thread() && slices.Contains(r.channel.Groups, about.Parent):
 		p = place{channels.Chat{ID: "#" + about.Parent + "/" + channel, Group: about.Parent, Title: about.Name}, true}
 	}
 	// The cache only saves calls, so it may be cleared at any time.

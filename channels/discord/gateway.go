@@ -68,13 +68,13 @@ type gatewayConn struct {
 // resumed, the history is read instead.
 func (r *reader) runConnection(ctx context.Context) error {
 	r.begun = false
-	if r.Pos.Session == "" {
+	if r.source.Pos.Session == "" {
 		if err := r.catchUp(ctx); err != nil { // most of it before login, so that the new session waits for a small rest only
 			return err
 		}
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	workers := sys.NewGroup(r.log, nil)
+	workers := sys.NewGroup(r.channel.log, nil)
 	defer workers.Wait()
 	defer end(nil)
 	// One limit covers everything from the connection to READY or RESUMED.
@@ -85,8 +85,8 @@ func (r *reader) runConnection(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = l.conn.CloseNow() }() // without a close frame, which would end the session
-	workers.Once("heartbeat of "+r.name, func() error {
-		l.beat(ctx, every, time.Duration(r.clock.Wall().UnixNano())%every, end)
+	workers.Once("heartbeat of "+r.channel.name, func() error {
+		l.beat(ctx, every, time.Duration(r.channel.clock.Wall().UnixNano())%every, end)
 		return nil
 	})
 	if err := r.login(login, l); err != nil {
@@ -114,14 +114,14 @@ func (r *reader) runConnection(ctx context.Context) error {
 // interval.
 func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, error) {
 	l := &gatewayConn{}
-	l.seq.Store(r.Pos.Seq)
+	l.seq.Store(r.source.Pos.Seq)
 	var err error
-	if r.Pos.Session != "" && r.Pos.Gateway != "" {
-		l.conn, err = r.dial(ctx, r.Pos.Gateway)
+	if r.source.Pos.Session != "" && r.source.Pos.Gateway != "" {
+		l.conn, err = r.dial(ctx, r.source.Pos.Gateway)
 	}
 	if l.conn == nil {
 		if err != nil {
-			r.log.Debug("the gateway of the session is not reachable", "channel", r.name, "err", err)
+			r.channel.log.Debug("the gateway of the session is not reachable", "channel", r.channel.name, "err", err)
 		}
 		address, err := r.gateway(ctx)
 		if err != nil {
@@ -156,10 +156,10 @@ func (r *reader) gateway(ctx context.Context) (string, error) {
 			Reset     int64 `json:"reset_after"` // milliseconds
 		} `json:"session_start_limit"`
 	}
-	if err := r.api.call(ctx, http.MethodGet, "/gateway/bot", nil, &g); err != nil {
+	if err := r.channel.api.call(ctx, http.MethodGet, "/gateway/bot", nil, &g); err != nil {
 		return "", err
 	}
-	if left := g.Limit.Remaining; r.Pos.Session == "" && left != nil && *left <= 0 {
+	if left := g.Limit.Remaining; r.source.Pos.Session == "" && left != nil && *left <= 0 {
 		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no more today"), Lasts: true}
 	}
 	return g.URL, nil
@@ -173,7 +173,7 @@ func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, err
 	}
 	// Discord may add a path; the version and the encoding must be set by the client ("Connecting").
 	u.Path, u.RawQuery = "/", "v=10&encoding=json"
-	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.api.http}) //nolint:bodyclose // the connection is the body
+	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.channel.api.http}) //nolint:bodyclose // the connection is the body
 	if err != nil {
 		return nil, fmt.Errorf("connect to the gateway: %w", err)
 	}
@@ -182,16 +182,16 @@ func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, err
 
 // login begins a session, or resumes the stored one ("Identify", "Resume").
 func (r *reader) login(ctx context.Context, l *gatewayConn) error {
-	if r.Pos.Session != "" {
-		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.Pos.Session, "seq": r.Pos.Seq})
+	if r.source.Pos.Session != "" {
+		return l.write(ctx, opResume, map[string]any{"token": r.channel.api.token, "session_id": r.source.Pos.Session, "seq": r.source.Pos.Seq})
 	}
 	// Without groups, hob asks for no privileged intent, so the bot works without approval.
 	intents := directMessages
-	if len(r.Groups) > 0 {
+	if len(r.channel.Groups) > 0 {
 		intents |= groupMessages | messageContent
 	}
 	return l.write(ctx, opIdentify, map[string]any{
-		"token": r.api.token, "intents": intents, "properties": map[string]string{"os": runtime.GOOS, "browser": "hob", "device": "hob"},
+		"token": r.channel.api.token, "intents": intents, "properties": map[string]string{"os": runtime.GOOS, "browser": "hob", "device": "hob"},
 	})
 }
 
@@ -278,7 +278,7 @@ func (r *reader) explainClose(ctx context.Context, err error) error {
 // dropSession gives up the session; the next connection begins a new one.
 func (r *reader) dropSession(ctx context.Context) error {
 	r.begun = false
-	r.Pos.Session, r.Pos.Gateway, r.Pos.Seq = "", "", 0
+	r.source.Pos.Session, r.source.Pos.Gateway, r.source.Pos.Seq = "", "", 0
 	if err := r.commit(ctx, nil); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const epoch = 1_420_070_400_000
 func since(t time.Time) string { return strconv.FormatInt(max(t.UnixMilli()-epoch, 0)<<22, 10) }
 
 // history reads messages that the gateway did not deliver.
-type history struct{ *reader }
+type history struct{ reader *reader }
 
 // catchUp reads the messages since the position from the channels that hob listens to, and commits them page
 // by page.
@@ -43,8 +43,8 @@ func (r history) read(ctx context.Context) error {
 	if err := r.findDirects(ctx); err != nil {
 		return err
 	}
-	follow := slices.Concat(r.Groups, slices.Sorted(maps.Values(r.Pos.Directs)), r.threads())
-	maps.DeleteFunc(r.Pos.Newest, func(channel, _ string) bool { return !slices.Contains(follow, channel) })
+	follow := slices.Concat(r.reader.channel.Groups, slices.Sorted(maps.Values(r.reader.source.Pos.Directs)), r.threads())
+	maps.DeleteFunc(r.reader.source.Pos.Newest, func(channel, _ string) bool { return !slices.Contains(follow, channel) })
 	for _, channel := range follow {
 		if err := r.readIn(ctx, channel); err != nil {
 			return err
@@ -56,23 +56,23 @@ func (r history) read(ctx context.Context) error {
 // findDirects finds the private chats with people whom hob listens to, and forgets the others. It sends no
 // message: to open a private chat is not visible to the other side.
 func (r history) findDirects(ctx context.Context) error {
-	people := r.people()
-	maps.DeleteFunc(r.Pos.Directs, func(person, _ string) bool { return !slices.Contains(people, person) })
+	people := r.reader.people()
+	maps.DeleteFunc(r.reader.source.Pos.Directs, func(person, _ string) bool { return !slices.Contains(people, person) })
 	left := maxDirects
 	for _, person := range people {
-		if r.Pos.Directs[person] != "" || left == 0 {
+		if r.reader.source.Pos.Directs[person] != "" || left == 0 {
 			continue
 		}
 		left--
-		direct, err := r.private(ctx, person)
+		direct, err := r.reader.channel.private(ctx, person)
 		if wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
-			r.log.Debug("there is no private chat", "channel", r.name, "person", person, "err", err)
+			r.reader.channel.log.Debug("there is no private chat", "channel", r.reader.channel.name, "person", person, "err", err)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		r.Pos.Directs[person] = direct
+		r.reader.source.Pos.Directs[person] = direct
 	}
 	return nil
 }
@@ -80,14 +80,14 @@ func (r history) findDirects(ctx context.Context) error {
 // threads returns the newest followed threads.
 func (r history) threads() []string {
 	var list []string
-	direct := slices.Collect(maps.Values(r.Pos.Directs))
-	for channel := range r.Pos.Newest {
-		if !slices.Contains(r.Groups, channel) && !slices.Contains(direct, channel) {
+	direct := slices.Collect(maps.Values(r.reader.source.Pos.Directs))
+	for channel := range r.reader.source.Pos.Newest {
+		if !slices.Contains(r.reader.channel.Groups, channel) && !slices.Contains(direct, channel) {
 			list = append(list, channel)
 		}
 	}
 	slices.SortFunc(list, func(a, b string) int {
-		if newer(r.Pos.Newest[a], r.Pos.Newest[b]) == r.Pos.Newest[a] {
+		if newer(r.reader.source.Pos.Newest[a], r.reader.source.Pos.Newest[b]) == r.reader.source.Pos.Newest[a] {
 			return -1
 		}
 		return 1
@@ -98,19 +98,19 @@ func (r history) threads() []string {
 // readIn reads one channel from its position to the end. If there are more messages than maxPages, the rest
 // is reported as a gap.
 func (r history) readIn(ctx context.Context, channel string) error {
-	heard := time.Unix(r.Pos.Heard, 0)
-	if r.Pos.Newest[channel] == "" {
-		r.Pos.Newest[channel] = since(heard.Add(-overlap))
+	heard := time.Unix(r.reader.source.Pos.Heard, 0)
+	if r.reader.source.Pos.Newest[channel] == "" {
+		r.reader.source.Pos.Newest[channel] = since(heard.Add(-overlap))
 	}
 	for range maxPages {
-		page, err := r.page(ctx, channel, url.Values{"after": {r.Pos.Newest[channel]}, "limit": {strconv.Itoa(pageSize)}})
+		page, err := r.reader.channel.page(ctx, channel, url.Values{"after": {r.reader.source.Pos.Newest[channel]}, "limit": {strconv.Itoa(pageSize)}})
 		if wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 			return r.unreadable(ctx, channel, heard, err)
 		}
 		if err != nil {
 			return fmt.Errorf("read what was missed: %w", err)
 		}
-		r.Pos.Refused = slices.DeleteFunc(r.Pos.Refused, func(s string) bool { return s == channel })
+		r.reader.source.Pos.Refused = slices.DeleteFunc(r.reader.source.Pos.Refused, func(s string) bool { return s == channel })
 		if len(page) == 0 {
 			return nil
 		}
@@ -138,24 +138,24 @@ func (r history) missed(ctx context.Context, channel string, page []message) err
 	for i := range page {
 		m := &page[i]
 		m.Channel = channel
-		r.Pos.Newest[channel] = newer(r.Pos.Newest[channel], m.ID)
+		r.reader.source.Pos.Newest[channel] = newer(r.reader.source.Pos.Newest[channel], m.ID)
 		at, err := r.at(ctx, m)
 		if err != nil {
 			return err
 		}
 		if m.Author != nil && at.ok {
-			list = append(list, r.message(m, at))
+			list = append(list, r.reader.decoder.message(m, at))
 		}
 	}
-	return r.commit(ctx, list)
+	return r.reader.commit(ctx, list)
 }
 
 // at returns the chat of a message from the history, which does not contain it.
 func (r history) at(ctx context.Context, m *message) (place, error) {
-	if by, ok := r.partner(m.Channel); ok {
+	if by, ok := r.reader.partner(m.Channel); ok {
 		return place{by.chat, true}, nil
 	}
-	return r.group(ctx, m.Channel)
+	return r.reader.group(ctx, m.Channel)
 }
 
 // page requests messages of a channel ("Get Channel Messages"). It waits for a rate limit.
@@ -173,28 +173,28 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 // unreadable reports a channel that the bot may not read, once. A deleted thread is forgotten without a
 // report.
 func (r history) unreadable(ctx context.Context, channel string, heard time.Time, cause error) error {
-	_, direct := r.partner(channel)
-	if !direct && !slices.Contains(r.Groups, channel) {
-		delete(r.Pos.Newest, channel)
+	_, direct := r.reader.partner(channel)
+	if !direct && !slices.Contains(r.reader.channel.Groups, channel) {
+		delete(r.reader.source.Pos.Newest, channel)
 		return nil
 	}
-	if slices.Contains(r.Pos.Refused, channel) {
+	if slices.Contains(r.reader.source.Pos.Refused, channel) {
 		return nil
 	}
-	r.Pos.Refused = append(r.Pos.Refused, channel)
+	r.reader.source.Pos.Refused = append(r.reader.source.Pos.Refused, channel)
 	return r.gap(ctx, channel, heard, cause.Error())
 }
 
 // gap reports messages that cannot be read. Reading continues from now on.
 func (r history) gap(ctx context.Context, channel string, from time.Time, why string) error {
-	to := r.clock.Wall()
+	to := r.reader.channel.clock.Wall()
 	where := "the channel " + channel
-	if by, ok := r.partner(channel); ok {
+	if by, ok := r.reader.partner(channel); ok {
 		where = "the private chat with " + by.from.ID
 	}
-	if err := r.Gap(ctx, from, to, fmt.Sprintf("in %s not all could be read (%s)", where, why)); err != nil {
+	if err := r.reader.source.Gap(ctx, from, to, fmt.Sprintf("in %s not all could be read (%s)", where, why)); err != nil {
 		return err
 	}
-	r.Pos.Newest[channel] = newer(r.Pos.Newest[channel], since(to))
-	return r.commit(ctx, nil)
+	r.reader.source.Pos.Newest[channel] = newer(r.reader.source.Pos.Newest[channel], since(to))
+	return r.reader.commit(ctx, nil)
 }

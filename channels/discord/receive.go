@@ -27,11 +27,11 @@ type position struct {
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	*poll.Source[position]      // its Pos is newer than the stored position; the next commit stores it
-	begun                  bool // the session is current: it has begun, or was resumed with all missed events
-	places                 map[string]place
-	decoder
+	channel *Channel
+	source  *poll.Source[position] // its Pos is newer than the stored position; the next commit stores it
+	begun   bool                   // the session is current: it has begun, or was resumed with all missed events
+	places  map[string]place
+	decoder decoder
 }
 
 // Run receives until ctx ends. It returns an error if Discord cannot be reached or refuses, or if the inbox
@@ -42,49 +42,49 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 
 // receive opens the source, then connects again and again as long as the gateway asks for new connections.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, places: map[string]place{}, decoder: decoder{web: &c.api}}
-	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.me); err != nil {
+	r := &reader{channel: c, places: map[string]place{}, decoder: decoder{web: &c.api}}
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.decoder.me); err != nil {
 		return err
 	}
 	if err := r.open(ctx, in); err != nil {
 		return err
 	}
 	for {
-		began := r.clock.Mono()
+		began := r.channel.clock.Mono()
 		if err := r.runConnection(ctx); !errors.Is(err, errAgain) {
 			return err
 		}
-		if r.clock.Mono()-began < shortLife { // identify needs one to five seconds before it ("Invalid Session")
-			sys.Sleep(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
+		if r.channel.clock.Mono()-began < shortLife { // identify needs one to five seconds before it ("Invalid Session")
+			sys.Sleep(ctx, time.Second+time.Duration(r.channel.clock.Wall().UnixNano())%(4*time.Second))
 		}
 	}
 }
 
 // open opens the source of the bot. Without a stored position hob starts now: older messages are not read.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
-	who := poll.Account{Channel: r.name, Identity: r.me.ID, Log: r.log}
-	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+	who := poll.Account{Channel: r.channel.name, Identity: r.decoder.me.ID, Log: r.channel.log}
+	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
-	if r.Pos.Newest == nil {
-		r.Pos.Newest = map[string]string{}
+	if r.source.Pos.Newest == nil {
+		r.source.Pos.Newest = map[string]string{}
 	}
-	if r.Pos.Directs == nil {
-		r.Pos.Directs = map[string]string{}
+	if r.source.Pos.Directs == nil {
+		r.source.Pos.Directs = map[string]string{}
 	}
-	if r.Pos.Heard != 0 {
+	if r.source.Pos.Heard != 0 {
 		return nil
 	}
-	r.Pos.Heard = r.clock.Wall().Unix()
+	r.source.Pos.Heard = r.channel.clock.Wall().Unix()
 	return r.commit(ctx, nil)
 }
 
 // commit hands messages to the inbox with the position after them.
 func (r *reader) commit(ctx context.Context, list []channels.Message) error {
 	if r.begun {
-		r.Pos.Heard = r.clock.Wall().Unix()
+		r.source.Pos.Heard = r.channel.clock.Wall().Unix()
 	}
-	return r.Commit(ctx, list, r.Pos)
+	return r.source.Commit(ctx, list, r.source.Pos)
 }
 
 // frame handles one frame of the gateway. The sequence number is acknowledged by the next heartbeat, after
@@ -93,19 +93,19 @@ func (r *reader) frame(ctx context.Context, l *gatewayConn, f frame) error {
 	switch f.Op {
 	case opDispatch:
 		if f.Seq > 0 {
-			r.Pos.Seq = f.Seq // stored with the commit of the event
+			r.source.Pos.Seq = f.Seq // stored with the commit of the event
 		}
 		// The number is stored before the next heartbeat acknowledges it: after a failed commit, the resumed
 		// session delivers the event again.
 		if err := r.dispatch(ctx, f); err != nil {
 			return err
 		}
-		l.seq.Store(r.Pos.Seq)
+		l.seq.Store(r.source.Pos.Seq)
 	case opHeartbeat:
 		return l.heartbeat(ctx)
 	case opAck:
 		l.acked.Store(true)
-		if r.begun && r.Due(time.Unix(r.clock.Wall().Unix(), 0)) {
+		if r.begun && r.source.Due(time.Unix(r.channel.clock.Wall().Unix(), 0)) {
 			return r.commit(ctx, nil)
 		}
 	case opReconnect:
@@ -149,7 +149,7 @@ func (r *reader) dispatch(ctx context.Context, f frame) error {
 		}
 	}
 	if err != nil {
-		r.log.Warn("discord event skipped", "channel", r.name, "event", f.Type, "err", err)
+		r.channel.log.Warn("discord event skipped", "channel", r.channel.name, "event", f.Type, "err", err)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (r *reader) begin(ctx context.Context, s ready) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
-	r.Pos.Session, r.Pos.Gateway = s.Session, s.Gateway
+	r.source.Pos.Session, r.source.Pos.Gateway = s.Session, s.Gateway
 	r.begun = true
 	return r.commit(ctx, nil)
 }
@@ -175,7 +175,7 @@ func (r *reader) written(ctx context.Context, m *message, edited bool) error {
 	if err != nil || !at.ok {
 		return err
 	}
-	out := r.message(m, at)
+	out := r.decoder.message(m, at)
 	if edited {
 		out.Edits = out.ID
 		out.ID += fmt.Sprintf("/%d", m.Edited.UnixMilli()) // the same for each event of one edit
@@ -191,19 +191,21 @@ func (r *reader) follow(m *message, at place) {
 		if !slices.Contains(r.people(), m.Author.ID) {
 			return
 		}
-		r.Pos.Directs[m.Author.ID] = m.Channel
+		r.source.Pos.Directs[m.Author.ID] = m.Channel
 	}
-	r.Pos.Newest[m.Channel] = newer(r.Pos.Newest[m.Channel], m.ID)
+	r.source.Pos.Newest[m.Channel] = newer(r.source.Pos.Newest[m.Channel], m.ID)
 }
 
 // people returns the ids whose private chats are read after a gap.
-func (r *reader) people() []string { return slices.Concat(r.owner(), r.Known, r.Public) }
+func (r *reader) people() []string {
+	return slices.Concat(r.channel.owner(), r.channel.Known, r.channel.Public)
+}
 
 // deleted handles deletions. The author is known for the newest messages, and for private chats.
 func (r *reader) deleted(ctx context.Context, d deleted) error {
 	var list []channels.Message
 	for _, m := range append(d.IDs, d.ID) {
-		by, ok := r.known.get(m)
+		by, ok := r.decoder.known.get(m)
 		if !ok {
 			by, ok = r.partner(d.Channel)
 		}
@@ -219,7 +221,7 @@ func (r *reader) deleted(ctx context.Context, d deleted) error {
 
 // partner returns the other person in a private chat.
 func (r *reader) partner(channel string) (author, bool) {
-	for person, direct := range r.Pos.Directs {
+	for person, direct := range r.source.Pos.Directs {
 		if direct == channel {
 			return author{channels.Person{ID: person}, channels.Chat{ID: person}}, true
 		}
@@ -238,21 +240,21 @@ func (r *reader) pressed(ctx context.Context, p pressed) error {
 	if p.Type != typeComponent || who == nil || p.ID == "" {
 		return nil
 	}
-	m := &message{ID: p.ID, Channel: p.Channel, Guild: p.Guild, Author: who, Member: member{nick}, Calls: []user{r.me}}
+	m := &message{ID: p.ID, Channel: p.Channel, Guild: p.Guild, Author: who, Member: member{nick}, Calls: []user{r.decoder.me}}
 	at, err := r.place(ctx, m)
 	if err != nil || !at.ok {
 		return err
 	}
-	out := channels.Message{ID: "pressed/" + p.ID, From: r.person(m), Chat: at.chat, Choice: p.Data.ID, Mentioned: true}
+	out := channels.Message{ID: "pressed/" + p.ID, From: r.decoder.person(m), Chat: at.chat, Choice: p.Data.ID, Mentioned: true}
 	if p.Message.ID != "" {
 		out.ReplyTo = id(p.Channel, p.Message.ID)
 	}
 	if err := r.commit(ctx, []channels.Message{out}); err != nil {
 		return err
 	}
-	err = r.api.call(ctx, http.MethodPost, "/interactions/"+escape(p.ID)+"/"+escape(p.Token)+"/callback", map[string]int{"type": deferUpdate}, nil)
+	err = r.channel.api.call(ctx, http.MethodPost, "/interactions/"+escape(p.ID)+"/"+escape(p.Token)+"/callback", map[string]int{"type": deferUpdate}, nil)
 	if err != nil {
-		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
+		r.channel.log.Debug("a button waits for longer", "channel", r.channel.name, "err", err)
 	}
 	return nil
 }

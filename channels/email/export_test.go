@@ -10,7 +10,7 @@ import (
 
 // Read is what a mail says, as Run hands it on; the mail's number is 7.
 func (c *Channel) Read(raw []byte) (channels.Message, error) {
-	r := &reader{Channel: c, imapConn: &imapConn{}, Source: &poll.Source[position]{Pos: position{Validity: 3}}}
+	r := &reader{channel: c, conn: &imapConn{}, source: &poll.Source[position]{Pos: position{Validity: 3}}}
 	return r.complete(r.arrival(7, fetched{uid: 7, size: 1, at: time.Unix(1, 0), raw: raw}), raw)
 }
 

@@ -56,9 +56,9 @@ func (p *position) has(l header) bool {
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	*imapConn
-	*poll.Source[position]
+	channel *Channel
+	conn    *imapConn
+	source  *poll.Source[position]
 }
 
 // Run reads new mail until ctx ends. It returns an error if the server cannot be reached or refuses, or if
@@ -74,7 +74,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 		return err
 	}
 	defer b.end()
-	r := &reader{Channel: c, imapConn: b}
+	r := &reader{channel: c, conn: b}
 	folder, err := b.examine(c.cfg.Folder)
 	if err != nil {
 		return err
@@ -99,53 +99,53 @@ func (c *Config) identity() string { return c.User + " " + c.IMAP + " " + c.Fold
 // begin finds the UID to continue at. Mails from before the first start are never read. If the server has
 // renumbered the folder, new mails cannot be told from old ones, so the period is reported as a gap.
 func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.SelectData) (err error) {
-	who := poll.Account{Channel: r.name, Identity: r.cfg.identity(), Log: r.log}
-	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+	who := poll.Account{Channel: r.channel.name, Identity: r.channel.cfg.identity(), Log: r.channel.log}
+	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
 	if folder.UIDNext == 0 {
-		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.cfg.Folder)
+		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.channel.cfg.Folder)
 	}
-	now := r.clock.Wall()
-	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix(), Had: r.Pos.Had}
-	if r.Resumed && r.Pos.Validity == next.Validity && r.Pos.UID <= next.UID {
+	now := r.channel.clock.Wall()
+	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix(), Had: r.source.Pos.Had}
+	if r.source.Resumed && r.source.Pos.Validity == next.Validity && r.source.Pos.UID <= next.UID {
 		return nil
 	}
-	if r.Resumed {
-		why := fmt.Sprintf("the mail server has counted the mails of %s anew, so that hob cannot tell which of them it has read", r.cfg.Folder)
-		if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), now, why); err != nil {
+	if r.source.Resumed {
+		why := fmt.Sprintf("the mail server has counted the mails of %s anew, so that hob cannot tell which of them it has read", r.channel.cfg.Folder)
+		if err := r.source.Gap(ctx, time.Unix(r.source.Pos.Heard, 0), now, why); err != nil {
 			return err
 		}
 	}
-	return r.Commit(ctx, nil, next)
+	return r.source.Commit(ctx, nil, next)
 }
 
 // round reads all new mails.
 func (r *reader) round(ctx context.Context) error {
 	var found *imap.SearchData
-	err := r.within(fetchTime, func() (err error) {
-		found, err = r.UIDSearch(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: r.Pos.UID + 1}}}}, nil).Wait()
+	err := r.conn.within(fetchTime, func() (err error) {
+		found, err = r.conn.Client.UIDSearch(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: r.source.Pos.UID + 1}}}}, nil).Wait()
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("look for new mail: %w", err)
 	}
-	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.Pos.UID }) // "n:*" always includes the last mail (RFC 3501, section 6.4.8)
+	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.source.Pos.UID }) // "n:*" always includes the last mail (RFC 3501, section 6.4.8)
 	slices.Sort(uids)
 	for some := range slices.Chunk(uids, batch) {
 		if err := r.take(ctx, some); err != nil {
 			return err
 		}
 	}
-	now := r.clock.Wall().Unix()
-	if !r.Due(time.Unix(now, 0)) {
-		r.Pos.Heard = now
+	now := r.channel.clock.Wall().Unix()
+	if !r.source.Due(time.Unix(now, 0)) {
+		r.source.Pos.Heard = now
 		return nil
 	}
 	// The quiet connection is stored from time to time: it limits the gap after a crash.
-	next := r.Pos
+	next := r.source.Pos
 	next.Heard = now
-	return r.Commit(ctx, nil, next)
+	return r.source.Commit(ctx, nil, next)
 }
 
 // take reads some mails and commits them with the position after them: first the headers, then the beginnings
@@ -170,14 +170,14 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	if err != nil {
 		return err
 	}
-	next := r.Pos
-	next.Heard = r.clock.Wall().Unix()
+	next := r.source.Pos
+	next.Heard = r.channel.clock.Wall().Unix()
 	var list []channels.Message
 	size := 0
 	for _, a := range mails {
 		next.UID = a.uid
 		if a.wanted && a.known && next.has(a.header) {
-			r.log.Debug("a mail that was read before is skipped", "channel", r.name, "uid", a.uid)
+			r.channel.log.Debug("a mail that was read before is skipped", "channel", r.channel.name, "uid", a.uid)
 			continue
 		}
 		m, err := r.complete(a, bodies[a.uid].raw)
@@ -193,12 +193,12 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 		if size < commitAfter {
 			continue
 		}
-		if err := r.Commit(ctx, list, next); err != nil {
+		if err := r.source.Commit(ctx, list, next); err != nil {
 			return err
 		}
 		list, size = nil, 0
 	}
-	return r.Commit(ctx, list, next)
+	return r.source.Commit(ctx, list, next)
 }
 
 // arrival is a mail whose header was read.
@@ -218,16 +218,16 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	if head.uid == 0 {
 		return a
 	}
-	l, err := r.readHeader(head.raw, fmt.Sprintf("uid:%d:%d", r.Pos.Validity, uid))
+	l, err := r.channel.readHeader(head.raw, fmt.Sprintf("uid:%d:%d", r.source.Pos.Validity, uid))
 	if err != nil {
-		r.log.Warn("mail skipped", "channel", r.name, "uid", uid, "err", err)
+		r.channel.log.Warn("mail skipped", "channel", r.channel.name, "uid", uid, "err", err)
 		return a
 	}
-	a.header, a.m, a.known = l, r.message(l), r.listens(l.from)
+	a.header, a.m, a.known = l, r.channel.message(l), r.channel.listens(l.from)
 	a.m.At = head.at
 	a.wanted = l.verified && !l.auto && !a.m.From.Self
 	if a.known && !l.verified && !l.auto {
-		r.log.Warn("a mail in the name of a known sender is not verified (trust_results)", "channel", r.name, "from", l.from)
+		r.channel.log.Warn("a mail in the name of a known sender is not verified (trust_results)", "channel", r.channel.name, "from", l.from)
 	}
 	return a
 }
@@ -292,8 +292,8 @@ func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[i
 	if len(uids) == 0 {
 		return all, nil
 	}
-	err := r.within(fetchTime, func() error {
-		list, err := r.Fetch(imap.UIDSetNum(uids...), &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
+	err := r.conn.within(fetchTime, func() error {
+		list, err := r.conn.Client.Fetch(imap.UIDSetNum(uids...), &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
 		for _, m := range list {
 			all[m.UID] = fetched{uid: m.UID, size: m.RFC822Size, at: m.InternalDate, raw: m.FindBodySection(piece)}
 		}
@@ -323,13 +323,13 @@ func (b *imapConn) latest(number uint32) (head []byte, err error) {
 
 // wait waits until the server announces something, or until the connection must be checked.
 func (r *reader) wait(ctx context.Context) error {
-	if !r.Caps().Has(imap.CapIdle) {
+	if !r.conn.Client.Caps().Has(imap.CapIdle) {
 		r.rest(ctx, askEvery)
-		return r.answered(func() error { return r.Noop().Wait() })
+		return r.answered(func() error { return r.conn.Client.Noop().Wait() })
 	}
 	var leave func() error
 	err := r.answered(func() error {
-		idle, err := r.Idle()
+		idle, err := r.conn.Client.Idle()
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func (r *reader) wait(ctx context.Context) error {
 
 // answered runs a short command, and names what failed.
 func (r *reader) answered(do func() error) error {
-	if err := r.within(answerTime, do); err != nil {
+	if err := r.conn.within(answerTime, do); err != nil {
 		return fmt.Errorf("wait for mail: %w", err)
 	}
 	return nil
@@ -362,8 +362,8 @@ func (r *reader) rest(ctx context.Context, d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-r.Closed():
-	case <-r.announced:
+	case <-r.conn.Client.Closed():
+	case <-r.conn.announced:
 	case <-timer.C:
 	}
 }

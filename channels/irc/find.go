@@ -22,7 +22,7 @@ func (s sender) find(ctx context.Context, account string) (string, error) {
 		if nick != "" {
 			break
 		}
-		if _, _, err := s.ask(ctx, s.lookup(name)...); err != nil {
+		if _, _, err := s.session.ask(ctx, s.lookup(name)...); err != nil {
 			return "", fmt.Errorf("look for %s: %w", account, err)
 		}
 		nick, _ = s.nickOf(account, fresh)
@@ -37,22 +37,22 @@ func (s sender) find(ctx context.Context, account string) (string, error) {
 // watched, an answer within moments is accepted. After a long silence, for example when the machine slept,
 // nothing is accepted: a change may be unread.
 func (s sender) nickOf(account string, moments time.Duration) (nick string, candidates []string) {
-	now := s.ch.clock.Wall()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	candidates = s.people.candidates(account)
-	if heard := s.due.until.Add(-s.skew); now.Sub(heard).Abs() > deadAfter {
+	now := s.session.ch.clock.Wall()
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	candidates = s.session.people.candidates(account)
+	if heard := s.session.due.until.Add(-s.session.skew); now.Sub(heard).Abs() > deadAfter {
 		return "", candidates
 	}
-	return s.people.nickOf(account, now, moments), candidates
+	return s.session.people.nickOf(account, now, moments), candidates
 }
 
 // stillNickOf returns an error if the server has reported meanwhile that the nick may no longer belong to the
 // account.
 func (s sender) stillNickOf(account, nick string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.people.confirmed(nick, account) {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	if !s.session.people.confirmed(nick, account) {
 		return fmt.Errorf("%w: %s may no longer be %s", channels.ErrAddress, nick, account[1:])
 	}
 	return nil
@@ -70,16 +70,16 @@ func (s sender) lookup(nick string) []string {
 
 // isWatched reports whether the server already watches a nick.
 func (s sender) isWatched(nick string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.people.watched[fold(nick)]
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return s.session.people.watched[fold(nick)]
 }
 
 // watches reports whether the server reports when a nick leaves, logs in or logs out (IRCv3 monitor and
 // extended-monitor).
 func (s sender) watches() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, can := s.isup["MONITOR"]
-	return can && s.caps["account-notify"] && (s.caps["extended-monitor"] || s.caps["draft/extended-monitor"]) && len(s.people.watched) < maxWatched
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	_, can := s.session.isup["MONITOR"]
+	return can && s.session.caps["account-notify"] && (s.session.caps["extended-monitor"] || s.session.caps["draft/extended-monitor"]) && len(s.session.people.watched) < maxWatched
 }

@@ -30,9 +30,9 @@ type position struct {
 
 // reader is the state of one connection of a Run.
 type reader struct {
-	*Channel
-	*poll.Source[position]
-	s *session
+	channel *Channel
+	source  *poll.Source[position]
+	s       *session
 }
 
 // Run stays connected until ctx ends. It returns an error if the connection ends or is refused, or if the
@@ -65,7 +65,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	group.Once("irc "+c.name, s.listen)
 	defer group.Wait()
 	defer s.quit()
-	r := &reader{Channel: c, Source: source, s: s}
+	r := &reader{channel: c, source: source, s: s}
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *Channel) open(ctx context.Context, in channels.Inbox) (*poll.Source[pos
 
 // enter joins the channels. Each join shows hob's own prefix; without channels, the server is asked for it.
 func (r *reader) enter(ctx context.Context) error {
-	lines := joins(r.Groups)
+	lines := joins(r.channel.Groups)
 	if len(lines) == 0 {
 		lines = append(lines, "USERHOST "+r.s.me())
 	}
@@ -108,7 +108,7 @@ func (r *reader) enter(ctx context.Context) error {
 	}
 	// Without account-tag, hob must know the accounts of the people who are already in the channels.
 	if _, whox := r.s.supports("WHOX"); whox && !r.s.caps["account-tag"] && r.s.caps["extended-join"] && r.s.caps["account-notify"] {
-		for _, name := range r.Groups {
+		for _, name := range r.channel.Groups {
 			lines = append(lines, "WHO "+name+" %tna,"+whoToken)
 		}
 	}
@@ -119,18 +119,18 @@ func (r *reader) enter(ctx context.Context) error {
 		return fmt.Errorf("join: %w", err)
 	}
 	for _, l := range got {
-		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.Groups, name) && !r.reported[name] {
+		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.channel.Groups, name) && !r.channel.reported[name] {
 			at := r.s.now()
-			if err := r.Gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
+			if err := r.source.Gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
 				return err
 			}
-			r.reported[name] = true
+			r.channel.reported[name] = true
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.live = r.s
-	close(r.up)
+	r.channel.mu.Lock()
+	defer r.channel.mu.Unlock()
+	r.channel.live = r.s
+	close(r.channel.up)
 	return nil
 }
 
@@ -190,8 +190,8 @@ func (r *reader) serve(ctx context.Context) error {
 // tick pings the server, so that a dead connection is noticed, and tries to get the configured nick.
 func (r *reader) tick(ctx context.Context) error {
 	lines := []string{"PING :alive"}
-	if r.s.me() != r.cfg.Nick {
-		lines = append(lines, "NICK "+r.cfg.Nick)
+	if r.s.me() != r.channel.cfg.Nick {
+		lines = append(lines, "NICK "+r.channel.cfg.Nick)
 	}
 	if err := r.s.write(lines...); err != nil {
 		return err
@@ -202,8 +202,8 @@ func (r *reader) tick(ctx context.Context) error {
 // missed reads the messages since the last connection from the history. Without a history it reports a gap.
 func (r *reader) missed(ctx context.Context) error {
 	now := r.s.now()
-	if r.Pos.Heard != 0 {
-		from := time.UnixMilli(min(r.Pos.Heard, now.UnixMilli()))
+	if r.source.Pos.Heard != 0 {
+		from := time.UnixMilli(min(r.source.Pos.Heard, now.UnixMilli()))
 		why := "hob was not connected, and this IRC server stores no messages for absent users"
 		if r.s.keepsHistory() {
 			var err error
@@ -212,7 +212,7 @@ func (r *reader) missed(ctx context.Context) error {
 			}
 		}
 		if why != "" {
-			if err := r.Gap(ctx, from, now, why); err != nil {
+			if err := r.source.Gap(ctx, from, now, why); err != nil {
 				return err
 			}
 		}
@@ -240,7 +240,7 @@ func (r *reader) history(ctx context.Context, from time.Time) (why string, err e
 		return "", fmt.Errorf("ask for the history: %w", err)
 	}
 	// TARGETS lists private chats with news; channels are read in any case.
-	targets := slices.Clone(r.Groups)
+	targets := slices.Clone(r.channel.Groups)
 	for _, l := range got {
 		name := fold(l.param(1))
 		if l.command == "CHATHISTORY" && l.param(0) == "TARGETS" && name != "" && !strings.ContainsAny(name[:1], chanTypes) {
@@ -276,8 +276,8 @@ func (r *reader) pages(ctx context.Context, target, since string, limit int) (wh
 				return l.last(), nil
 			}
 		}
-		r.pending = append(r.pending, list...)
-		if err := r.commit(ctx, r.Pos); err != nil {
+		r.channel.pending = append(r.channel.pending, list...)
+		if err := r.commit(ctx, r.source.Pos); err != nil {
 			return "", err
 		}
 		if count < limit || next == since || next == "" {
@@ -315,13 +315,13 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	come := r.s.waiting()
 	next := position{Heard: come.until.UnixMilli()} // not the present: a connection may have been dead while the machine slept
 	for _, why := range come.gaps {
-		if err := r.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
+		if err := r.source.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err
 		}
 	}
-	r.pending = append(r.pending, come.list...)
-	if len(r.pending) == 0 && !save && !r.Due(come.until) {
-		r.Pos, r.heard = next, next.Heard
+	r.channel.pending = append(r.channel.pending, come.list...)
+	if len(r.channel.pending) == 0 && !save && !r.source.Due(come.until) {
+		r.source.Pos, r.channel.heard = next, next.Heard
 		return nil
 	}
 	return r.commit(ctx, next)
@@ -340,9 +340,9 @@ func (s *session) waiting() received {
 // only once.
 func (r *reader) commit(ctx context.Context, next position) error {
 	for try := 1; ; try++ {
-		err := r.Commit(ctx, r.pending, next)
+		err := r.source.Commit(ctx, r.channel.pending, next)
 		if err == nil {
-			r.pending, r.heard = nil, next.Heard
+			r.channel.pending, r.channel.heard = nil, next.Heard
 			return nil
 		}
 		if try == tries || ctx.Err() != nil {

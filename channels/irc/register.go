@@ -24,7 +24,7 @@ func wanted() []string {
 
 // registration is the state of a registration.
 type registration struct {
-	*session
+	session  *session
 	offered  map[string]bool
 	loggedIn bool
 }
@@ -58,28 +58,28 @@ func (s *session) register() error {
 func (r *registration) step(l line) (done bool, err error) {
 	switch l.command {
 	case "PING":
-		return false, r.write("PONG :" + l.last())
+		return false, r.session.write("PONG :" + l.last())
 	case "CAP":
 		return false, r.capability(l)
 	case "AUTHENTICATE":
 		return false, r.authenticate()
 	case "903": // RPL_SASLSUCCESS
 		r.loggedIn = true
-		return false, r.write("CAP END")
+		return false, r.session.write("CAP END")
 	case "902", "904", "905", "906", "908":
-		return false, channels.Refused(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.ch.cfg.login(), l.last()))
+		return false, channels.Refused(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.session.ch.cfg.login(), l.last()))
 	case "433", "436", "437": // the nick is taken or temporarily unavailable
-		r.nick += "_"
-		if len(r.nick) > 50 {
-			return false, fmt.Errorf("no nick like %s is free", r.ch.cfg.Nick)
+		r.session.nick += "_"
+		if len(r.session.nick) > 50 {
+			return false, fmt.Errorf("no nick like %s is free", r.session.ch.cfg.Nick)
 		}
-		return false, r.write("NICK " + r.nick)
+		return false, r.session.write("NICK " + r.session.nick)
 	case "432":
-		return false, channels.Refused(fmt.Errorf("the server does not accept the nick %s (%s); choose another one as nick", r.nick, l.last()))
+		return false, channels.Refused(fmt.Errorf("the server does not accept the nick %s (%s); choose another one as nick", r.session.nick, l.last()))
 	case "464", "465", "ERROR":
 		return false, fatal(l)
 	case "001":
-		r.nick = l.param(0)
+		r.session.nick = l.param(0)
 		// Without the log-in, hob would not be recognised by others and might be banned; so it does not stay.
 		if r.needsLogin() && !r.loggedIn {
 			return false, errNoSASL(r.session)
@@ -87,13 +87,13 @@ func (r *registration) step(l line) (done bool, err error) {
 	case "376", "422": // end of the message of the day, or none
 		return true, nil
 	}
-	r.note(l)
+	r.session.note(l)
 	return false, nil
 }
 
 // needsLogin reports whether the config has credentials.
 func (r *registration) needsLogin() bool {
-	return r.ch.cfg.Password != "" || r.ch.cfg.Certificate != ""
+	return r.session.ch.cfg.Password != "" || r.session.ch.cfg.Certificate != ""
 }
 
 // errNoSASL is a lasting refusal: only the owner can change the config or the server.
@@ -108,7 +108,7 @@ func (r *registration) capability(l line) error {
 	case "LS":
 		for _, word := range list {
 			name, value, _ := strings.Cut(word, "=")
-			r.offered[name] = name != "sasl" || value == "" || slices.Contains(strings.Split(value, ","), r.ch.cfg.mechanism())
+			r.offered[name] = name != "sasl" || value == "" || slices.Contains(strings.Split(value, ","), r.session.ch.cfg.mechanism())
 		}
 		if l.param(2) == "*" {
 			return nil // more lines follow
@@ -116,17 +116,17 @@ func (r *registration) capability(l line) error {
 		return r.request()
 	case "ACK":
 		for _, name := range list {
-			r.caps[name] = true
+			r.session.caps[name] = true
 		}
 		if r.needsLogin() {
-			return r.write("AUTHENTICATE " + r.ch.cfg.mechanism())
+			return r.session.write("AUTHENTICATE " + r.session.ch.cfg.mechanism())
 		}
-		return r.write("CAP END")
+		return r.session.write("CAP END")
 	case "NAK":
 		if r.needsLogin() {
 			return errNoSASL(r.session)
 		}
-		return r.write("CAP END")
+		return r.session.write("CAP END")
 	}
 	return nil
 }
@@ -146,9 +146,9 @@ func (r *registration) request() error {
 		list = append(list, "sasl")
 	}
 	if len(list) == 0 {
-		return r.write("CAP END")
+		return r.session.write("CAP END")
 	}
-	return r.write("CAP REQ :" + strings.Join(list, " "))
+	return r.session.write("CAP REQ :" + strings.Join(list, " "))
 }
 
 // mechanism returns the SASL mechanism.
@@ -162,12 +162,12 @@ func (c *Config) mechanism() string {
 // authenticate sends the credentials in pieces of 400 bytes; a shorter piece is the last one (IRCv3
 // sasl-3.1).
 func (r *registration) authenticate() error {
-	c := r.ch.cfg
+	c := r.session.ch.cfg
 	secret := ""
 	if c.mechanism() == "PLAIN" {
 		secret = c.login() + "\x00" + c.login() + "\x00" + c.Password
 	}
-	return r.write(saslLines(secret)...)
+	return r.session.write(saslLines(secret)...)
 }
 
 // saslPiece is the length of one piece of the credentials.

@@ -68,7 +68,7 @@ func (c *Channel) check(to event.Address) error {
 }
 
 // sender sends messages over a session.
-type sender struct{ *session }
+type sender struct{ session *session }
 
 // send resolves the recipient, sends the lines, and evaluates the server's answers.
 func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
@@ -81,7 +81,7 @@ func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
 		target, may = nick, func() error { return s.stillNickOf(account, nick) }
 	}
 	var lines []string
-	for _, text := range s.cut(target, s.ch.Form().Render(d.Body).Text) {
+	for _, text := range s.cut(target, s.session.ch.Form().Render(d.Body).Text) {
 		lines = append(lines, "PRIVMSG "+target+" :"+text)
 	}
 	if len(lines) == 0 {
@@ -89,7 +89,7 @@ func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
 	}
 	// Before each line the nick is checked again: its owner may have changed while hob waited for the flood
 	// limit.
-	got, wrote, err := s.askWhile(ctx, may, lines...)
+	got, wrote, err := s.session.askWhile(ctx, may, lines...)
 	switch {
 	case err != nil && wrote:
 		return "", fmt.Errorf("%w: %w", channels.ErrUnknown, err)
@@ -113,7 +113,7 @@ func (s sender) receipt(got []line, target string, n int, d channels.Delivery) (
 			refused++
 		}
 		nick, _ := l.nick()
-		if l.command == "PRIVMSG" && fold(nick) == fold(s.me()) && fold(l.param(0)) == fold(target) && !echoed {
+		if l.command == "PRIVMSG" && fold(nick) == fold(s.session.me()) && fold(l.param(0)) == fold(target) && !echoed {
 			echoed = true
 			if given := l.tags["msgid"]; given != "" {
 				id = given
@@ -123,7 +123,7 @@ func (s sender) receipt(got []line, target string, n int, d channels.Delivery) (
 	switch {
 	case no == nil:
 		return id, nil
-	case echoed, refused < n && !s.caps["echo-message"]:
+	case echoed, refused < n && !s.session.caps["echo-message"]:
 		return "", fmt.Errorf("%w: a part of it was refused: %w", channels.ErrUnknown, no)
 	}
 	return "", no
@@ -179,9 +179,9 @@ var stripControls = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 // cut splits a text into lines that stay below the limit when the server adds hob's source. Empty lines are
 // dropped.
 func (s sender) cut(target, text string) []string {
-	s.mu.Lock()
-	source := len(s.prefix)
-	s.mu.Unlock()
+	s.session.mu.Lock()
+	source := len(s.session.prefix)
+	s.session.mu.Unlock()
 	if source == 0 {
 		source = sourceSize
 	}

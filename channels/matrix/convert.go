@@ -28,7 +28,7 @@ func cutID(s string) (room, event string) {
 
 // concerns reports whether hob listens in a room.
 func (r *reader) concerns(room string, p place) bool {
-	return slices.Contains(r.Groups, room) || p.alone(r.me.ID) != ""
+	return slices.Contains(r.channel.Groups, room) || p.alone(r.me.ID) != ""
 }
 
 // messages converts the events of a room. told lists the rooms that were already reported to the owner.
@@ -60,7 +60,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []roomEvent
 			return nil, told, err
 		}
 		if m.Chat.Group == "" {
-			if err := (privates{r.Channel}).prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
+			if err := (privates{r.channel}).prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
 				return nil, told, err
 			}
 		}
@@ -79,7 +79,7 @@ func (r *reader) reportEncrypted(ctx context.Context, room string, p place, e ro
 	if other := p.alone(r.me.ID); other != "" {
 		why = fmt.Sprintf("the private chat with %s is encrypted, and hob does not support encryption; begin one without it", other)
 	}
-	if err := r.Gap(ctx, at, at, why); err != nil {
+	if err := r.source.Gap(ctx, at, at, why); err != nil {
 		return told, err
 	}
 	return append(slices.Clone(told), room), nil
@@ -87,13 +87,13 @@ func (r *reader) reportEncrypted(ctx context.Context, room string, p place, e ro
 
 // reportExposed reports a room, once, in which the owner writes to hob alone while others could read along.
 func (r *reader) reportExposed(ctx context.Context, room string, p place, e roomEvent, told []string) ([]string, error) {
-	host, _ := inviters{r.Channel}.of(room)
+	host, _ := inviters{r.channel}.of(room)
 	why, mark := p.exposed(r.me.ID, host), "open "+room
-	if why == "" || p.alone(r.me.ID) != e.Sender || !slices.Contains(r.owner(), e.Sender) || slices.Contains(r.Groups, room) || slices.Contains(told, mark) {
+	if why == "" || p.alone(r.me.ID) != e.Sender || !slices.Contains(r.channel.owner(), e.Sender) || slices.Contains(r.channel.Groups, room) || slices.Contains(told, mark) {
 		return told, nil
 	}
 	at := time.UnixMilli(e.At)
-	if err := r.Gap(ctx, at, at, fmt.Sprintf("%s is not a private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
+	if err := r.source.Gap(ctx, at, at, fmt.Sprintf("%s is not a private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
 		return told, err
 	}
 	return append(slices.Clone(told), mark), nil
@@ -151,8 +151,8 @@ func (r *reader) message(room string, p place, e roomEvent) (channels.Message, b
 // chat returns the chat of a message: a private chat if the sender is the only other person and nobody else
 // can read along, otherwise a group. The address of a private chat is the person.
 func (r *reader) chat(room string, p place, sender string) channels.Chat {
-	host, _ := inviters{r.Channel}.of(room)
-	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
+	host, _ := inviters{r.channel}.of(room)
+	if !slices.Contains(r.channel.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
 		return channels.Chat{ID: sender}
 	}
 	title := p.title
@@ -188,7 +188,7 @@ func (r *reader) fill(m *channels.Message, s messageContent, room string) {
 	m.Auto = s.Type == "m.notice" // notices must never be answered ("m.notice")
 	m.Mentioned = r.me.mentioned(s, text) || mine && s.Mentions == nil
 	if s.URL != "" && s.Type != "m.sticker" {
-		m.Files = []channels.Attachment{r.file(s)}
+		m.Files = []channels.Attachment{r.channel.file(s)}
 		if s.Filename == "" || s.Filename == s.Body {
 			text = ""
 		}

@@ -14,7 +14,7 @@ import (
 // does not ask for it (Synapse: encryption_enabled_by_default_for_room_type). hob cannot use such a room, and
 // the next one would be the same, so hob creates no more rooms for that person. The list is stored as account
 // data, so that it survives a restart.
-type createdRooms struct{ *Channel }
+type createdRooms struct{ channel *Channel }
 
 // madeKind is the type of account data that lists created rooms not yet known to be usable, by person.
 const madeKind = "hob.made_rooms"
@@ -28,7 +28,7 @@ func (c createdRooms) begin(ctx context.Context, me, person string) (string, err
 	var made struct {
 		Room string `json:"room_id"`
 	}
-	err := c.api.call(ctx, http.MethodPost, path("v3", "createRoom"), map[string]any{
+	err := c.channel.api.call(ctx, http.MethodPost, path("v3", "createRoom"), map[string]any{
 		"preset": "trusted_private_chat", "is_direct": true, "invite": []string{person},
 	}, &made)
 	if err == nil && made.Room == "" {
@@ -60,7 +60,7 @@ func (c createdRooms) earlier(ctx context.Context, me, person string) error {
 
 // check returns an error if a created room is encrypted. hob then withdraws the invitation and leaves.
 func (c createdRooms) check(ctx context.Context, me, person, room string) error {
-	p, err := c.look(ctx, room)
+	p, err := c.channel.look(ctx, room)
 	if err != nil {
 		return err
 	}
@@ -81,38 +81,38 @@ func (c createdRooms) leave(ctx context.Context, person, room string) {
 		what string
 		body map[string]any
 	}{{"kick", map[string]any{"user_id": person}}, {"leave", map[string]any{}}} {
-		if err := c.api.call(ctx, http.MethodPost, path("v3", "rooms", room, step.what), step.body, nil); err != nil {
-			c.log.Warn("an encrypted room could not be left", "channel", c.name, "room", room, "step", step.what, "err", err)
+		if err := c.channel.api.call(ctx, http.MethodPost, path("v3", "rooms", room, step.what), step.body, nil); err != nil {
+			c.channel.log.Warn("an encrypted room could not be left", "channel", c.channel.name, "room", room, "step", step.what, "err", err)
 		}
 	}
 }
 
 // noted returns the recorded room of a person, "" if there is none.
 func (c createdRooms) noted(ctx context.Context, me, person string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made == nil {
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
+	if c.channel.made == nil {
 		var made map[string]string
-		if err := c.api.data(ctx, me, madeKind, &made); err != nil {
+		if err := c.channel.api.data(ctx, me, madeKind, &made); err != nil {
 			return "", fmt.Errorf("read which rooms were made: %w", err)
 		}
 		if made == nil {
 			made = map[string]string{}
 		}
-		c.made = made
+		c.channel.made = made
 	}
-	return c.made[person], nil
+	return c.channel.made[person], nil
 }
 
 // note records a room for a person ("" removes it), in memory and as account data. The data was read before.
 func (c createdRooms) note(ctx context.Context, me, person, room string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made[person] = room; room == "" {
-		delete(c.made, person)
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
+	if c.channel.made[person] = room; room == "" {
+		delete(c.channel.made, person)
 	}
-	if err := c.api.keep(ctx, me, madeKind, c.made); err != nil {
-		c.log.Warn("a created room could not be recorded at the homeserver", "channel", c.name, "room", room, "err", err)
+	if err := c.channel.api.keep(ctx, me, madeKind, c.channel.made); err != nil {
+		c.channel.log.Warn("a created room could not be recorded at the homeserver", "channel", c.channel.name, "room", room, "err", err)
 	}
 }
 

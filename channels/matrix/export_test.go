@@ -13,7 +13,7 @@ func (c *Channel) Read(raw []byte, me, private, other string) ([]channels.Messag
 	if err := json.Unmarshal(raw, &news); err != nil {
 		return nil, err
 	}
-	r := &reader{Channel: c, me: account{ID: me}, places: map[string]place{}}
+	r := &reader{channel: c, me: account{ID: me}, places: map[string]place{}}
 	r.account(&news)
 	var list []channels.Message
 	for room, j := range news.Rooms.Join {

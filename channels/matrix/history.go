@@ -35,7 +35,7 @@ func (r *reader) since(raws []json.RawMessage) (list []roomEvent, entered bool) 
 	for _, raw := range raws {
 		e, ok := read(raw)
 		if !ok {
-			r.log.Warn("matrix event skipped", "channel", r.name, "event", string(raw[:min(len(raw), 200)]))
+			r.channel.log.Warn("matrix event skipped", "channel", r.channel.name, "event", string(raw[:min(len(raw), 200)]))
 			continue
 		}
 		if r.me.entry(e) {
@@ -69,7 +69,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]roomEvent, err
 		slices.Reverse(p.Chunk)
 		list, entered := r.since(p.Chunk)
 		pages = append(pages, list)
-		if entered || p.End == "" || p.End == r.Pos.Since || p.End == from {
+		if entered || p.End == "" || p.End == r.source.Pos.Since || p.End == from {
 			return joinPages(pages), nil
 		}
 		from = p.End
@@ -79,9 +79,9 @@ func (r *reader) older(ctx context.Context, room, from string) ([]roomEvent, err
 
 // page requests one page of events before from, up to the position ("/rooms/{roomId}/messages").
 func (r *reader) page(ctx context.Context, room, from string) (page, error) {
-	query := url.Values{"dir": {"b"}, "limit": {fmt.Sprint(pageSize)}, "from": {from}, "to": {r.Pos.Since}, "filter": {`{"lazy_load_members":true,"types":` + kinds + `}`}}
+	query := url.Values{"dir": {"b"}, "limit": {fmt.Sprint(pageSize)}, "from": {from}, "to": {r.source.Pos.Since}, "filter": {`{"lazy_load_members":true,"types":` + kinds + `}`}}
 	var p page
-	err := r.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "messages")+"?"+query.Encode(), nil, &p)
+	err := r.channel.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "messages")+"?"+query.Encode(), nil, &p)
 	return p, err
 }
 
@@ -105,11 +105,11 @@ func (r *reader) gap(ctx context.Context, room string, pages [][]roomEvent, why 
 	if !r.concerns(room, p) {
 		return list, nil
 	}
-	to := r.clock.Wall()
+	to := r.channel.clock.Wall()
 	if len(list) > 0 {
 		to = time.UnixMilli(list[0].At)
 	}
-	if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), to, fmt.Sprintf("in %s so many were written that not all could be read (%s)", called(room, p), why)); err != nil {
+	if err := r.source.Gap(ctx, time.Unix(r.source.Pos.Heard, 0), to, fmt.Sprintf("in %s so many were written that not all could be read (%s)", called(room, p), why)); err != nil {
 		return nil, err
 	}
 	return list, nil

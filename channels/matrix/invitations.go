@@ -12,19 +12,19 @@ import (
 // enter joins the listed rooms that hob is not in, if they are open to it. For others, hob needs an
 // invitation.
 func (r *reader) enter(ctx context.Context) error {
-	if len(r.Groups) == 0 {
+	if len(r.channel.Groups) == 0 {
 		return nil
 	}
-	in, err := r.rooms(ctx)
+	in, err := r.channel.rooms(ctx)
 	if err != nil {
 		return err
 	}
-	for _, room := range r.Groups {
+	for _, room := range r.channel.Groups {
 		if slices.Contains(in, room) {
 			continue
 		}
-		if _, err := r.join(ctx, room); err != nil {
-			r.log.Warn("hob is not in a room that is listed: invite it", "channel", r.name, "room", room, "account", r.me.ID, "err", err)
+		if _, err := r.channel.join(ctx, room); err != nil {
+			r.channel.log.Warn("hob is not in a room that is listed: invite it", "channel", r.channel.name, "room", room, "account", r.me.ID, "err", err)
 		}
 	}
 	return nil
@@ -50,12 +50,12 @@ func (c *Channel) join(ctx context.Context, room string) (settled bool, err erro
 // records who invited hob to the rooms that it is in.
 func (r *reader) invitations(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
 	// Who invited hob decides later whether a room counts as a private chat.
-	inviters = r.me.invitedBy(r.Pos.Hosts, news)
-	open = maps.Clone(r.Pos.Invited)
+	inviters = r.me.invitedBy(r.source.Pos.Hosts, news)
+	open = maps.Clone(r.source.Pos.Invited)
 	if open == nil {
 		open = map[string]invite{}
 	}
-	pairing := (len(open) > 0 || len(news.Rooms.Invite) > 0) && r.pairing(ctx)
+	pairing := (len(open) > 0 || len(news.Rooms.Invite) > 0) && r.channel.pairing(ctx)
 	for room := range news.Rooms.Join {
 		delete(open, room)
 	}
@@ -63,17 +63,17 @@ func (r *reader) invitations(ctx context.Context, news *synced) (open map[string
 		delete(open, room)
 	}
 	for room, i := range news.Rooms.Invite {
-		if by, ok := r.me.invitation(i); ok && (len(open) < maxInvitations || r.welcomes(room, by, pairing)) {
+		if by, ok := r.me.invitation(i); ok && (len(open) < maxInvitations || r.channel.welcomes(room, by, pairing)) {
 			open[room] = by
 		}
 	}
 	for room, by := range open {
-		if !r.welcomes(room, by, pairing) {
+		if !r.channel.welcomes(room, by, pairing) {
 			continue
 		}
-		settled, err := r.join(ctx, room)
+		settled, err := r.channel.join(ctx, room)
 		if err != nil {
-			r.log.Warn("an invitation could not be accepted", "channel", r.name, "room", room, "by", by.By, "again", !settled, "err", err)
+			r.channel.log.Warn("an invitation could not be accepted", "channel", r.channel.name, "room", room, "by", by.By, "again", !settled, "err", err)
 		}
 		if err == nil {
 			inviters[room] = by.By
@@ -107,21 +107,21 @@ func (a account) invitedBy(before map[string]string, news *synced) map[string]st
 }
 
 // inviters records who invited hob to the rooms that it is in, as far as hob saw the invitation.
-type inviters struct{ *Channel }
+type inviters struct{ channel *Channel }
 
 // note replaces the records.
 func (c inviters) note(list map[string]string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.invited = map[string]string{}
-	maps.Copy(c.invited, list)
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
+	c.channel.invited = map[string]string{}
+	maps.Copy(c.channel.invited, list)
 }
 
 // of returns who invited hob to a room, "" if unknown; known is false until the cursor was read.
 func (c inviters) of(room string) (by string, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.invited[room], c.invited != nil
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
+	return c.channel.invited[room], c.channel.invited != nil
 }
 
 // invitation returns who invited hob.

@@ -46,10 +46,10 @@ type invite struct {
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	*poll.Source[position]
-	me     account
-	places map[string]place
+	channel *Channel
+	source  *poll.Source[position]
+	me      account
+	places  map[string]place
 }
 
 // Run syncs until ctx ends. It returns an error if the server cannot be reached or refuses, or if the inbox
@@ -61,16 +61,16 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 // receive opens the source and syncs. Sync tokens belong to a device, so the identity of the source includes
 // it.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, places: map[string]place{}}
+	r := &reader{channel: c, places: map[string]place{}}
 	var err error
 	if r.me, err = c.whoami(ctx); err != nil {
 		return err
 	}
 	who := poll.Account{Channel: c.name, Identity: r.me.ID + " " + r.me.Device + " " + c.api.base, Log: c.log}
-	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
-	inviters{c}.note(r.Pos.Hosts)
+	inviters{c}.note(r.source.Pos.Hosts)
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 
 // round makes one sync and processes the result.
 func (r *reader) round(ctx context.Context) (moved bool, err error) {
-	before := r.Pos.Since
+	before := r.source.Pos.Since
 	news, err := r.sync(ctx)
 	if before != "" && forgotten(err) {
 		return true, r.lost(ctx, err)
@@ -88,7 +88,7 @@ func (r *reader) round(ctx context.Context) (moved bool, err error) {
 		return false, fmt.Errorf("sync: %w", err)
 	}
 	err = r.take(ctx, news)
-	return r.Pos.Since != before, err
+	return r.source.Pos.Since != before, err
 }
 
 // filter limits a sync to what hob reads ("Filtering"). Of a room's state, it includes only events that may
@@ -107,8 +107,8 @@ const settings = `"m.room.member","m.room.name","m.room.encryption","m.room.join
 func (r *reader) sync(ctx context.Context) (*synced, error) {
 	limit, wait := pollTime, longPoll
 	query := url.Values{"filter": {fmt.Sprintf(filter, batch)}, "set_presence": {"offline"}}
-	if r.Pos.Since != "" {
-		query.Set("since", r.Pos.Since)
+	if r.source.Pos.Since != "" {
+		query.Set("since", r.source.Pos.Since)
 	} else {
 		limit, wait = firstTime, 0
 	}
@@ -116,7 +116,7 @@ func (r *reader) sync(ctx context.Context) (*synced, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing heard for %s", limit))
 	defer cancel()
 	var news synced
-	err := r.api.within(ctx, http.MethodGet, path("v3", "sync")+"?"+query.Encode(), nil, &news)
+	err := r.channel.api.within(ctx, http.MethodGet, path("v3", "sync")+"?"+query.Encode(), nil, &news)
 	if err == nil && news.Next == "" {
 		err = unread(errors.New("no next_batch"))
 	}
@@ -140,34 +140,34 @@ func forgotten(err error) bool {
 // lost continues from now if the server no longer knows the position, and reports the gap. If that happens
 // twice within oneLoss, the server is broken: then it is an error, and the same position is tried again.
 func (r *reader) lost(ctx context.Context, cause error) error {
-	heard, now := time.Unix(r.Pos.Heard, 0), r.clock.Wall()
-	if ago := now.Unix() - r.Pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
+	heard, now := time.Unix(r.source.Pos.Heard, 0), r.channel.clock.Wall()
+	if ago := now.Unix() - r.source.Pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
 		return fmt.Errorf("sync: %w; check the homeserver: it has lost hob's position twice within %s", cause, oneLoss)
 	}
-	if err := r.Gap(ctx, heard, now, "the homeserver no longer knows what hob has read: "+cause.Error()); err != nil {
+	if err := r.source.Gap(ctx, heard, now, "the homeserver no longer knows what hob has read: "+cause.Error()); err != nil {
 		return err
 	}
-	next := r.Pos
+	next := r.source.Pos
 	next.Since, next.Heard, next.Lost = "", now.Unix(), now.Unix()
-	return r.Commit(ctx, nil, next)
+	return r.source.Commit(ctx, nil, next)
 }
 
 // take commits the messages of one sync together with the position after them. Only then does the position
 // move. Messages from before the first sync are never read.
 func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
-	next := r.Pos
-	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
+	next := r.source.Pos
+	next.Since, next.Heard = news.Next, r.channel.clock.Wall().Unix()
 	// Invitations are accepted before the messages are read: a new room has none yet.
 	next.Invited, next.Hosts = r.invitations(ctx, news)
-	inviters{r.Channel}.note(next.Hosts)
+	inviters{r.channel}.note(next.Hosts)
 	var list []channels.Message
 	var receipts []receipt
 	for _, room := range slices.Sorted(maps.Keys(news.Rooms.Join)) {
 		j := news.Rooms.Join[room]
 		r.changed(room, j)
 		// The first sync only establishes the position.
-		if r.Pos.Since == "" {
+		if r.source.Pos.Since == "" {
 			continue
 		}
 		happened, err := r.newEvents(ctx, room, j.Timeline)
@@ -179,17 +179,17 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 			return err
 		}
 		list, next.Reported = append(list, messages...), told
-		if last := r.heard(messages); last != "" {
+		if last := r.channel.heard(messages); last != "" {
 			receipts = append(receipts, receipt{room, last})
 		}
 	}
 	// A sync without news is stored only from time to time.
-	same := len(list) == 0 && r.Pos.Since != "" && len(next.Reported) == len(r.Pos.Reported) && maps.Equal(next.Invited, r.Pos.Invited) && maps.Equal(next.Hosts, r.Pos.Hosts)
-	if same && !r.Due(time.Unix(next.Heard, 0)) {
-		r.Pos = next
+	same := len(list) == 0 && r.source.Pos.Since != "" && len(next.Reported) == len(r.source.Pos.Reported) && maps.Equal(next.Invited, r.source.Pos.Invited) && maps.Equal(next.Hosts, r.source.Pos.Hosts)
+	if same && !r.source.Due(time.Unix(next.Heard, 0)) {
+		r.source.Pos = next
 		return nil
 	}
-	if err := r.Commit(ctx, list, next); err != nil {
+	if err := r.source.Commit(ctx, list, next); err != nil {
 		return err
 	}
 	for _, rc := range receipts {
@@ -208,9 +208,9 @@ func (r *reader) account(news *synced) {
 		if json.Unmarshal(raw, &e) != nil || e.Type != "m.direct" || e.Content == nil {
 			continue
 		}
-		r.mu.Lock()
-		r.directs = e.Content
-		r.mu.Unlock()
+		r.channel.mu.Lock()
+		r.channel.directs = e.Content
+		r.channel.mu.Unlock()
 	}
 }
 
@@ -229,7 +229,7 @@ func (r *reader) place(ctx context.Context, room string) (place, error) {
 	if p, ok := r.places[room]; ok {
 		return p, nil
 	}
-	p, err := r.look(ctx, room)
+	p, err := r.channel.look(ctx, room)
 	if err == nil {
 		r.places[room] = p
 	}
@@ -241,7 +241,7 @@ type receipt struct{ room, event string }
 
 // sendReceipt sends a read receipt ("Receipts"). Nothing depends on it.
 func (r *reader) sendReceipt(ctx context.Context, rc receipt) {
-	if err := r.api.call(ctx, http.MethodPost, path("v3", "rooms", rc.room, "receipt", "m.read", rc.event), map[string]any{}, nil); err != nil {
-		r.log.Debug("a message is not shown as read", "channel", r.name, "err", err)
+	if err := r.channel.api.call(ctx, http.MethodPost, path("v3", "rooms", rc.room, "receipt", "m.read", rc.event), map[string]any{}, nil); err != nil {
+		r.channel.log.Debug("a message is not shown as read", "channel", r.channel.name, "err", err)
 	}
 }

@@ -187,50 +187,50 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 }
 
 // privates is the list of private chats by person, as the homeserver stores it (account data "m.direct").
-type privates struct{ *Channel }
+type privates struct{ channel *Channel }
 
 // of lists the rooms with a person, the newest first.
 func (c privates) of(ctx context.Context, me, person string) ([]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
 	if err := c.read(ctx, me); err != nil {
 		return nil, err
 	}
-	return slices.Clone(c.directs[person]), nil
+	return slices.Clone(c.channel.directs[person]), nil
 }
 
 // read reads the account data if necessary. The caller holds mu.
 func (c privates) read(ctx context.Context, me string) error {
-	if c.directs != nil {
+	if c.channel.directs != nil {
 		return nil
 	}
 	var directs map[string][]string
-	if err := c.api.data(ctx, me, "m.direct", &directs); err != nil {
+	if err := c.channel.api.data(ctx, me, "m.direct", &directs); err != nil {
 		return fmt.Errorf("read which rooms are private chats: %w", err)
 	}
 	if directs == nil {
 		directs = map[string][]string{}
 	}
-	c.directs = directs
+	c.channel.directs = directs
 	return nil
 }
 
 // prefer makes a room the newest private chat with a person, so that answers go there.
 func (c privates) prefer(ctx context.Context, me, person, room string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.channel.mu.Lock()
+	defer c.channel.mu.Unlock()
 	if err := c.read(ctx, me); err != nil {
 		return err
 	}
-	rooms := c.directs[person]
+	rooms := c.channel.directs[person]
 	if len(rooms) > 0 && rooms[0] == room {
 		return nil
 	}
 	// Other clients of the account use this list too, so its other entries are kept.
 	rest := slices.DeleteFunc(slices.Clone(rooms), func(r string) bool { return r == room })
-	c.directs[person] = append([]string{room}, rest...)
-	if err := c.api.keep(ctx, me, "m.direct", c.directs); err != nil {
-		c.log.Warn("the room of a private chat could not be recorded at the homeserver", "channel", c.name, "room", room, "err", err)
+	c.channel.directs[person] = append([]string{room}, rest...)
+	if err := c.channel.api.keep(ctx, me, "m.direct", c.channel.directs); err != nil {
+		c.channel.log.Warn("the room of a private chat could not be recorded at the homeserver", "channel", c.channel.name, "room", room, "err", err)
 	}
 	return nil
 }

@@ -32,9 +32,9 @@ const (
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	in     channels.Inbox
-	cursor int64 // the server's time of the newest message read, in Unix seconds; 0: none yet
+	channel *Channel
+	in      channels.Inbox
+	cursor  int64 // the server's time of the newest message read, in Unix seconds; 0: none yet
 }
 
 // storeError is an error of the inbox. The connection is fine, but nothing may be skipped.
@@ -69,7 +69,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 			return err
 		}
 	}
-	r := &reader{Channel: c, in: in}
+	r := &reader{channel: c, in: in}
 	if err := r.load(ctx); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (r *reader) fatal(ctx context.Context, err error) bool {
 
 // load reads the stored cursor.
 func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.identity())
+	value, err := r.in.Cursor(ctx, r.channel.name, r.channel.identity())
 	if err != nil {
 		return &storeError{fmt.Errorf("read the cursor: %w", err)}
 	}
@@ -108,11 +108,11 @@ func (r *reader) load(ctx context.Context) error {
 		return nil
 	}
 	if r.cursor, err = strconv.ParseInt(value, 10, 64); err != nil || r.cursor <= 0 {
-		r.log.Warn("cursor cannot be read, starting without one", "channel", r.name, "cursor", value)
+		r.channel.log.Warn("cursor cannot be read, starting without one", "channel", r.channel.name, "cursor", value)
 		r.cursor = 0
 	}
-	if r.cursor > 0 && r.clock.Wall().Sub(time.Unix(r.cursor, 0)) > cacheTime {
-		r.log.Info("hob was away for longer than most servers keep messages, some may be missing", "channel", r.name, "from", time.Unix(r.cursor, 0).UTC(), "to", r.clock.Wall())
+	if r.cursor > 0 && r.channel.clock.Wall().Sub(time.Unix(r.cursor, 0)) > cacheTime {
+		r.channel.log.Info("hob was away for longer than most servers keep messages, some may be missing", "channel", r.channel.name, "from", time.Unix(r.cursor, 0).UTC(), "to", r.channel.clock.Wall())
 	}
 	return nil
 }
@@ -131,13 +131,13 @@ func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	defer cancel(nil)
 	watchdog := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing heard for %s", idle)) })
 	defer watchdog.Stop()
-	resp, err := r.subscribe(own, r.stream, strings.Join(r.topics, ","), url.Values{"since": {r.since()}})
+	resp, err := r.channel.subscribe(own, r.channel.stream, strings.Join(r.channel.topics, ","), url.Values{"since": {r.since()}})
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = resp.Body.Close() }() // the rest of an abandoned stream is not needed
 	// Each line, including keep-alives, resets the watchdog.
-	err = r.lines(resp.Body, func(m message) error {
+	err = r.channel.lines(resp.Body, func(m message) error {
 		watchdog.Reset(idle)
 		heard = true
 		return r.take(ctx, m)
@@ -211,7 +211,7 @@ func (c *Channel) lines(body io.Reader, each func(message) error) error {
 func (r *reader) take(ctx context.Context, m message) error {
 	first := m.Event == eventOpen && r.cursor == 0
 	// hob's own messages come back on the stream; the tag identifies them.
-	input := m.Event == eventMessage && !m.own() && slices.Contains(r.topics, m.Topic) && m.text() != ""
+	input := m.Event == eventMessage && !m.own() && slices.Contains(r.channel.topics, m.Topic) && m.text() != ""
 	switch {
 	case m.Event == eventMessage:
 		r.pass(m.Time)
@@ -223,10 +223,10 @@ func (r *reader) take(ctx context.Context, m message) error {
 	}
 	var ins []event.In
 	if input {
-		ins = append(ins, r.input(m))
+		ins = append(ins, r.channel.input(m))
 	}
 	fail.Point("inbound.received")
-	_, err := r.in.Accept(ctx, ins, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: strconv.FormatInt(r.cursor, 10)})
+	_, err := r.in.Accept(ctx, ins, &channels.Cursor{Source: r.channel.name, Identity: r.channel.identity(), Value: strconv.FormatInt(r.cursor, 10)})
 	if err != nil {
 		return &storeError{err}
 	}
@@ -237,7 +237,7 @@ func (r *reader) take(ctx context.Context, m message) error {
 // pass moves the cursor forward, but not far into the future: after a server with a wrong clock, later
 // messages would be missed.
 func (r *reader) pass(t int64) {
-	t = min(t, r.clock.Wall().Add(time.Hour).Unix())
+	t = min(t, r.channel.clock.Wall().Add(time.Hour).Unix())
 	r.cursor = max(r.cursor, t, 0)
 }
 

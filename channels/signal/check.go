@@ -29,7 +29,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("signal-cli does not answer at %s: %w", c.rpc.base, err)
 	}
 	lines := []string{fmt.Sprintf("signal-cli answers at %s.", c.rpc.base)}
-	r := &reader{Channel: c, me: me{Number: c.account}}
+	r := &reader{channel: c, me: me{Number: c.account}}
 	if personForm.MatchString(c.account) {
 		r.me = me{UUID: c.account}
 	}

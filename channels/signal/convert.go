@@ -164,7 +164,7 @@ func (r *reader) files(list []attachment, at target) []channels.Attachment {
 		if f.MIME == "" {
 			f.MIME = "application/octet-stream"
 		}
-		f.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.rpc.file(ctx, a.ID, at) }
+		f.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.channel.rpc.file(ctx, a.ID, at) }
 		files = append(files, f)
 	}
 	return files
@@ -174,7 +174,7 @@ func (r *reader) files(list []attachment, at target) []channels.Attachment {
 func (r *reader) read(raw []byte) (channels.Message, bool, error) {
 	var got received
 	if err := json.Unmarshal(raw, &got); err != nil {
-		r.log.Warn("signal event skipped", "channel", r.name, "err", err)
+		r.channel.log.Warn("signal event skipped", "channel", r.channel.name, "err", err)
 		return channels.Message{}, false, nil
 	}
 	switch {
@@ -182,10 +182,10 @@ func (r *reader) read(raw []byte) (channels.Message, bool, error) {
 	case r.lists:
 		return channels.Message{}, false, nil // an event of an account that was added to the daemon
 	default:
-		return channels.Message{}, false, fmt.Errorf("signal-cli serves the account %s here, not %s: set account, or start it with -a %s", got.Account, r.account, r.account)
+		return channels.Message{}, false, fmt.Errorf("signal-cli serves the account %s here, not %s: set account, or start it with -a %s", got.Account, r.channel.account, r.channel.account)
 	}
 	if got.Exception != nil {
-		r.log.Warn("signal-cli could not read a message", "channel", r.name, "type", got.Exception.Type, "why", got.Exception.Message)
+		r.channel.log.Warn("signal-cli could not read a message", "channel", r.channel.name, "type", got.Exception.Type, "why", got.Exception.Message)
 	}
 	if got.Envelope == nil {
 		return channels.Message{}, false, nil

@@ -12,7 +12,7 @@ func (c *Channel) Quiet(d time.Duration) { c.quiet = d }
 
 // Read makes a message of an event's data as Run does, for hob's own account id.
 func (c *Channel) Read(raw []byte, own string) (m channels.Message, ok bool) {
-	r := &reader{Channel: c, me: me{Number: c.account, UUID: own}}
+	r := &reader{channel: c, me: me{Number: c.account, UUID: own}}
 	m, ok, err := r.read(raw)
 	return m, ok && err == nil
 }

@@ -69,7 +69,7 @@ func (r *reader) checkStream(ctx context.Context) error {
 
 // ask requests the stream of events.
 func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.rpc.base+"/api/v1/events"+query, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.channel.rpc.base+"/api/v1/events"+query, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
 	}
@@ -77,7 +77,7 @@ func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, e
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
-	resp, err := r.rpc.http.Do(req)
+	resp, err := r.channel.rpc.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("listen to signal-cli: %w", wire.Bare(ctx, err))
 	}
@@ -88,7 +88,7 @@ func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, e
 func (r *reader) noStream(resp *http.Response) error {
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		return status(resp, r.clock.Wall())
+		return status(resp, r.channel.clock.Wall())
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		return fmt.Errorf("the server at url sends no events: check url")
 	}

@@ -38,8 +38,8 @@ type batch struct {
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	*poll.Source[position]
+	channel    *Channel
+	source     *poll.Source[position]
 	me         me
 	mine       bool   // hob runs the daemon itself, so that the daemon takes nothing from Signal while nobody reads
 	lists      bool   // the daemon supports several accounts: it can list them
@@ -60,16 +60,16 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 
 // receive commits what the last Run left over, then reads the stream until it ends.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) error {
-	r := &reader{Channel: c, mine: mine}
+	r := &reader{channel: c, mine: mine}
 	if err := r.open(ctx, in); err != nil {
 		return err
 	}
 	if err := r.findAccount(ctx); err != nil {
 		return r.trouble(err)
 	}
-	r.Pos.Me = r.me.UUID
-	if r.kept != nil {
-		if err := r.commit(ctx, r.kept.list, r.kept.pos); err != nil {
+	r.source.Pos.Me = r.me.UUID
+	if r.channel.kept != nil {
+		if err := r.commit(ctx, r.channel.kept.list, r.channel.kept.pos); err != nil {
 			return err
 		}
 	}
@@ -83,16 +83,16 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 // open opens the source of the account. The identity includes the daemon's address, because each daemon
 // numbers events by itself.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
-	who := poll.Account{Channel: r.name, Identity: r.account + " " + r.rpc.base, Log: r.log}
-	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+	who := poll.Account{Channel: r.channel.name, Identity: r.channel.account + " " + r.channel.rpc.base, Log: r.channel.log}
+	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
-	r.broken = r.Pos.Open
-	r.me = me{UUID: r.Pos.Me}
-	if personForm.MatchString(r.account) {
-		r.me.UUID = r.account
+	r.broken = r.source.Pos.Open
+	r.me = me{UUID: r.source.Pos.Me}
+	if personForm.MatchString(r.channel.account) {
+		r.me.UUID = r.channel.account
 	} else {
-		r.me.Number = r.account
+		r.me.Number = r.channel.account
 	}
 	return nil
 }
@@ -101,26 +101,26 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 // The id is stored in the position.
 func (r *reader) findAccount(ctx context.Context) error {
 	var all []account
-	err := r.rpc.call(ctx, "listAccounts", nil, &all)
+	err := r.channel.rpc.call(ctx, "listAccounts", nil, &all)
 	no := (*refused)(nil)
 	if err != nil && (!errors.As(err, &no) || no.Code != noMethod) { // a daemon for a single account does not support the call
 		return err
 	}
-	r.lists, r.shared, r.named = err == nil, len(all) > 1, r.account
+	r.lists, r.shared, r.named = err == nil, len(all) > 1, r.channel.account
 	i := slices.IndexFunc(all, func(a account) bool { return r.me.is(a.Number, a.ACI) })
 	switch {
 	case i >= 0:
 		r.me = me{Number: cmp.Or(all[i].Number, r.me.Number), UUID: cmp.Or(strings.ToLower(all[i].ACI), r.me.UUID)}
-		r.named = cmp.Or(all[i].Number, r.account)
+		r.named = cmp.Or(all[i].Number, r.channel.account)
 	case r.lists && r.me.Number != "":
 		return channels.Refused(r.unknown())
 	}
 	if r.me.UUID == "" {
-		if r.me.UUID, err = r.rpc.self(ctx); err != nil {
+		if r.me.UUID, err = r.channel.rpc.self(ctx); err != nil {
 			return err
 		}
 		if r.me.UUID == "" {
-			r.log.Warn("signal-cli does not report hob's own account id", "channel", r.name)
+			r.channel.log.Warn("signal-cli does not report hob's own account id", "channel", r.channel.name)
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (r *reader) findAccount(ctx context.Context) error {
 
 // unknown reports that the daemon does not have the account.
 func (r *reader) unknown() error {
-	return fmt.Errorf("signal-cli has no account %s: register or link it with signal-cli, or set account", r.account)
+	return fmt.Errorf("signal-cli has no account %s: register or link it with signal-cli, or set account", r.channel.account)
 }
 
 // self returns the account id of hob's number, "" if Signal refuses to answer.
@@ -149,10 +149,10 @@ func (r *reader) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// Every line resets the alarm, including the daemon's keep-alives.
-	alarm := time.AfterFunc(r.quiet, func() { cancel(fmt.Errorf("nothing heard from signal-cli for %s", r.quiet)) })
+	alarm := time.AfterFunc(r.channel.quiet, func() { cancel(fmt.Errorf("nothing heard from signal-cli for %s", r.channel.quiet)) })
 	defer alarm.Stop()
-	last := r.Pos.Event
-	if r.Pos.Heard != 0 && last == "" {
+	last := r.source.Pos.Event
+	if r.source.Pos.Heard != 0 && last == "" {
 		last = "0" // an id that no daemon has: deliver all stored events
 	}
 	resp, err := r.listen(ctx, last)
@@ -160,16 +160,16 @@ func (r *reader) stream(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // a stream has no end to read to
-	opened := r.Pos
+	opened := r.source.Pos
 	opened.Open = true
 	// From now on an abnormal end may lose events, so that is stored before the first one is read.
 	if opened.Heard == 0 {
-		opened.Heard, r.gapChecked = r.clock.Wall().Unix(), true // no earlier message can be missing
+		opened.Heard, r.gapChecked = r.channel.clock.Wall().Unix(), true // no earlier message can be missing
 	}
 	if err := r.commit(ctx, nil, opened); err != nil {
 		return err
 	}
-	s := newEvents(resp.Body, func() { alarm.Reset(r.quiet) })
+	s := newEvents(resp.Body, func() { alarm.Reset(r.channel.quiet) })
 	for {
 		list, err := nextEvents(s)
 		if terr := r.take(ctx, list); terr != nil {
@@ -196,7 +196,7 @@ func nextEvents(s *events) ([]sse, error) {
 
 // take commits the messages of some events together with the position after them.
 func (r *reader) take(ctx context.Context, list []sse) error {
-	next := r.Pos
+	next := r.source.Pos
 	var messages []channels.Message
 	for _, e := range list {
 		if len(e.Data) == 0 {
@@ -212,10 +212,10 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 		if ok {
 			messages = append(messages, m)
 		}
-		next.Event, next.Heard = e.ID, r.clock.Wall().Unix()
+		next.Event, next.Heard = e.ID, r.channel.clock.Wall().Unix()
 	}
-	if len(messages) == 0 && !r.Due(time.Unix(next.Heard, 0)) {
-		r.Pos = next // these events may be read again
+	if len(messages) == 0 && !r.source.Due(time.Unix(next.Heard, 0)) {
+		r.source.Pos = next // these events may be read again
 		return nil
 	}
 	return r.commit(ctx, messages, next)
@@ -224,22 +224,22 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 // commit hands messages to the inbox. Until they are stored it keeps them for the next Run, because the
 // daemon may not deliver them again.
 func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
-	r.kept = &batch{list: messages, pos: next}
-	if err := r.Commit(ctx, messages, next); err != nil {
+	r.channel.kept = &batch{list: messages, pos: next}
+	if err := r.source.Commit(ctx, messages, next); err != nil {
 		return err
 	}
-	r.kept = nil
+	r.channel.kept = nil
 	return nil
 }
 
 // storeNormalEnd stores that reading ended normally, so that nothing was lost.
 func (r *reader) storeNormalEnd(ctx context.Context) error {
-	if r.kept != nil {
+	if r.channel.kept != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWord)
 	defer cancel()
-	next := r.Pos
+	next := r.source.Pos
 	next.Open = r.broken && !r.gapChecked // whether an earlier break lost events is still unknown
 	return r.commit(ctx, nil, next)
 }
@@ -251,7 +251,7 @@ func (r *reader) checkGap(ctx context.Context, e sse) error {
 	}
 	why := r.missing(e.ID)
 	if why != "" {
-		if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), r.clock.Wall(), why); err != nil {
+		if err := r.source.Gap(ctx, time.Unix(r.source.Pos.Heard, 0), r.channel.clock.Wall(), why); err != nil {
 			return err
 		}
 	}
@@ -264,20 +264,20 @@ func (r *reader) checkGap(ctx context.Context, e sse) error {
 // connection broke can be lost.
 func (r *reader) missing(id string) string {
 	start, n, numbered := number(id)
-	lastStart, last, known := number(r.Pos.Event)
+	lastStart, last, known := number(r.source.Pos.Event)
 	room := int64(1)
 	if r.shared {
 		room = keeps
 	}
 	safe := r.mine && !r.broken
 	switch {
-	case r.Pos.Heard == 0:
+	case r.source.Pos.Heard == 0:
 		return ""
 	case !numbered && !safe:
 		return "this version of signal-cli does not deliver again what arrived while hob did not listen; a newer one does"
 	case numbered && known && start == lastStart && n > last+room:
 		return fmt.Sprintf("more than the %d events that signal-cli keeps arrived while hob did not listen", keeps)
-	case numbered && (known && start != lastStart || !known && start > r.Pos.Heard*1000) && !safe:
+	case numbered && (known && start != lastStart || !known && start > r.source.Pos.Heard*1000) && !safe:
 		return "signal-cli was restarted, and no longer has the messages that it had not delivered"
 	}
 	return ""

@@ -23,8 +23,8 @@ type message struct {
 
 // view converts events from the point of view of one account: its own messages and mentions depend on it.
 type view struct {
-	*Channel
-	me account
+	channel *Channel
+	me      account
 }
 
 // press is the payload of a pressed button ("block_actions payload").
@@ -222,7 +222,7 @@ func (r *reader) resolve(ctx context.Context, m message) channels.Message {
 	}
 	text := out.Text
 	// A mention at the beginning only calls hob; the rest is the message.
-	if call := regexp.MustCompile(`^\s*<@` + regexp.QuoteMeta(r.me.UserID) + `(\|[^<>]*)?>[\s,:]*`).FindString(text); call != "" && call != text {
+	if call := regexp.MustCompile(`^\s*<@` + regexp.QuoteMeta(r.view.me.UserID) + `(\|[^<>]*)?>[\s,:]*`).FindString(text); call != "" && call != text {
 		text = text[len(call):]
 	}
 	out.Text = words(text, func(id string) string {
@@ -284,7 +284,7 @@ func (v view) files(files []slack.File) []channels.Attachment {
 			case from == "" && fileID == "":
 				return nil, errors.New("it has no address")
 			}
-			return v.web.file(ctx, fileID, from)
+			return v.channel.web.file(ctx, fileID, from)
 		}
 		list = append(list, a)
 	}

@@ -12,7 +12,7 @@ func (c *Channel) Read(raw []byte, me string) (m channels.Message, ok bool) {
 	if json.Unmarshal(raw, &e) != nil {
 		return m, false
 	}
-	v := view{Channel: c}
+	v := view{channel: c}
 	v.me.UserID = me
 	got, ok := v.read(e)
 	return got.Message, ok

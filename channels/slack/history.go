@@ -72,7 +72,7 @@ func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
 // catchUp commits the messages that arrived since the last connection, chat by chat. It runs after the socket
 // is open, so that nothing falls between history and socket.
 func (r *reader) catchUp(ctx context.Context) error {
-	heard := r.Pos.Heard
+	heard := r.source.Pos.Heard
 	chats, err := r.chats(ctx)
 	if err != nil {
 		return err
@@ -86,26 +86,26 @@ func (r *reader) catchUp(ctx context.Context) error {
 		}
 		// The position moves with each commit, so a crash repeats one batch at most.
 		for some := range slices.Chunk(list, batch) {
-			if err := r.commit(ctx, r.resolveNames(ctx, some), r.positionAfter(r.Pos, some...)); err != nil {
+			if err := r.commit(ctx, r.resolveNames(ctx, some), r.positionAfter(r.source.Pos, some...)); err != nil {
 				return err
 			}
 		}
-		r.Pos = next // the rest of the history was not meant for hob
+		r.source.Pos = next // the rest of the history was not meant for hob
 	}
-	next := r.Pos.only(chats)
-	next.Heard = r.clock.Wall().Unix()
+	next := r.source.Pos.only(chats)
+	next.Heard = r.view.channel.clock.Wall().Unix()
 	return r.commit(ctx, nil, next)
 }
 
 // chats lists the chats to catch up on: the listed groups, and the private chats with people whom hob listens
 // to.
 func (r *reader) chats(ctx context.Context) ([]string, error) {
-	list := slices.Clone(r.Groups)
+	list := slices.Clone(r.view.channel.Groups)
 	params := slack.GetConversationsParameters{Types: []string{"im"}, Limit: pageSize}
 	for range maxPages {
-		page, cursor, err := r.web.GetConversationsContext(ctx, &params)
+		page, cursor, err := r.view.channel.web.GetConversationsContext(ctx, &params)
 		if refused(err, noScope) { // without the scope, use the chats that are already known
-			for chat := range r.Pos.Chats {
+			for chat := range r.source.Pos.Chats {
 				if strings.HasPrefix(chat, "D") {
 					list = append(list, chat)
 				}
@@ -116,7 +116,7 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("conversations.list: %w", err)
 		}
 		for _, ch := range page {
-			if r.knows(ch.User) {
+			if r.view.channel.knows(ch.User) {
 				list = append(list, ch.ID)
 			}
 		}
@@ -132,10 +132,10 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 // minutes before the newest known message are read again, because Slack may have delivered messages out of
 // order. If the error is not nil, the messages are those that could be read.
 func (r *reader) missed(ctx context.Context, chat string) ([]message, position, error) {
-	since := r.overlap(r.Pos.Chats[chat])
-	raw, err := r.all(ctx, pages{web: r.web.Client, chat: chat, since: since})
+	since := r.overlap(r.source.Pos.Chats[chat])
+	raw, err := r.all(ctx, pages{web: r.view.channel.web.Client, chat: chat, since: since})
 	threads := map[string]string{}
-	for key, newest := range r.Pos.Threads {
+	for key, newest := range r.source.Pos.Threads {
 		if in, thread, _ := strings.Cut(key, "/"); in == chat {
 			threads[thread] = r.overlap(newest)
 		}
@@ -147,7 +147,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		}
 	}
 	for thread, since := range threads {
-		replies, rerr := r.all(ctx, pages{web: r.web.Client, chat: chat, thread: thread, since: since})
+		replies, rerr := r.all(ctx, pages{web: r.view.channel.web.Client, chat: chat, thread: thread, since: since})
 		if rerr != nil && !refused(rerr, "thread_not_found message_not_found") {
 			err = errors.Join(err, rerr)
 		}
@@ -159,20 +159,20 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 	}
 	slices.SortStableFunc(raw, func(a, b slack.Message) int { return strings.Compare(a.Timestamp, b.Timestamp) })
 	var list []message
-	newest := r.Pos.Chats[chat]
+	newest := r.source.Pos.Chats[chat]
 	for _, said := range raw {
 		newest = max(newest, said.Timestamp)
 		said.Channel = chat
-		m, ok := r.message(said)
+		m, ok := r.view.message(said)
 		if !ok || !r.concerns(m.Message) {
 			continue
 		}
-		if said.Edited != nil && m.ts <= r.Pos.Chats[chat] { // the original was read before the edit
+		if said.Edited != nil && m.ts <= r.source.Pos.Chats[chat] { // the original was read before the edit
 			m.Message = edited(m.Message, said.Edited)
 		}
 		list = append(list, m)
 	}
-	next := r.positionAfter(r.Pos, list...)
+	next := r.positionAfter(r.source.Pos, list...)
 	if newest != "" {
 		next.Chats[chat] = newest
 	}
@@ -182,9 +182,9 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 // overlap returns the time from which the history is read again.
 func (r *reader) overlap(newest string) string {
 	if newest == "" { // nothing of this chat was read yet
-		newest = stamp(time.Unix(r.Pos.Heard, 0).Add(r.me.ahead))
+		newest = stamp(time.Unix(r.source.Pos.Heard, 0).Add(r.view.me.ahead))
 	}
-	return max(r.Pos.Began, stamp(moment(newest).Add(-keeps)))
+	return max(r.source.Pos.Began, stamp(moment(newest).Add(-keeps)))
 }
 
 // all fetches all pages.
@@ -215,10 +215,10 @@ func (r *reader) reportGap(ctx context.Context, chat string, heard int64, why er
 	if ctx.Err() != nil || !final {
 		return fmt.Errorf("read what was said in %s: %w", chat, why)
 	}
-	r.log.Warn("slack does not show what was said", "channel", r.name, "chat", chat, "err", why)
-	from, to := time.Unix(heard, 0), r.clock.Wall()
+	r.view.channel.log.Warn("slack does not show what was said", "channel", r.view.channel.name, "chat", chat, "err", why)
+	from, to := time.Unix(heard, 0), r.view.channel.clock.Wall()
 	if to.Sub(from) <= keeps && !errors.Is(why, errTooMuch) || refused(why, "not_in_channel channel_not_found is_archived") {
 		return nil
 	}
-	return r.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why)))
+	return r.source.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why)))
 }

@@ -27,12 +27,12 @@ func (r *reader) userName(ctx context.Context, id string) (person, bool) {
 	if p, ok := r.people[id]; ok || id == "" {
 		return p, ok
 	}
-	if id == r.me.UserID {
-		return person{name: r.me.User, bot: true}, true
+	if id == r.view.me.UserID {
+		return person{name: r.view.me.User, bot: true}, true
 	}
-	u, err := r.web.GetUserInfoContext(ctx, id)
+	u, err := r.view.channel.web.GetUserInfoContext(ctx, id)
 	if err != nil {
-		r.log.Debug("slack does not say who somebody is", "channel", r.name, "person", id, "err", err)
+		r.view.channel.log.Debug("slack does not say who somebody is", "channel", r.view.channel.name, "person", id, "err", err)
 		return person{}, false
 	}
 	p := person{name: u.Profile.DisplayName, bot: u.IsBot}
@@ -50,9 +50,9 @@ func (r *reader) title(ctx context.Context, group string) string {
 	if title, ok := r.titles[group]; ok {
 		return title
 	}
-	ch, err := r.web.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: group})
+	ch, err := r.view.channel.web.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: group})
 	if err != nil || ch == nil || ch.Name == "" {
-		r.log.Debug("slack does not say what a channel is called", "channel", r.name, "group", group, "err", err)
+		r.view.channel.log.Debug("slack does not say what a channel is called", "channel", r.view.channel.name, "group", group, "err", err)
 		return group
 	}
 	r.titles[group] = "#" + ch.Name

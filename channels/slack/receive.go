@@ -57,8 +57,8 @@ func (a account) wrote(m *slack.Msg) bool {
 
 // reader is the state of one Run.
 type reader struct {
-	view
-	*poll.Source[position]
+	view   view
+	source *poll.Source[position]
 	socket *socket // the open socket; nil until the history is caught up
 	people map[string]person
 	titles map[string]string
@@ -82,9 +82,9 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	}
 	for {
 		// Slack renews connections regularly ("refresh_requested"); that is not a failure.
-		began := r.clock.Mono()
+		began := r.view.channel.clock.Mono()
 		err := r.session(ctx)
-		if !errors.Is(err, errRefresh) || r.clock.Mono()-began < briefly { // a connection that ends at once must not be renewed endlessly without backoff
+		if !errors.Is(err, errRefresh) || r.view.channel.clock.Mono()-began < briefly { // a connection that ends at once must not be renewed endlessly without backoff
 			return err
 		}
 	}
@@ -92,19 +92,19 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 
 // open opens the source. Without a stored position hob starts now: older messages are not read.
 func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
-	who := poll.Account{Channel: r.name, Identity: r.me.TeamID + " " + r.me.UserID + " " + r.web.base.String(), Log: r.log}
-	r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) })
-	if err != nil || r.Pos.Began != "" {
+	who := poll.Account{Channel: r.view.channel.name, Identity: r.view.me.TeamID + " " + r.view.me.UserID + " " + r.view.channel.web.base.String(), Log: r.view.channel.log}
+	r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) })
+	if err != nil || r.source.Pos.Began != "" {
 		return err
 	}
-	now := r.clock.Wall()
-	return r.commit(ctx, nil, position{Began: stamp(now.Add(r.me.ahead)), Heard: now.Unix()})
+	now := r.view.channel.clock.Wall()
+	return r.commit(ctx, nil, position{Began: stamp(now.Add(r.view.me.ahead)), Heard: now.Unix()})
 }
 
 // session runs one connection: open the socket, catch up on the history, then serve events until the
 // connection ends.
 func (r *reader) session(ctx context.Context) error {
-	s, err := r.dial(ctx)
+	s, err := r.view.channel.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,11 +162,11 @@ func (c *Channel) self(ctx context.Context) (account, error) {
 // take commits the message of an envelope together with the new position. The caller acknowledges the
 // envelope after that.
 func (r *reader) take(ctx context.Context, e envelope) error {
-	m, ok := r.read(e)
+	m, ok := r.view.read(e)
 	if !ok || !r.concerns(m.Message) {
 		return nil
 	}
-	return r.commit(ctx, r.resolveNames(ctx, []message{m}), r.positionAfter(r.Pos, m))
+	return r.commit(ctx, r.resolveNames(ctx, []message{m}), r.positionAfter(r.source.Pos, m))
 }
 
 // read converts an envelope. It returns false if hob reads nothing in it. A malformed envelope is logged and
@@ -178,7 +178,7 @@ func (v view) read(e envelope) (message, bool) {
 			Event slack.Message `json:"event"`
 		}
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack event skipped", "channel", v.name, "envelope", e.ID, "err", err)
+			v.channel.log.Warn("slack event skipped", "channel", v.channel.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		if p.Event.Type != "message" && p.Event.Type != "app_mention" {
@@ -188,14 +188,14 @@ func (v view) read(e envelope) (message, bool) {
 	case "interactive":
 		var p press
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack button skipped", "channel", v.name, "envelope", e.ID, "err", err)
+			v.channel.log.Warn("slack button skipped", "channel", v.channel.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		return v.pressed(p)
 	case "slash_commands":
 		var p slack.SlashCommand
 		if err := json.Unmarshal(e.Payload, &p); err != nil {
-			v.log.Warn("slack command skipped", "channel", v.name, "envelope", e.ID, "err", err)
+			v.channel.log.Warn("slack command skipped", "channel", v.channel.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
 		return slashCommand(p)
@@ -205,14 +205,14 @@ func (v view) read(e envelope) (message, bool) {
 
 // concerns reports whether a message concerns hob. Nothing is stored or asked about other messages.
 func (r *reader) concerns(m channels.Message) bool {
-	return !m.From.Self && (m.Chat.Group == "" || m.Mentioned && slices.Contains(r.Groups, m.Chat.Group))
+	return !m.From.Self && (m.Chat.Group == "" || m.Mentioned && slices.Contains(r.view.channel.Groups, m.Chat.Group))
 }
 
 // positionAfter returns the position after messages. Private chats with strangers leave no trace.
 func (r *reader) positionAfter(p position, list ...message) position {
 	p.Chats, p.Threads = writable(p.Chats), writable(p.Threads)
 	for _, m := range list {
-		if m.ts == "" || m.Chat.Group == "" && !r.knows(m.From.ID) {
+		if m.ts == "" || m.Chat.Group == "" && !r.view.channel.knows(m.From.ID) {
 			continue
 		}
 		p.Chats[m.chat] = max(p.Chats[m.chat], m.ts)
@@ -248,7 +248,7 @@ func (r *reader) commit(ctx context.Context, list []channels.Message, next posit
 	if r.socket != nil {
 		next.Heard = r.socket.heard.Load()
 	}
-	return r.Commit(ctx, list, next)
+	return r.source.Commit(ctx, list, next)
 }
 
 // stamp formats a time like Slack's message timestamps. They compare as strings until the year 2286.

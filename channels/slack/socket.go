@@ -139,8 +139,8 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 	// The reader's goroutine ends with the connection; serve waits for it.
 	come := make(chan envelope, waiting)
 	ended := make(chan error, 1)
-	group := sys.NewGroup(r.log, nil)
-	group.Once("slack "+r.name, func() error {
+	group := sys.NewGroup(r.view.channel.log, nil)
+	group.Once("slack "+r.view.channel.name, func() error {
 		for {
 			e, err := s.read()
 			if err != nil {
@@ -169,7 +169,7 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 			}
 		// A quiet connection is stored too: it limits the gap that is reported after a crash.
 		case <-tick.C:
-			if err := r.commit(ctx, nil, r.Pos); err != nil {
+			if err := r.commit(ctx, nil, r.source.Pos); err != nil {
 				return err
 			}
 		case err := <-ended:

@@ -48,7 +48,7 @@ func (r *reader) updateLocation(list []channels.Message, m *message) {
 	if m == nil || m.Location == nil {
 		return
 	}
-	id := r.id(m.Chat.ID, m.ID)
+	id := r.channel.id(m.Chat.ID, m.ID)
 	for i := range list {
 		if list[i].ID == id {
 			list[i].Text = m.described()
@@ -65,14 +65,14 @@ func (r *reader) written(m *message) channels.Message {
 	}
 	text, called := r.withoutMention(text, entities)
 	out := channels.Message{
-		ID: r.id(m.Chat.ID, m.ID), From: r.person(m), Chat: chatOf(m), Text: text, Mentioned: called,
+		ID: r.channel.id(m.Chat.ID, m.ID), From: r.person(m), Chat: chatOf(m), Text: text, Mentioned: called,
 		Forwarded: len(m.Origin) > 0 || m.Forwarded != 0 || m.Via != nil, Auto: m.Automatic, Files: r.files(m), At: time.Unix(m.Date, 0),
 	}
 	if text == "" {
 		out.Text = m.described()
 	}
 	if reply := m.Reply; reply != nil && len(reply.Opening) == 0 { // in a topic, every message replies to the topic's first service message
-		out.ReplyTo = r.id(m.Chat.ID, reply.ID)
+		out.ReplyTo = r.channel.id(m.Chat.ID, reply.ID)
 		out.Mentioned = out.Mentioned || reply.From != nil && reply.From.ID == r.me.ID
 	}
 	// Only in private chats: in a group "/start" has no parameter.
@@ -95,8 +95,8 @@ func (r *reader) written(m *message) channels.Message {
 // buttonPress converts the press of a button.
 func (r *reader) buttonPress(c *callback) channels.Message {
 	return channels.Message{
-		ID: r.bot + "/callback/" + c.ID, From: r.named(c.From), Chat: chatOf(c.Message), Choice: c.Data,
-		ReplyTo: r.id(c.Message.Chat.ID, c.Message.ID), Mentioned: true,
+		ID: r.channel.bot + "/callback/" + c.ID, From: r.named(c.From), Chat: chatOf(c.Message), Choice: c.Data,
+		ReplyTo: r.channel.id(c.Message.Chat.ID, c.Message.ID), Mentioned: true,
 	}
 }
 
@@ -239,7 +239,7 @@ func (r *reader) files(m *message) []channels.Attachment {
 			a.MIME = mime
 		}
 		id := f.ID
-		a.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.api.file(ctx, id) }
+		a.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.channel.api.file(ctx, id) }
 		list = append(list, a)
 	}
 	// Telegram offers a picture in several sizes.

@@ -12,6 +12,6 @@ func (c *Channel) Read(raw []byte, bot int64, name string) (m channels.Message, 
 	if json.Unmarshal(raw, &u) != nil {
 		return m, false
 	}
-	r := &reader{Channel: c, me: user{ID: bot, Username: name}}
+	r := &reader{channel: c, me: user{ID: bot, Username: name}}
 	return r.message(u)
 }

@@ -47,11 +47,11 @@ func (p position) from(now time.Time) int64 {
 
 // reader is the state of one Run.
 type reader struct {
-	*Channel
-	*poll.Source[position]
-	me    user
-	heard bool   // the server has answered in this Run
-	album string // the last album that was meant for hob: its other pictures have no text of their own
+	channel *Channel
+	source  *poll.Source[position]
+	me      user
+	heard   bool   // the server has answered in this Run
+	album   string // the last album that was meant for hob: its other pictures have no text of their own
 }
 
 // Run polls for updates until ctx ends. It returns an error if the server cannot be reached or refuses, or if
@@ -64,13 +64,13 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 // receive opens the source and polls. The identity of the source includes the server, because each server
 // numbers updates by itself.
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c}
+	r := &reader{channel: c}
 	if err := c.api.call(ctx, "getMe", nil, &r.me); err != nil {
 		return err
 	}
 	var err error
 	who := poll.Account{Channel: c.name, Identity: strconv.FormatInt(r.me.ID, 10) + " " + c.api.base, Log: c.log}
-	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
 	return poll.Rounds(ctx, c.clock, r.round)
@@ -78,7 +78,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 
 // round makes one poll and processes the result.
 func (r *reader) round(ctx context.Context) (moved bool, err error) {
-	before, first := r.Pos.Offset, !r.heard
+	before, first := r.source.Pos.Offset, !r.heard
 	list, err := r.ask(ctx)
 	if err != nil {
 		return false, err
@@ -90,7 +90,7 @@ func (r *reader) round(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	r.heard = true
-	return first || r.Pos.Offset != before, nil
+	return first || r.source.Pos.Offset != before, nil
 }
 
 // ask polls for new updates. The offset acknowledges all earlier ones, which have been committed. The first
@@ -103,8 +103,8 @@ func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing heard for %s", limit))
 	defer cancel()
 	var list []json.RawMessage
-	err := r.api.within(ctx, "getUpdates", map[string]any{
-		"offset": r.Pos.from(r.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
+	err := r.channel.api.within(ctx, "getUpdates", map[string]any{
+		"offset": r.source.Pos.from(r.channel.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
 		// Only these kinds are delivered; the list also cancels a choice of an earlier program.
 		"allowed_updates": []string{"message", "edited_message", "callback_query"},
 	}, &list)
@@ -113,27 +113,27 @@ func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 
 // reportGap reports the period whose updates the server no longer stores.
 func (r *reader) reportGap(ctx context.Context) error {
-	now, heard := r.clock.Wall(), time.Unix(r.Pos.Heard, 0)
-	if r.Pos.Heard == 0 || now.Sub(heard) <= keeps {
+	now, heard := r.channel.clock.Wall(), time.Unix(r.source.Pos.Heard, 0)
+	if r.source.Pos.Heard == 0 || now.Sub(heard) <= keeps {
 		return nil
 	}
-	if err := r.Gap(ctx, heard, now.Add(-keeps), "Telegram was not asked for more than a day, and keeps messages for no longer than that"); err != nil {
+	if err := r.source.Gap(ctx, heard, now.Add(-keeps), "Telegram was not asked for more than a day, and keeps messages for no longer than that"); err != nil {
 		return err
 	}
-	next := r.Pos
+	next := r.source.Pos
 	next.Heard = now.Unix()
-	return r.Commit(ctx, nil, next) // so that the same gap is reported once
+	return r.source.Commit(ctx, nil, next) // so that the same gap is reported once
 }
 
 // take commits the messages of one poll together with the position after them. Only then does the position
 // move, and the next poll acknowledge them. The first poll is always committed, even if empty: the commit
 // marks receiving as healthy.
 func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
-	now := r.clock.Wall().Unix()
-	next := r.Pos
+	now := r.channel.clock.Wall().Unix()
+	next := r.source.Pos
 	next.Heard = now
-	if r.heard && len(list) == 0 && !r.Due(time.Unix(now, 0)) {
-		r.Pos = next
+	if r.heard && len(list) == 0 && !r.source.Due(time.Unix(now, 0)) {
+		r.source.Pos = next
 		return nil
 	}
 	var messages []channels.Message
@@ -143,7 +143,7 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 		// One malformed update must not block the others: it is logged and skipped.
 		var u update
 		if err := json.Unmarshal(raw, &u); err != nil {
-			r.log.Warn("telegram update skipped", "channel", r.name, "update", u.ID, "err", err)
+			r.channel.log.Warn("telegram update skipped", "channel", r.channel.name, "update", u.ID, "err", err)
 		} else if m, ok := r.message(u); ok {
 			messages = append(messages, m)
 		} else {
@@ -160,7 +160,7 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	if highest > 0 {
 		next.Offset, next.Newest = highest+1, now
 	}
-	if err := r.Commit(ctx, messages, next); err != nil {
+	if err := r.source.Commit(ctx, messages, next); err != nil {
 		return err
 	}
 	for _, id := range pressed {
@@ -171,18 +171,18 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 
 // reportMigration reports that a listed group has a new id. Until the new id is listed, its messages are ignored.
 func (r *reader) reportMigration(ctx context.Context, m *message) error {
-	if m == nil || m.Moved == 0 || !r.listed(m.Chat.ID) || r.listed(m.Moved) {
+	if m == nil || m.Moved == 0 || !r.channel.listed(m.Chat.ID) || r.channel.listed(m.Moved) {
 		return nil
 	}
 	at := time.Unix(m.Date, 0)
 	why := fmt.Sprintf("the group %q is now a supergroup with the id %d; put that in the place of %d in groups", m.Chat.Title, m.Moved, m.Chat.ID)
-	return r.Gap(ctx, at, at, why)
+	return r.source.Gap(ctx, at, at, why)
 }
 
 // answerCallback ends the progress sign of a pressed button. If that fails, Telegram ends it after a while.
 func (r *reader) answerCallback(ctx context.Context, callback string) {
-	if err := r.api.call(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": callback}, nil); err != nil {
-		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
+	if err := r.channel.api.call(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": callback}, nil); err != nil {
+		r.channel.log.Debug("a button waits for longer", "channel", r.channel.name, "err", err)
 	}
 }
 

@@ -27,7 +27,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	}
 	usage := a.info.Bill(said.Usage)
 	c := turn.Commit{Items: r.answerItems(a, said)}
-	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.Clock.Wall()}}
+	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
 	if over > 0 {
 		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
 		note.Role, note.Source = llm.User, "hob"
@@ -35,7 +35,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	}
 	for _, news := range a.news {
 		news.To = a.info
-		c.Changes = append(c.Changes, r.Switched(news))
+		c.Changes = append(c.Changes, r.thread.Switched(news))
 	}
 	switch {
 	case len(said.Calls) > 0:
@@ -43,7 +43,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	case blank(said.Text):
 		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
-	if first := r.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
+	if first := r.thread.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
 		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
 	}
 	return r.finish(ctx, a.st, c, turn.Finish{State: turn.Done, Text: said.Text})

@@ -27,7 +27,7 @@ func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) 
 	said, err := r.assist(ctx, ask)
 	result.IsError, result.Code, result.Hint, result.Assist = false, "", "", nil
 	if err != nil {
-		r.Log.Warn("no model answered for a tool", "turn", r.id, "tool", j.Call.Name, "err", err)
+		r.run.thread.Log.Warn("no model answered for a tool", "turn", r.run.id, "tool", j.Call.Name, "err", err)
 		result.Content = fmt.Sprintf("(no model could be asked to %q: %s. The text itself:)\n%s%s", cut(ask.Prompt, 200), cut(err.Error(), 200), ask.Text, ask.Suffix)
 		return result
 	}
@@ -37,32 +37,32 @@ func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) 
 
 // assist asks the first model of the chain once.
 func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error) {
-	model := r.Models().First()
+	model := r.run.thread.Models().First()
 	info := model.Info()
 	if info.Bare {
 		return "", errors.New("the built-in interpreter cannot work on texts")
 	}
-	st, err := r.Turns.Load(ctx, r.id)
+	st, err := r.run.thread.Turns.Load(ctx, r.run.id)
 	if err != nil {
-		return "", fmt.Errorf("load turn %d: %w", r.id, err)
+		return "", fmt.Errorf("load turn %d: %w", r.run.id, err)
 	}
-	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.Intent, Model: info.Name(), Started: r.Clock.Wall()}}
+	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.Intent, Model: info.Name(), Started: r.run.thread.Clock.Wall()}}
 	a.req = llm.Request{System: assistSystem, MaxOutput: min(info.MaxOutput, assistOutput), Messages: []llm.Message{{
-		Role: llm.User, Parts: event.Say(fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info)), Step: llm.Place{Turn: r.id, Step: a.step.N},
+		Role: llm.User, Parts: event.Say(fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info)), Step: llm.Place{Turn: r.run.id, Step: a.step.N},
 	}}}
 	a.size = size{bytes: len(assistSystem) + len(event.TextOf(a.req.Messages[0].Parts)) + 64}
 	if !info.Local {
 		a.step.Reserve = a.size.reserve(info)
-		if _, err := r.Turns.Begin(ctx, turn.Begin{Turn: r.id, Step: a.step, Alone: true, Ran: r.ran()}); err != nil {
+		if _, err := r.run.thread.Turns.Begin(ctx, turn.Begin{Turn: r.run.id, Step: a.step, Alone: true, Ran: r.run.ran()}); err != nil {
 			return "", fmt.Errorf("reserve: %w", err)
 		}
 	}
-	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.progress() })
+	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.run.thread.progress() })
 	if err != nil {
 		return "", errors.Join(err, modelCalls{r.run}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
 	}
-	a.step.State, a.step.Usage, a.step.Ended = turn.Over, info.Price.Of(answer.Usage), r.Clock.Wall()
-	if err := r.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
+	a.step.State, a.step.Usage, a.step.Ended = turn.Over, info.Price.Of(answer.Usage), r.run.thread.Clock.Wall()
+	if err := r.run.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
 		return "", err
 	}
 	if blank(answer.Text) {

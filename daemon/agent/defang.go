@@ -21,9 +21,9 @@ func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.
 	if !guarded {
 		return turn.Defanger{}
 	}
-	items, err := r.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
+	items, err := r.thread.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
 	if err != nil {
-		r.Log.Warn("all addresses of a turn are defanged: its session cannot be read", "turn", r.id, "err", err)
+		r.thread.Log.Warn("all addresses of a turn are defanged: its session cannot be read", "turn", r.id, "err", err)
 	}
 	return turn.NewDefanger(true, append(items, more...))
 }
@@ -94,15 +94,15 @@ func defangAll(s turn.Defanger, list []string) []string {
 // stream publishes the pieces of an answer on the live feed. If the answer may contain untrusted text, it holds each piece back
 // until the end of a word, so that an address is defanged as a whole. end publishes the rest.
 func (r modelCalls) stream(ctx context.Context, st turn.State, n int) (piece func(llm.Delta), end func()) {
-	offset, held, s := 0, "", r.defanger(ctx, st.Turn.Untrusted(), nil)
+	offset, held, s := 0, "", r.run.defanger(ctx, st.Turn.Untrusted(), nil)
 	publish := func(text string) {
 		if text != "" {
-			r.Feed.Publish(event.Live{Turn: r.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key})
+			r.run.thread.Feed.Publish(event.Live{Turn: r.run.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key})
 			offset += len(text)
 		}
 	}
 	return func(d llm.Delta) {
-		r.progress()
+		r.run.thread.progress()
 		if !s.Guarded {
 			publish(d.Text)
 			return

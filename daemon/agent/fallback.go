@@ -19,10 +19,10 @@ type Fallback struct {
 
 // fellBack reports whether the interpreter has already answered in this turn. It then finishes the turn.
 func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
-	if r.Fallback.Model == nil {
+	if r.run.thread.Fallback.Model == nil {
 		return false
 	}
-	own := r.Fallback.Model.Info().Provider
+	own := r.run.thread.Fallback.Model.Info().Provider
 	return chain.First().Info().Provider != own && slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Provider == own })
 }
 
@@ -30,16 +30,16 @@ func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
 // otherwise the turn fails.
 func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, cause error) error {
 	if r.mayFallBack(st) {
-		a := attempt{st: st, info: r.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
+		a := attempt{st: st, info: r.run.thread.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
 		if err := r.prepare(ctx, &a); err != nil {
 			return err
 		}
-		if answer, err := r.ask(ctx, r.Fallback.Model, &a); err == nil {
-			return r.answered(ctx, a, answer)
+		if answer, err := r.ask(ctx, r.run.thread.Fallback.Model, &a); err == nil {
+			return r.run.answered(ctx, a, answer)
 		}
 	}
-	r.Log.Error("no model answered", "turn", r.id, "err", cut(cause.Error(), 500))
-	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
+	r.run.thread.Log.Error("no model answered", "turn", r.run.id, "err", cut(cause.Error(), 500))
+	return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
 // errAllFailed is the cause when all models failed a short time ago and are not asked again yet.
@@ -71,7 +71,7 @@ func reason(err error) string {
 // mayFallBack reports whether the built-in interpreter may answer: only a message of the owner, not a trigger, only before
 // any model has answered, and only if its grammar matches the whole text.
 func (r modelCalls) mayFallBack(st turn.State) bool {
-	if r.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
+	if r.run.thread.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
 		return false
 	}
 	text := ""
@@ -83,5 +83,5 @@ func (r modelCalls) mayFallBack(st turn.State) bool {
 			return false // a model has begun the turn; the interpreter cannot continue it
 		}
 	}
-	return r.Fallback.Understands(text)
+	return r.run.thread.Fallback.Understands(text)
 }

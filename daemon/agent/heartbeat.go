@@ -17,8 +17,8 @@ func heartbeatTools() []string { return []string{"read", "memory_search", "messa
 // newPrefix makes the system text and the tools for a session that has none yet. guest is true when the asker is not the owner.
 func (r modelCalls) newPrefix(key string, guest bool) (string, []llm.Tool) {
 	if key != heartbeatSession || guest {
-		return r.set.System(guest), schemas(r.Dispatch.Set.Core())
+		return r.run.set.System(guest), schemas(r.run.thread.Dispatch.Set.Core())
 	}
-	few := slices.DeleteFunc(slices.Clone(r.Dispatch.Set.Specs()), func(s tools.Spec) bool { return !slices.Contains(heartbeatTools(), s.Name) })
-	return r.set.Heartbeat(), schemas(few)
+	few := slices.DeleteFunc(slices.Clone(r.run.thread.Dispatch.Set.Specs()), func(s tools.Spec) bool { return !slices.Contains(heartbeatTools(), s.Name) })
+	return r.run.set.Heartbeat(), schemas(few)
 }

@@ -75,7 +75,7 @@ func marksOfTraces(ctx context.Context, j Judged, since time.Time) []tools.Chang
 
 // traces returns the marks for files that an interrupted call may have written.
 func (r toolCalls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
-	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
+	j := r.run.thread.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	if j.Tool == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ type attempt struct {
 }
 
 // modelCalls carries out turn.Request.
-type modelCalls struct{ *run }
+type modelCalls struct{ run *run }
 
 // request sends the transcript to the models of the chain until one answers, and commits the answer. Each attempt is a step of
 // its own: Begin commits it with a reservation before the request, so that a crash cannot lose its cost.
@@ -56,9 +56,9 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 	if err := r.transcribe(ctx, &st); err != nil {
 		return err
 	}
-	chain := r.Models()
+	chain := r.run.thread.Models()
 	if r.fellBack(st, chain) {
-		chain = llm.NewChain(r.Fallback.Model) // the interpreter finishes what it began
+		chain = llm.NewChain(r.run.thread.Fallback.Model) // the interpreter finishes what it began
 	}
 	plan, news, err := r.plan(ctx, st, chain)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 		if fault == nil {
 			plan.Worked()
 			a.news = news
-			return r.answered(ctx, a, answer)
+			return r.run.answered(ctx, a, answer)
 		}
 		wait, next, err := r.failed(ctx, plan, a, fault)
 		switch {
@@ -92,7 +92,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 			return err
 		case next == llm.GiveUp:
 			return r.fallBackOrFail(ctx, st, n+1, fault)
-		case next == llm.Another && plan.Rests(a.info, r.Clock.Wall()):
+		case next == llm.Another && plan.Rests(a.info, r.run.thread.Clock.Wall()):
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
 		}
 		if !sys.Sleep(ctx, wait) {
@@ -104,22 +104,22 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 // unprepared ends the turn if its request can never be made. It returns any other error.
 func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) error {
 	if spent := (*tokenLimitError)(nil); errors.As(err, &spent) {
-		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
+		return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
 	}
 	if errors.Is(err, turn.ErrOpenCall) {
-		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
+		return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
 	}
 	return err
 }
 
 // plan orders the models for a request. It leaves out models that failed a short time ago and models whose context is too small.
 func (r modelCalls) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
-	items, err := r.Turns.Transcript(ctx, st.Turn.Session)
+	items, err := r.run.thread.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read transcript: %w", err)
 	}
 	size, first := sizeOf(items, prefix{}), chain.First().Info()
-	plan := chain.Plan(r.Clock.Wall(), size.fits)
+	plan := chain.Plan(r.run.thread.Clock.Wall(), size.fits)
 	if size.fits(first) || plan.Model().Info() == first {
 		return plan, nil, nil
 	}
@@ -131,7 +131,7 @@ func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault
 	if ctx.Err() != nil {
 		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.closeFailed(ctx, a, fault, ""))
 	}
-	wait, next = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
+	wait, next = plan.Failed(fault, r.run.thread.Clock.Wall(), r.run.thread.Jitter(), patience(ctx))
 	if r.mayFallBack(a.st) { // the interpreter understands the text and answers at once
 		next = llm.GiveUp
 	}
@@ -140,10 +140,10 @@ func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault
 	case llm.Another:
 		to := plan.Model().Info().Name()
 		word = fmt.Sprintf("%s does not answer (%s); asking %s.", name, cut(why, 200), to)
-		r.Log.Warn("model call failed, asking another model", "turn", r.id, "model", name, "next", to, "err", why)
+		r.run.thread.Log.Warn("model call failed, asking another model", "turn", r.run.id, "model", name, "next", to, "err", why)
 	case llm.Again:
 		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, cut(why, 200), wait.Round(time.Second/10))
-		r.Log.Warn("model call failed, trying again", "turn", r.id, "model", name, "wait", wait, "err", why)
+		r.run.thread.Log.Warn("model call failed, trying again", "turn", r.run.id, "model", name, "wait", wait, "err", why)
 	}
 	return wait, next, r.closeFailed(ctx, a, fault, word)
 }
@@ -194,7 +194,7 @@ func usable(a llm.Answer) bool {
 // prepare adds waiting messages to the turn, reserves the cost and renders the request. Messages that join change a.st,
 // because the answer goes to the newest sender.
 func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
-	items, err := r.Turns.Transcript(ctx, a.st.Turn.Session)
+	items, err := r.run.thread.Turns.Transcript(ctx, a.st.Turn.Session)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
@@ -206,12 +206,12 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if err := checkTokenLimit(a.st.Turn.Mandate, a.size, a.info); err != nil {
 		return err
 	}
-	a.step.Model, a.step.Started = a.info.Name(), r.Clock.Wall()
-	begin := turn.Begin{Turn: r.id, Step: a.step, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
+	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
+	begin := turn.Begin{Turn: r.run.id, Step: a.step, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
 	if !a.info.Local {
-		begin.Ran = r.ran()
+		begin.Ran = r.run.ran()
 	}
-	begun, err := r.Turns.Begin(ctx, begin)
+	begun, err := r.run.thread.Turns.Begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin request: %w", err)
 	}
@@ -222,7 +222,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		}
 		a.size = sizeOf(items, head)
 	}
-	messages, err := turn.Render(items, r.id)
+	messages, err := turn.Render(items, r.run.id)
 	if err != nil {
 		return fmt.Errorf("render session %s: %w", a.st.Turn.Key, err)
 	}
@@ -238,7 +238,7 @@ func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, err
 	if err := r.transcribe(ctx, st); err != nil {
 		return nil, err
 	}
-	items, err := r.Turns.Transcript(ctx, st.Turn.Session)
+	items, err := r.run.thread.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -247,20 +247,20 @@ func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, err
 
 // reload reads the turn and its items again.
 func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
-	now, err := r.Turns.Load(ctx, r.id)
+	now, err := r.run.thread.Turns.Load(ctx, r.run.id)
 	if err != nil {
-		return fmt.Errorf("load turn %d: %w", r.id, err)
+		return fmt.Errorf("load turn %d: %w", r.run.id, err)
 	}
-	st.Turn, st.Items, r.turn = now.Turn, now.Items, now.Turn
+	st.Turn, st.Items, r.run.turn = now.Turn, now.Items, now.Turn
 	return nil
 }
 
 // transcribe has the turn's voice notes transcribed before a model sees them for the first time.
 func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
-	if r.Transcribe == nil || !slices.ContainsFunc(st.Items, untranscribed) {
+	if r.run.thread.Transcribe == nil || !slices.ContainsFunc(st.Items, untranscribed) {
 		return nil
 	}
-	if err := r.Transcribe(ctx, r.id); err != nil {
+	if err := r.run.thread.Transcribe(ctx, r.run.id); err != nil {
 		return fmt.Errorf("transcribe voice notes: %w", err)
 	}
 	return r.reload(ctx, st)
@@ -278,7 +278,7 @@ func (r modelCalls) snapshot(ctx context.Context, st turn.State, info llm.Info) 
 		p.system, p.tools = fresh()
 		return p, nil
 	}
-	p.system, p.tools, err = r.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
+	p.system, p.tools, err = r.run.thread.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
 	if err != nil {
 		return p, fmt.Errorf("read prompt: %w", err)
 	}
@@ -298,7 +298,7 @@ func schemas(specs []tools.Spec) []llm.Tool {
 func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
 	step := a.step
-	step.State, step.Ended, step.Why, step.Fault = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500), llm.FaultOf(cause)
+	step.State, step.Ended, step.Why, step.Fault = turn.Lost, r.run.thread.Clock.Wall(), cut(cause.Error(), 500), llm.FaultOf(cause)
 	switch {
 	case a.usage != llm.Usage{}:
 		step.Usage = a.usage
@@ -307,7 +307,7 @@ func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, wor
 	}
 	c.Steps = []turn.Step{step}
 	if word != "" {
-		c.Events = []event.Event{{Type: "notice", Turn: r.id, Data: map[string]any{"turn": r.id, "text": word}}}
+		c.Events = []event.Event{{Type: "notice", Turn: r.run.id, Data: map[string]any{"turn": r.run.id, "text": word}}}
 	}
-	return r.commit(ctx, c)
+	return r.run.commit(ctx, c)
 }

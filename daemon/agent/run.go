@@ -16,7 +16,7 @@ import (
 
 // run steps one claimed turn. modelCalls and toolCalls extend it with the actions on models and tools.
 type run struct {
-	*Thread
+	thread  *Thread
 	id      int64
 	turn    turn.Turn // the row as last read
 	set     Settings
@@ -24,11 +24,11 @@ type run struct {
 	over    bool          // ended or parked
 }
 
-func newRun(t *Thread, id int64) *run { return &run{Thread: t, id: id, counted: t.Clock.Mono()} }
+func newRun(t *Thread, id int64) *run { return &run{thread: t, id: id, counted: t.Clock.Mono()} }
 
 // ran returns the running time since the last call, for the next commit.
 func (r *run) ran() time.Duration {
-	now := r.Clock.Mono()
+	now := r.thread.Clock.Mono()
 	d := now - r.counted
 	r.counted = now
 	return d
@@ -38,12 +38,12 @@ func (r *run) ran() time.Duration {
 // before each action, because commands, answers and other turns change them.
 func (r *run) loop(ctx context.Context) error {
 	for !r.over {
-		r.progress()
-		st, err := r.Turns.Load(ctx, r.id)
+		r.thread.progress()
+		st, err := r.thread.Turns.Load(ctx, r.id)
 		if err != nil {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
-		r.set, r.turn = r.Settings(ctx), st.Turn
+		r.set, r.turn = r.thread.Settings(ctx), st.Turn
 		st.Limits = st.Relations.Limits(r.set.Limits)
 		if err := r.bounded(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
@@ -117,7 +117,7 @@ func (r *run) commit(ctx context.Context, c turn.Commit) error {
 	c = r.defanged(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()
-	if err := r.Turns.Commit(ctx, c); err != nil {
+	if err := r.thread.Turns.Commit(ctx, c); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	r.over = c.Park != nil || c.End != nil

@@ -27,8 +27,8 @@ const (
 
 // toolCalls carries out the actions on the tool calls of an answer.
 type toolCalls struct {
-	*run
-	st turn.State
+	run *run
+	st  turn.State
 }
 
 // judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval.
@@ -46,7 +46,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 			continue
 		}
 		n++
-		j := r.Dispatch.Judge(ctx, r.actor(it), r.call(it))
+		j := r.run.thread.Dispatch.Judge(ctx, r.actor(it), r.call(it))
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", cut(raw, 200)))
 		}
@@ -61,7 +61,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		changing = changing || j.Fault == nil && j.Intent.Effect != tools.Read
 		switch {
 		case j.Fault != nil:
-			step.State, step.Ended = turn.Over, r.Clock.Wall()
+			step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
 			c.Items = append(c.Items, resultItem(r.st, it, step.N, *j.Fault))
 			c.Changes = append(c.Changes, r.entry(j, *j.Fault))
 		case j.Decision.Verdict == policy.Ask:
@@ -86,7 +86,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 // saves one commit per answer. The call then runs.
 func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
 	if first == nil || !needsIntent(*first) || repeatsItself(r.st) {
-		err := r.commit(ctx, c)
+		err := r.run.commit(ctx, c)
 		fail.Point("answer.committed")
 		return err
 	}
@@ -96,14 +96,14 @@ func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) erro
 			continue
 		}
 		step = c.Steps[i]
-		step.State, step.Started = turn.Intent, r.Clock.Wall()
+		step.State, step.Started = turn.Intent, r.run.thread.Clock.Wall()
 		if !fail.Broken("no-intent") {
 			c.Steps[i] = step
 		}
 	}
-	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actorOf(*first), *first))
+	c.Changes = append(c.Changes, r.run.thread.Dispatch.Entry(r.actorOf(*first), *first))
 	c.Events = append(c.Events, r.started(*first))
-	if err := r.commit(ctx, c); err != nil {
+	if err := r.run.commit(ctx, c); err != nil {
 		return err
 	}
 	fail.Point("answer.committed")
@@ -125,9 +125,9 @@ func needsIntent(j Judged) bool {
 // call makes the call as the tool receives it.
 func (r toolCalls) call(it llm.Item) tools.Call {
 	return tools.Call{
-		ID: it.CallID, Turn: r.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
-		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(r.st),
-		Tainted: r.tainted(it), Scratch: fsguard.ScratchOf(r.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
+		ID: it.CallID, Turn: r.run.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
+		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.run.set.Zone, Now: r.run.thread.Clock.Wall(), Words: ownWords(r.st),
+		Tainted: r.tainted(it), Scratch: fsguard.ScratchOf(r.run.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
 	}
 }
 
@@ -172,7 +172,7 @@ func (r toolCalls) actor(it llm.Item) Actor {
 
 // given returns the web addresses that the owner has typed in this conversation.
 func (r toolCalls) given(ctx context.Context) ([]string, error) {
-	items, err := r.Turns.Transcript(ctx, r.st.Turn.Session)
+	items, err := r.run.thread.Turns.Transcript(ctx, r.st.Turn.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +203,9 @@ func (r toolCalls) approval(asks []Judged) *turn.Question {
 		sum.Write([]byte(j.Hash()))
 	}
 	q := &turn.Question{
-		Subject: turn.AboutCalls, Turn: r.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
+		Subject: turn.AboutCalls, Turn: r.run.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
-		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: r.ownerAddress(r.st.Turn),
+		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.run.thread.Clock.Wall().Add(approvalOpen), To: r.run.ownerAddress(r.st.Turn),
 	}
 	if pattern := policy.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
@@ -229,7 +229,7 @@ func (r *run) ownerAddress(t turn.Turn) event.Address {
 // execute runs a call that turn.Next has released. It judges the call again first, because earlier calls, settings or files may
 // have changed since. A call that was approved runs only if its effect still has the approved hash.
 func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
-	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
+	j := r.run.thread.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	asks := j.Decision.Verdict == policy.Ask
 	same := j.Hash() == a.Step.Hash || a.Step.Hash == unsettled(j).Hash() && inOwnRows(j.Intent)
 	switch {
@@ -244,13 +244,13 @@ func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 		return r.askAgain(ctx, a.Step, j)
 	}
 	step := a.Step
-	step.State, step.Started, step.Hash, step.Effect = turn.Intent, r.Clock.Wall(), j.Hash(), j.Intent.Effect
+	step.State, step.Started, step.Hash, step.Effect = turn.Intent, r.run.thread.Clock.Wall(), j.Hash(), j.Intent.Effect
 	if needsIntent(j) || a.Approved != nil {
 		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(j, a.Approved)}, Events: []event.Event{r.started(j)}}
 		if a.Approved != nil {
 			c.Consume = a.Approved.ID
 		}
-		if err := r.commit(ctx, c); err != nil {
+		if err := r.run.commit(ctx, c); err != nil {
 			return err
 		}
 		fail.Point("tool.intent")
@@ -261,7 +261,7 @@ func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 // askAgain asks for approval of a call that was allowed at first, or whose effect has changed since.
 func (r toolCalls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
 	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
-	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
+	return r.run.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
 }
 
 // approvalOf makes the wait that wakes the turn when the question about a call is answered or expires. It is committed with the
@@ -271,7 +271,7 @@ func approvalOf(j Judged) *turn.Wait {
 }
 
 func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
-	e := r.Dispatch.Entry(r.actorOf(j), j)
+	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)
 	if q != nil {
 		e.Decision = policy.Decision{Verdict: policy.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
 	}
@@ -281,16 +281,16 @@ func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 // perform runs a call whose intent is committed, and commits its result.
 func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
-	start := r.Clock.Mono()
-	result := r.assisted(ctx, j, r.Dispatch.Run(ctx, j))
+	start := r.run.thread.Clock.Mono()
+	result := r.assisted(ctx, j, r.run.thread.Dispatch.Run(ctx, j))
 	fail.Point("tool.effect")
 	if step.Started.IsZero() {
-		step.Started = r.Clock.Wall()
+		step.Started = r.run.thread.Clock.Wall()
 	}
 	if w, ok := result.Next.(tools.Wait); ok && !result.IsError {
 		return r.park(ctx, step, j, w, result)
 	}
-	return r.doneIn(ctx, step, j, result, r.Clock.Mono()-start)
+	return r.doneIn(ctx, step, j, result, r.run.thread.Clock.Mono()-start)
 }
 
 // park parks the turn with a wait. turn.Next makes the call's result when the wait is over.
@@ -305,15 +305,15 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 	if w.Ask != nil {
 		until := w.Until
 		if until.IsZero() {
-			until = r.Clock.Wall().Add(askOpen)
+			until = r.run.thread.Clock.Wall().Add(askOpen)
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
-		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.ownerAddress(r.st.Turn)}
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.run.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.run.ownerAddress(r.st.Turn)}
 	}
-	e := r.Dispatch.Entry(r.actorOf(j), j)
+	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)
 	e.Outcome = "waits"
 	c.Changes = append(append(c.Changes, result.Changes...), e)
-	err := r.commit(ctx, c)
+	err := r.run.commit(ctx, c)
 	if fault, ok := refused(err); ok && len(result.Changes) > 0 {
 		return r.done(ctx, ran, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text))
 	}
@@ -332,7 +332,7 @@ func (r toolCalls) done(ctx context.Context, step turn.Step, j Judged, result to
 
 // doneIn commits a call's result: the item, the step, what it changed in hob's own rows, and the audit row.
 func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
-	step.State, step.Ended = turn.Over, r.Clock.Wall()
+	step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
 	item := callItem(r.st, step.CallID)
 	taint := j.Taint(result)
 	if j.Fault != nil {
@@ -348,7 +348,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
-	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{
+	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{
 		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
 	}}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
@@ -363,17 +363,17 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 func (r toolCalls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
 	end, ok := result.Next.(tools.End)
 	if !ok || result.IsError {
-		return r.commit(ctx, c)
+		return r.run.commit(ctx, c)
 	}
 	f := turn.Finish{State: turn.Done, Text: end.Text}
 	if end.Failed {
 		f = turn.Finish{State: turn.Failed, Why: end.Text}
 	}
-	return r.finish(ctx, r.st, c, f)
+	return r.run.finish(ctx, r.st, c, f)
 }
 
 func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
-	e := Ended(r.Dispatch.Entry(r.actorOf(j), j), result)
+	e := Ended(r.run.thread.Dispatch.Entry(r.actorOf(j), j), result)
 	if j.Decision.Verdict == policy.Ask {
 		e.Decision = policy.Decision{Verdict: policy.Allow} // the intent's row has the approval
 	}
@@ -381,12 +381,12 @@ func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
 }
 
 func (r toolCalls) started(j Judged) event.Event {
-	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
+	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
 }
 
 // probe asks the tool whether an interrupted run took effect. If it did not, the call runs again.
 func (r toolCalls) probe(ctx context.Context, a turn.Probe) error {
-	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
+	j := r.run.thread.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	prober, ok := j.Tool.(tools.Prober)
 	if !ok || j.Fault != nil {
 		return r.resolve(ctx, turn.Unknown(a.Step, a.Call))
@@ -408,7 +408,7 @@ func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
 	step := a.Step
-	step.State, step.Ended = turn.Over, r.Clock.Wall()
+	step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
 	if a.Lost {
 		step.State = turn.Lost
 	}
@@ -421,18 +421,18 @@ func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 	c := turn.Commit{
 		Taint: a.Result.Foreign,
 		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
-		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
+		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
 	}
 	if a.Lost {
 		c.Changes = append(c.Changes, r.traces(ctx, a)...)
 	}
-	return r.commit(ctx, c)
+	return r.run.commit(ctx, c)
 }
 
 // unrun makes the audit row of a call that was resolved without running. A call that was started has an earlier row with the
 // decision.
 func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
-	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
+	e := r.run.thread.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
 		e.Decision = policy.Decision{Verdict: policy.NotJudged, Reason: firstLine(a.Result.Content)}

@@ -28,11 +28,11 @@ func (k *talk) attach(path string) {
 	list, err := client.Attach(paths...)
 	if err != nil {
 		text, hint, _ := client.Explain(err)
-		k.out.Note(text)
-		k.out.Note(hint)
+		k.conversation.out.Note(text)
+		k.conversation.out.Note(hint)
 		return
 	}
 	k.files = files{paths: paths, read: list}
 	last := list[len(list)-1]
-	k.out.Note(fmt.Sprintf("%s (%s) goes with your next message", last.Name, Size(int64(len(last.Data)))))
+	k.conversation.out.Note(fmt.Sprintf("%s (%s) goes with your next message", last.Name, Size(int64(len(last.Data)))))
 }

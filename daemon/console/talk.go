@@ -49,16 +49,16 @@ type Talk struct {
 
 // talk is a running Talk. One goroutine owns it; the others only send to its channels.
 type talk struct {
-	*Talk
-	*conversation
-	editor *lineEditor
-	draft  draft
-	armed  bool           // Ctrl-C was pressed and there was nothing to stop
-	unsent client.Message // the one that did not reach the daemon
-	files  files          // go with the next message
-	raw    chan []byte
-	frames chan client.Frame
-	lost   chan error // nil: found again
+	options      *Talk
+	conversation *conversation
+	editor       *lineEditor
+	draft        draft
+	armed        bool           // Ctrl-C was pressed and there was nothing to stop
+	unsent       client.Message // the one that did not reach the daemon
+	files        files          // go with the next message
+	raw          chan []byte
+	frames       chan client.Frame
+	lost         chan error // nil: found again
 }
 
 // errLeave ends a conversation because the person wants to.
@@ -71,7 +71,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	defer stop()
 	d := newLineEditor(t.Out, t.Dim)
 	k := &talk{
-		Talk: t, conversation: newConversation(d), editor: d,
+		options: t, conversation: newConversation(d), editor: d,
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
 	}
 	if err := k.catchUp(ctx); err != nil {
@@ -80,7 +80,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	reader, g := sys.NewGroup(t.Log, nil), sys.NewGroup(t.Log, nil)
 	reader.Once("keyboard", func() error { return k.read(ctx) })
 	g.Once("line editor", d.edit)
-	seq := k.seq
+	seq := k.conversation.seq
 	g.Once("events", func() error { return k.listen(ctx, seq) })
 	d.term.SetBracketedPasteMode(true)
 	err := k.loop(ctx)
@@ -92,20 +92,20 @@ func (t *Talk) Run(ctx context.Context) error {
 	if errors.Is(err, errLeave) || errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return errors.Join(err, t.Cursor.Move(k.seq))
+	return errors.Join(err, t.Cursor.Move(k.conversation.seq))
 }
 
 func (k *talk) catchUp(ctx context.Context) error {
-	place, err := k.Cursor.Place()
+	place, err := k.options.Cursor.Place()
 	if err != nil {
 		return err
 	}
-	away, err := readMissed(ctx, k.API, place, 0)
+	away, err := readMissed(ctx, k.options.API, place, 0)
 	if err != nil {
 		return err
 	}
-	away.show(k.editor, k.Zone)
-	k.seq = away.seq
+	away.show(k.editor, k.options.Zone)
+	k.conversation.seq = away.seq
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (k *talk) read(ctx context.Context) error {
 	defer close(k.raw)
 	for {
 		b := make([]byte, 256)
-		n, err := k.In.Read(b)
+		n, err := k.options.In.Read(b)
 		if n > 0 {
 			select {
 			case k.raw <- b[:n]:
@@ -131,7 +131,7 @@ func (k *talk) read(ctx context.Context) error {
 func (k *talk) listen(ctx context.Context, seq int64) error {
 	pause := firstPause
 	for {
-		err := k.API.Follow(ctx, seq, true, func(f client.Frame) error {
+		err := k.options.API.Follow(ctx, seq, true, func(f client.Frame) error {
 			if pause != firstPause {
 				pause = firstPause
 				k.tell(ctx, nil)
@@ -172,7 +172,7 @@ func (k *talk) tell(ctx context.Context, err error) {
 
 func (k *talk) loop(ctx context.Context) error {
 	for k.editor.err == nil {
-		if !k.editor.editing && !k.busy() {
+		if !k.editor.editing && !k.conversation.busy() {
 			k.begin()
 		}
 		var err error
@@ -199,7 +199,7 @@ func (k *talk) loop(ctx context.Context) error {
 }
 
 func (k *talk) begin() {
-	w, h := k.Size()
+	w, h := k.options.Size()
 	k.editor.begin(k.prompt(), w, h)
 }
 
@@ -207,7 +207,7 @@ func (k *talk) prompt() string {
 	if k.draft.open() {
 		return "… "
 	}
-	if q, ok := k.current(); ok {
+	if q, ok := k.conversation.current(); ok {
 		return q.Prompt()
 	}
 	return "> "
@@ -215,24 +215,24 @@ func (k *talk) prompt() string {
 
 func (k *talk) shown(f client.Frame) error {
 	before := k.prompt()
-	k.see(f)
+	k.conversation.see(f)
 	if now := k.prompt(); k.editor.editing && now != before {
 		k.editor.reprompt(now)
 	}
 	if e := f.Event; e != nil && (e.Type == "message.sent" || e.Type == "turn.finished") {
-		k.forget()
-		return k.Cursor.Move(k.seq)
+		k.conversation.forget()
+		return k.options.Cursor.Move(k.conversation.seq)
 	}
 	return nil
 }
 
 func (k *talk) connection(lost error) {
 	if lost == nil {
-		k.out.Note("hob answers again")
+		k.conversation.out.Note("hob answers again")
 		return
 	}
-	k.Log.Debug("lost the daemon", "err", lost)
-	k.out.Note("hob has stopped; waiting for it …")
+	k.options.Log.Debug("lost the daemon", "err", lost)
+	k.conversation.out.Note("hob has stopped; waiting for it …")
 }
 
 // keyed takes typed bytes: Ctrl-C acts at once, the rest goes to the line editor.
@@ -249,13 +249,13 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 // interrupted stops the running turn of this conversation. Messages in the queue have been accepted and are still served.
 func (k *talk) interrupted(ctx context.Context) error {
 	waiting := ""
-	if n := k.queued(); n > 0 {
+	if n := k.conversation.queued(); n > 0 {
 		waiting = Plural(n, "message") + " of yours still queued (see: hob inbox list); "
 	}
-	if turns := k.running(); len(turns) > 0 {
-		k.out.Note(waiting + "stopping …")
+	if turns := k.conversation.running(); len(turns) > 0 {
+		k.conversation.out.Note(waiting + "stopping …")
 		for _, turn := range turns {
-			if err := k.showError(halt(ctx, k.API, turn)); err != nil {
+			if err := k.showError(halt(ctx, k.options.API, turn)); err != nil {
 				return err
 			}
 		}
@@ -266,7 +266,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 	}
 	k.armed = true
 	k.draft = draft{}
-	k.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
+	k.conversation.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
 	if k.editor.editing {
 		k.editor.keys.put([]byte(wipe))
 		k.editor.reprompt(k.prompt())
@@ -289,10 +289,10 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		k.attach(strings.TrimSpace(path))
 		return nil
 	}
-	if q, ok := k.current(); ok {
-		k.recent = ""
+	if q, ok := k.conversation.current(); ok {
+		k.conversation.recent = ""
 		if verb, args, ok := q.Reply(message); ok {
-			return k.showError(k.API.Act(ctx, "questions", q.Code, verb, args, nil))
+			return k.showError(k.options.API.Act(ctx, "questions", q.Code, verb, args, nil))
 		}
 	}
 	if strings.TrimSpace(message) == "" {
@@ -304,22 +304,22 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 // post sends a message. If no acknowledgement comes, the message is put back into the editor. Sent again unchanged, it keeps its
 // id, so the daemon drops it if only the acknowledgement was lost.
 func (k *talk) post(ctx context.Context, message string) error {
-	m := client.Message{Text: message, Session: k.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
+	m := client.Message{Text: message, Session: k.options.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
 	if message == k.unsent.Text && len(m.Attachments) == 0 {
 		m.ID, m.Attachments = k.unsent.ID, k.unsent.Attachments
 	}
 	k.unsent = client.Message{}
-	r, err := k.API.Post(ctx, m)
+	r, err := k.options.API.Post(ctx, m)
 	var p *client.Problem
 	switch {
 	case err == nil:
-		k.expect(r.Inbox)
+		k.conversation.expect(r.Inbox)
 		return nil
 	case errors.As(err, &p), errors.Is(err, context.Canceled):
 		return k.showError(err)
 	}
 	k.unsent = m
-	k.out.Note(err.Error() + "; your message stands below to be sent again")
+	k.conversation.out.Note(err.Error() + "; your message stands below to be sent again")
 	lines := strings.Split(message, "\n")
 	k.draft.lines = lines[:len(lines)-1]
 	k.begin()
@@ -332,10 +332,10 @@ func (k *talk) showError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	k.out.Note(err.Error())
+	k.conversation.out.Note(err.Error())
 	var p *client.Problem
 	if errors.As(err, &p) {
-		k.out.Note(p.Hint)
+		k.conversation.out.Note(p.Hint)
 	}
 	return nil
 }

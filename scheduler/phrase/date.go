@@ -10,20 +10,20 @@ import (
 // date reads one day: "tomorrow", "next friday", "on 2026-12-24", "24 december". A date and time in one word
 // ("2026-12-24T17:00") is split, and the time is read next.
 func (p *parser) date() (day, bool, error) {
-	mark := p.pos
-	_ = p.takeAny("on", "at")
+	mark := p.in.pos
+	_ = p.in.takeAny("on", "at")
 	switch {
-	case p.take("today"):
+	case p.in.take("today"):
 		return p.today(0), true, nil
-	case p.take("tonight"):
+	case p.in.take("tonight"):
 		d := p.today(0)
 		d.tonight = true
 		return d, true, nil
 	case p.thisPart():
 		return p.today(0), true, nil
-	case p.take("tomorrow"):
+	case p.in.take("tomorrow"):
 		return p.today(1), true, nil
-	case p.take("the", "day", "after", "tomorrow"), p.take("day", "after", "tomorrow"):
+	case p.in.take("the", "day", "after", "tomorrow"), p.in.take("day", "after", "tomorrow"):
 		return p.today(2), true, nil
 	}
 	if d, ok := p.weekday(); ok {
@@ -35,27 +35,27 @@ func (p *parser) date() (day, bool, error) {
 	if d, ok, err := p.namedDate(); ok || err != nil {
 		return d, ok, err
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return day{}, false, nil
 }
 
 // thisPart reads "this" before a part of the day: "this evening".
 func (p *parser) thisPart() bool {
-	_, part := partOf(p.word(1))
-	return part && p.take("this")
+	_, part := partOf(p.in.word(1))
+	return part && p.in.take("this")
 }
 
 // weekday reads "friday", "this friday" and "next friday". All mean the first Friday that comes; only "next" excludes today.
 func (p *parser) weekday() (day, bool) {
-	mark := p.pos
-	next := p.take("next")
-	this := !next && p.takeAny("this", "coming")
-	wanted, ok := weekdayOf(p.word(0))
-	if !ok || pluralDay(p.word(0)) {
-		p.pos = mark
+	mark := p.in.pos
+	next := p.in.take("next")
+	this := !next && p.in.takeAny("this", "coming")
+	wanted, ok := weekdayOf(p.in.word(0))
+	if !ok || pluralDay(p.in.word(0)) {
+		p.in.pos = mark
 		return day{}, false
 	}
-	p.pos++
+	p.in.pos++
 	ahead := (wanted - int(p.now.Weekday()) + 7) % 7
 	if next && ahead == 0 {
 		ahead = 7
@@ -69,23 +69,23 @@ func (p *parser) weekday() (day, bool) {
 
 // numericDate reads 2026-12-24. It reads 24.12.2026 and 12/24/2026 because one number cannot be a month; 05/06/2026 is ambiguous.
 func (p *parser) numericDate() (day, bool, error) {
-	if d, ok := splitDay(p.word(0)); ok {
-		p.pos++
+	if d, ok := splitDay(p.in.word(0)); ok {
+		p.in.pos++
 		return d, true, nil
 	}
-	date, _, ok := isoDate(p.word(0))
+	date, _, ok := isoDate(p.in.word(0))
 	if !ok {
-		return day{}, false, p.unclearDate()
+		return day{}, false, p.days.unclearDate()
 	}
 	p.splitDate()
-	p.pos++
+	p.in.pos++
 	y, m, d := date.Date()
 	return day{year: y, month: m, day: d, named: true}, true, nil
 }
 
 // unclearDate refuses a date that does not exist, and a date whose day and month are ambiguous.
 func (p dayReader) unclearDate() error {
-	word := p.word(0)
+	word := p.in.word(0)
 	date, _, _ := strings.Cut(word, "t")
 	y, rest, _ := strings.Cut(date, "-")
 	m, d, dashed := strings.Cut(rest, "-")
@@ -94,14 +94,14 @@ func (p dayReader) unclearDate() error {
 	day, dayErr := digits(d)
 	switch {
 	case dashed && len(y) == 4 && yearErr == nil && monthErr == nil && dayErr == nil:
-		p.pos++
+		p.in.pos++
 		if len(m) == 2 && len(d) == 2 && month >= 1 && month <= 12 && day > spec.MonthDays(year, month) {
-			return p.unclear("%s %d has no day %d", time.Month(month), year, day)
+			return p.in.unclear("%s %d has no day %d", time.Month(month), year, day)
 		}
-		return p.unclear("that is not a date: write it as 2026-12-24")
+		return p.in.unclear("that is not a date: write it as 2026-12-24")
 	case strings.Trim(word, "0123456789/") == "" && strings.Count(word, "/") == 2, strings.Trim(word, "0123456789.") == "" && strings.Count(word, ".") == 2:
-		p.pos++
-		return p.unclear("not which is the day and which the month: write dates as 2026-12-24")
+		p.in.pos++
+		return p.in.unclear("not which is the day and which the month: write dates as 2026-12-24")
 	}
 	return nil
 }
@@ -130,13 +130,13 @@ func splitDay(word string) (day, bool) {
 
 // splitDate cuts a date and a time that are joined by a T into two words.
 func (p *parser) splitDate() {
-	tok := p.toks[p.pos]
+	tok := p.in.toks[p.in.pos]
 	if len(tok.text) <= 10 {
 		return
 	}
 	first := token{tok.text[:10], tok.start, tok.start + 10}
 	second := token{tok.text[11:], tok.start + 11, tok.end}
-	p.toks = append(p.toks[:p.pos:p.pos], append([]token{first, second}, p.toks[p.pos+1:]...)...)
+	p.in.toks = append(p.in.toks[:p.in.pos:p.in.pos], append([]token{first, second}, p.in.toks[p.in.pos+1:]...)...)
 }
 
 // isoDate reads a date and, after a T, a time.
@@ -150,21 +150,21 @@ func isoDate(word string) (time.Time, string, bool) {
 
 // namedDate reads "24 december 2026". Without a year it means the next such day.
 func (p *parser) namedDate() (day, bool, error) {
-	d, m, ok := p.monthDay()
+	d, m, ok := p.days.monthDay()
 	if !ok {
 		return day{}, false, nil
 	}
 	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
-	mark := p.pos
-	_ = p.take(",")
-	if year, err := digits(p.word(0)); err == nil && len(p.word(0)) == 4 {
-		p.pos++
+	mark := p.in.pos
+	_ = p.in.take(",")
+	if year, err := digits(p.in.word(0)); err == nil && len(p.in.word(0)) == 4 {
+		p.in.pos++
 		date.year, date.years = year, 0
 	} else {
-		p.pos = mark
+		p.in.pos = mark
 	}
 	if d > spec.MonthDays(date.year, m) {
-		return day{}, false, p.unclear("%s %d has no day %d", date.month, date.year, d)
+		return day{}, false, p.in.unclear("%s %d has no day %d", date.month, date.year, d)
 	}
 	return date, true, nil
 }

@@ -28,33 +28,33 @@ func (d dayset) String() string {
 }
 
 // dayReader reads the names of days.
-type dayReader struct{ *reader }
+type dayReader struct{ in *reader }
 
 // recurring reads recurring days: "every weekday", "daily", "mondays and thursdays", "every month on the 1st", "every other day".
 // It returns nil and no error when none come next.
 func (p dayReader) recurring() (*dayset, error) {
-	mark := p.pos
-	if p.takeAny("biweekly", "bi-weekly", "bimonthly", "bi-monthly", "semiweekly", "semi-weekly", "semimonthly", "semi-monthly") {
-		return nil, p.unclear("not whether it is twice in that time or every other one: say e.g. %q", "every other week on monday at 9")
+	mark := p.in.pos
+	if p.in.takeAny("biweekly", "bi-weekly", "bimonthly", "bi-monthly", "semiweekly", "semi-weekly", "semimonthly", "semi-monthly") {
+		return nil, p.in.unclear("not whether it is twice in that time or every other one: say e.g. %q", "every other week on monday at 9")
 	}
-	if p.take("quarterly") || p.take("every", "quarter") {
-		return nil, p.unclear("not on which day; try %q", "every 3 months on the 1st at 9")
+	if p.in.take("quarterly") || p.in.take("every", "quarter") {
+		return nil, p.in.unclear("not on which day; try %q", "every 3 months on the 1st at 9")
 	}
 	every := p.every()
 	if !every {
-		_ = p.takeAny("on", "from")
+		_ = p.in.takeAny("on", "from")
 	}
 	set, err := p.anyDays(every)
 	switch {
 	case set != nil || err != nil:
 		return set, err
-	case p.pos == mark || !every && p.pos == mark+1 && (p.toks[mark].text == "on" || p.toks[mark].text == "from"):
-		p.pos = mark
+	case p.in.pos == mark || !every && p.in.pos == mark+1 && (p.in.toks[mark].text == "on" || p.in.toks[mark].text == "from"):
+		p.in.pos = mark
 		return nil, nil
-	case !p.more():
-		return nil, p.unclear("not which day; try %q", fuller(p.toks[p.pos-1].text))
+	case !p.in.more():
+		return nil, p.in.unclear("not which day; try %q", fuller(p.in.toks[p.in.pos-1].text))
 	}
-	return nil, p.unclear("not %q; %s", p.rest(), examples)
+	return nil, p.in.unclear("not %q; %s", p.in.rest(), examples)
 }
 
 // fuller completes a phrase that leaves the day open, as an example in an error.
@@ -72,17 +72,17 @@ func fuller(last string) string {
 
 // every reads "every", "each" or "once a".
 func (p dayReader) every() bool {
-	if p.takeAny("every", "each") {
+	if p.in.takeAny("every", "each") {
 		return true
 	}
-	mark := p.pos
-	if p.take("once") && p.takeAny("a", "per", "every", "each") {
-		switch p.word(0) {
+	mark := p.in.pos
+	if p.in.take("once") && p.in.takeAny("a", "per", "every", "each") {
+		switch p.in.word(0) {
 		case "day", "week", "month", "year":
 			return true
 		}
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return false
 }
 
@@ -94,28 +94,28 @@ func (p dayReader) anyDays(every bool) (*dayset, error) {
 		return set, err
 	}
 	switch {
-	case every && p.take("week") || p.take("weekly"):
-		return p.namedDays(p.take("on")), nil
-	case every && p.take("month") || p.take("monthly"):
-		return p.monthPlaces(p.take("on")), nil
-	case every && p.take("year") || p.takeAny("yearly", "annually"):
-		return p.yearDay(p.take("on")), nil
+	case every && p.in.take("week") || p.in.take("weekly"):
+		return p.namedDays(p.in.take("on")), nil
+	case every && p.in.take("month") || p.in.take("monthly"):
+		return p.monthPlaces(p.in.take("on")), nil
+	case every && p.in.take("year") || p.in.takeAny("yearly", "annually"):
+		return p.yearDay(p.in.take("on")), nil
 	}
 	return p.daysByName(every)
 }
 
 func (p dayReader) commonDays(every bool) *dayset {
-	_, part := partOf(p.word(0))
-	plural := pluralPart(p.word(1))
+	_, part := partOf(p.in.word(0))
+	plural := pluralPart(p.in.word(1))
 	switch {
-	case every && (part || p.word(0) == "noon" || p.word(0) == "midday" || p.word(0) == "midnight"),
-		!every && pluralPart(p.word(0)):
+	case every && (part || p.in.word(0) == "noon" || p.in.word(0) == "midday" || p.in.word(0) == "midnight"),
+		!every && pluralPart(p.in.word(0)):
 		return &dayset{} // the hour is read later, with the times
-	case every && p.take("day"), !every && p.take("daily"):
+	case every && p.in.take("day"), !every && p.in.take("daily"):
 		return &dayset{}
-	case (every || plural) && p.takeAny("weekday", "workday"), p.takeAny("weekdays", "workdays"):
+	case (every || plural) && p.in.takeAny("weekday", "workday"), p.in.takeAny("weekdays", "workdays"):
 		return &dayset{dow: "1-5"}
-	case (every || plural) && p.take("weekend"), p.take("weekends"):
+	case (every || plural) && p.in.take("weekend"), p.in.take("weekends"):
 		return &dayset{dow: "0,6"}
 	}
 	return nil
@@ -123,24 +123,24 @@ func (p dayReader) commonDays(every bool) *dayset {
 
 // turns reads days with a distance: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
 func (p dayReader) turns(every bool) (*dayset, error) {
-	mark := p.pos
+	mark := p.in.pos
 	n, unit := p.turn(every)
 	var set *dayset
 	switch {
 	case unit == "days":
 		set = &dayset{}
 	case unit == "weeks":
-		named := n == 2 && p.toks[p.pos-1].text == "other"
-		_ = !named && p.take("on")
+		named := n == 2 && p.in.toks[p.in.pos-1].text == "other"
+		_ = !named && p.in.take("on")
 		if set = p.namedDays(true); set == nil {
-			return nil, p.notBehind("on which day; try every other tuesday at 9")
+			return nil, p.in.notBehind("on which day; try every other tuesday at 9")
 		}
 	case unit == "months":
-		if set = p.monthPlaces(p.take("on")); set == nil {
-			return nil, p.notBehind("on which day; try every 3 months on the 1st at 9")
+		if set = p.monthPlaces(p.in.take("on")); set == nil {
+			return nil, p.in.notBehind("on which day; try every 3 months on the 1st at 9")
 		}
 	default:
-		p.pos = mark
+		p.in.pos = mark
 		return nil, nil
 	}
 	set.every, set.unit = n, unit
@@ -149,23 +149,23 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 
 // turn reads a number and a unit. Of "other tuesday" it leaves the weekday to be read next.
 func (p dayReader) turn(every bool) (n int, unit string) {
-	if p.take("fortnightly") || every && p.take("fortnight") {
+	if p.in.take("fortnightly") || every && p.in.take("fortnight") {
 		return 2, "weeks"
 	}
 	if !every {
 		return 0, ""
 	}
 	n, ok := p.howMany()
-	_, weekday := weekdayOf(p.word(0))
+	_, weekday := weekdayOf(p.in.word(0))
 	switch {
 	case !ok || n < 2:
-	case p.takeAny("day", "days"):
+	case p.in.takeAny("day", "days"):
 		return n, "days"
-	case p.takeAny("week", "weeks"):
+	case p.in.takeAny("week", "weeks"):
 		return n, "weeks"
-	case p.takeAny("month", "months"):
+	case p.in.takeAny("month", "months"):
 		return n, "months"
-	case weekday && p.toks[p.pos-1].text == "other":
+	case weekday && p.in.toks[p.in.pos-1].text == "other":
 		return n, "weeks"
 	}
 	return 0, ""
@@ -173,22 +173,22 @@ func (p dayReader) turn(every bool) (n int, unit string) {
 
 // howMany reads "other", "2nd", "second", "2" or "two".
 func (p dayReader) howMany() (int, bool) {
-	n, ok := ordinal(p.word(0))
+	n, ok := ordinal(p.in.word(0))
 	if !ok {
-		n, ok = spec.Number(p.word(0))
+		n, ok = spec.Number(p.in.word(0))
 	}
-	if p.word(0) == "other" {
+	if p.in.word(0) == "other" {
 		n, ok = 2, true
 	}
 	if ok {
-		p.pos++
+		p.in.pos++
 	}
 	return n, ok
 }
 
 // daysByName reads days that recur only with "every" or a plural: weekdays, "1st of every month", "every 24 december".
 func (p dayReader) daysByName(every bool) (*dayset, error) {
-	if set := p.namedDays(every || pluralDay(p.word(0)) || pluralPart(p.word(1)) || p.rangeOfDays()); set != nil {
+	if set := p.namedDays(every || pluralDay(p.in.word(0)) || pluralPart(p.in.word(1)) || p.rangeOfDays()); set != nil {
 		return set, nil
 	}
 	if set := p.yearDay(every); set != nil {
@@ -199,8 +199,8 @@ func (p dayReader) daysByName(every bool) (*dayset, error) {
 
 // rangeOfDays reports whether "mon-fri", "monday to friday" or "sat and sun" comes next. Such days always recur.
 func (p dayReader) rangeOfDays() bool {
-	mark := p.pos
-	defer func() { p.pos = mark }()
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
 	set := p.namedDays(true)
 	return set != nil && len(set.dow) > 1
 }
@@ -212,16 +212,16 @@ func (p dayReader) namedDays(wanted bool) *dayset {
 	}
 	days := numbers{}
 	for {
-		mark := p.pos
+		mark := p.in.pos
 		if len(days) > 0 {
-			comma, and := p.take(","), p.take("and")
+			comma, and := p.in.take(","), p.in.take("and")
 			if !comma && !and {
 				break
 			}
-			_ = p.takeAny("on", "every")
+			_ = p.in.takeAny("on", "every")
 		}
 		if !p.dayRange(&days) {
-			p.pos = mark
+			p.in.pos = mark
 			break
 		}
 	}
@@ -233,7 +233,7 @@ func (p dayReader) namedDays(wanted bool) *dayset {
 
 // dayRange reads one weekday, or a range of them, which may run over Sunday.
 func (p dayReader) dayRange(days *numbers) bool {
-	low, high, ranged := strings.Cut(p.word(0), "-")
+	low, high, ranged := strings.Cut(p.in.word(0), "-")
 	from, ok := weekdayOf(low)
 	to := from
 	if ranged {
@@ -245,12 +245,12 @@ func (p dayReader) dayRange(days *numbers) bool {
 	if !ok {
 		return false
 	}
-	p.pos++
-	if mark := p.pos; !ranged && p.takeAny("to", "through", "till", "until", "-", "–") {
-		if to, ok = weekdayOf(p.word(0)); ok {
-			p.pos++
+	p.in.pos++
+	if mark := p.in.pos; !ranged && p.in.takeAny("to", "through", "till", "until", "-", "–") {
+		if to, ok = weekdayOf(p.in.word(0)); ok {
+			p.in.pos++
 		} else {
-			p.pos, to = mark, from
+			p.in.pos, to = mark, from
 		}
 	}
 	for day := from; ; day = (day + 1) % 7 {
@@ -274,24 +274,24 @@ func (p dayReader) yearDay(wanted bool) *dayset {
 
 // monthDay reads "24 december", "24th of dec", "december 24th".
 func (p dayReader) monthDay() (day, month int, ok bool) {
-	mark := p.pos
-	if day, month = holiday(p.reader); month > 0 {
+	mark := p.in.pos
+	if day, month = holiday(p.in); month > 0 {
 		return day, month, true
 	}
-	_ = p.take("the")
-	if month = monthOf(p.word(0)); month > 0 {
-		p.pos++
-		day, ok = dayNumber(p.word(0))
-	} else if day, ok = dayNumber(p.word(0)); ok {
-		p.pos++
-		_ = p.take("of")
-		month = monthOf(p.word(0))
+	_ = p.in.take("the")
+	if month = monthOf(p.in.word(0)); month > 0 {
+		p.in.pos++
+		day, ok = dayNumber(p.in.word(0))
+	} else if day, ok = dayNumber(p.in.word(0)); ok {
+		p.in.pos++
+		_ = p.in.take("of")
+		month = monthOf(p.in.word(0))
 	}
 	if !ok || month == 0 {
-		p.pos = mark
+		p.in.pos = mark
 		return 0, 0, false
 	}
-	p.pos++
+	p.in.pos++
 	return day, month, true
 }
 

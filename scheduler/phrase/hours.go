@@ -10,26 +10,26 @@ import (
 // withinHours reads the hours and days that limit a period: "between 9am and 5pm", "from 9 to 17 on weekdays". A period in minutes
 // ends when the last hour begins; a period in hours includes the last hour. is reports whether hours come next.
 func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err error) {
-	mark := p.pos
-	between := p.take("between")
-	if !between && !p.take("from") {
+	mark := p.in.pos
+	between := p.in.take("between")
+	if !between && !p.in.take("from") {
 		return spec.Spec{}, false, nil
 	}
-	first, ok, err := p.clock(true)
+	first, ok, err := p.in.clock(true)
 	if err != nil || !ok {
-		p.pos = mark
+		p.in.pos = mark
 		return spec.Spec{}, false, err
 	}
-	if between && !p.take("and") || !between && !p.takeAny("to", "until", "till", "-", "–") {
-		p.pos = mark
+	if between && !p.in.take("and") || !between && !p.in.takeAny("to", "until", "till", "-", "–") {
+		p.in.pos = mark
 		return spec.Spec{}, false, nil
 	}
-	last, ok, err := p.clock(true)
+	last, ok, err := p.in.clock(true)
 	if err != nil || !ok {
-		return spec.Spec{}, true, p.notBehind("until when, e.g. between 9 and 17")
+		return spec.Spec{}, true, p.in.notBehind("until when, e.g. between 9 and 17")
 	}
 	if first.seconds()%3600 != 0 || last.seconds()%3600 != 0 || first.hour >= last.hour {
-		return spec.Spec{}, true, p.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")
+		return spec.Spec{}, true, p.in.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")
 	}
 	times := ""
 	switch minutes, hours := int(period/time.Minute), int(period/time.Hour); {
@@ -40,16 +40,16 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	case period%time.Minute == 0 && period < time.Hour && 60%minutes == 0:
 		times = fmt.Sprintf("*/%d %d-%d", minutes, first.hour, last.hour-1)
 	default:
-		return spec.Spec{}, true, p.unclear("this period does not fit into hours: the fields of cron can say more")
+		return spec.Spec{}, true, p.in.unclear("this period does not fit into hours: the fields of cron can say more")
 	}
-	set, err := p.recurring()
+	set, err := p.days.recurring()
 	switch {
 	case err != nil:
 		return spec.Spec{}, true, err
 	case set == nil:
 		set = &dayset{}
 	case set.every > 0:
-		return spec.Spec{}, true, p.unclear("hours go together with the days of a week or a month only")
+		return spec.Spec{}, true, p.in.unclear("hours go together with the days of a week or a month only")
 	}
 	s, err = spec.Parse("cron " + times + set.String())
 	return s, true, err

@@ -13,24 +13,24 @@ import (
 func (p *parser) after() (spec.Spec, bool, error) {
 	day, found := fromToday(p)
 	if !found {
-		if !p.take("in") && !p.take("at", "in") { // hob cron add --at "in 20 minutes"
+		if !p.in.take("in") && !p.in.take("at", "in") { // hob cron add --at "in 20 minutes"
 			return spec.Spec{}, false, nil
 		}
 		day, found = months(p)
 	}
 	if !found {
-		period, ok := p.period()
+		period, ok := p.in.period()
 		if !ok {
-			if next := p.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
-				return spec.Spec{}, false, p.unknown()
+			if next := p.in.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
+				return spec.Spec{}, false, p.in.unknown()
 			}
-			return spec.Spec{}, false, p.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
+			return spec.Spec{}, false, p.in.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
 		}
 		switch {
 		case period < spec.ShortestPeriod:
-			return spec.Spec{}, true, p.unclear("it is less than a second")
+			return spec.Spec{}, true, p.in.unclear("it is less than a second")
 		case period > spec.LongestPeriod:
-			return spec.Spec{}, true, p.unclear("it is more than 10 years")
+			return spec.Spec{}, true, p.in.unclear("it is more than 10 years")
 		case period%(24*time.Hour) != 0:
 			at := p.now.Add(period)
 			if at.Nanosecond() > 0 {
@@ -41,9 +41,9 @@ func (p *parser) after() (spec.Spec, bool, error) {
 		day = p.today(int(period / (24 * time.Hour)))
 	}
 	var t daytime
-	err := p.behind(&t)
+	err := p.in.behind(&t)
 	if err == nil {
-		err = p.settle(&t)
+		err = p.in.settle(&t)
 	}
 	if err != nil {
 		return spec.Spec{}, true, err
@@ -57,34 +57,34 @@ func (p *parser) after() (spec.Spec, bool, error) {
 
 // fromToday reads "a week from today", "two days from tomorrow", "3 months from now".
 func fromToday(p *parser) (day, bool) {
-	mark := p.pos
+	mark := p.in.pos
 	d, ok := months(p)
 	if !ok {
 		var period time.Duration
-		if period, ok = p.period(); ok && period%(24*time.Hour) == 0 && period <= spec.LongestPeriod {
+		if period, ok = p.in.period(); ok && period%(24*time.Hour) == 0 && period <= spec.LongestPeriod {
 			d = p.today(int(period / (24 * time.Hour)))
 		} else {
 			ok = false
 		}
 	}
 	switch {
-	case ok && (p.take("from", "today") || p.take("from", "now")):
+	case ok && (p.in.take("from", "today") || p.in.take("from", "now")):
 		return d, true
-	case ok && p.take("from", "tomorrow"):
+	case ok && p.in.take("from", "tomorrow"):
 		y, m, n := time.Date(d.year, d.month, d.day+1, 0, 0, 0, 0, time.UTC).Date()
 		return day{year: y, month: m, day: n, named: true}, true
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return day{}, false
 }
 
 // months reads "3 months", "a month", "two years": the same day of that month, at most ten years ahead.
 func months(p *parser) (day, bool) {
-	n, ok := spec.Number(p.word(0))
-	if p.word(0) == "a" || p.word(0) == "an" || p.word(0) == "one" {
+	n, ok := spec.Number(p.in.word(0))
+	if p.in.word(0) == "a" || p.in.word(0) == "an" || p.in.word(0) == "one" {
 		n, ok = 1, true
 	}
-	switch p.word(1) {
+	switch p.in.word(1) {
 	case "month", "months":
 	case "year", "years":
 		n *= 12
@@ -94,7 +94,7 @@ func months(p *parser) (day, bool) {
 	if !ok || n < 1 || n > 120 {
 		return day{}, false
 	}
-	p.pos += 2
+	p.in.pos += 2
 	y, m, _ := time.Date(p.now.Year(), p.now.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Date()
 	return day{year: y, month: m, day: min(p.now.Day(), spec.MonthDays(y, int(m))), named: true}, true
 }
@@ -120,17 +120,17 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if s, is, err := p.exactly(); is {
 		return s, true, err
 	}
-	if times, daily, err := p.spread(); err != nil {
+	if times, daily, err := p.in.spread(); err != nil {
 		return spec.Spec{}, true, err
 	} else if times > 0 {
 		s, err := p.spreadOver(times, daily)
 		return s, true, err
 	}
 	var t daytime
-	if err := p.before(&t); err != nil {
+	if err := p.in.before(&t); err != nil {
 		return spec.Spec{}, true, err
 	}
-	set, err := p.recurring()
+	set, err := p.days.recurring()
 	if err != nil {
 		return spec.Spec{}, true, err
 	}
@@ -144,17 +144,17 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if date.tonight {
 		t.part, t.parted = partOf("tonight")
 	}
-	if err = p.behind(&t); err == nil {
-		err = p.settle(&t)
+	if err = p.in.behind(&t); err == nil {
+		err = p.in.settle(&t)
 	}
 	if err == nil {
-		err = p.timed(&t, set != nil)
+		err = p.days.timed(&t, set != nil)
 	}
 	switch {
 	case err != nil:
 		return spec.Spec{}, true, err
 	case t.afterMidnight() && (isDate || set != nil && *set != dayset{}):
-		return spec.Spec{}, true, p.unclear("not which night, the one before that day or the one after it: write the day and 02:00")
+		return spec.Spec{}, true, p.in.unclear("not which night, the one before that day or the one after it: write the day and 02:00")
 	case set != nil:
 		s, err := p.repeated(*set, t.clocks)
 		return s, true, err
@@ -175,36 +175,36 @@ func (p dayReader) timed(t *daytime, again bool) error {
 		return err
 	}
 	if !again || t.parted {
-		return p.notBehind(atWhatTime)
+		return p.in.notBehind(atWhatTime)
 	}
-	t.clocks, p.timeless = []clockTime{{hour: usualHour, sure: true}}, true
+	t.clocks, p.in.timeless = []clockTime{{hour: usualHour, sure: true}}, true
 	return nil
 }
 
 // spreadOver reads what follows "three times": the days, and the times if there are any.
 func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 	var t daytime
-	mark := p.pos
-	set, err := p.recurring()
+	mark := p.in.pos
+	set, err := p.days.recurring()
 	if err == nil {
-		err = p.behind(&t)
+		err = p.in.behind(&t)
 	}
 	switch {
 	case err != nil:
 		return spec.Spec{}, err
 	case set == nil && !daily:
-		return spec.Spec{}, p.notBehind("on which days; " + examples)
+		return spec.Spec{}, p.in.notBehind("on which days; " + examples)
 	case set == nil:
 		set = &dayset{}
-	case daily && p.toks[mark].text != "on" && set.dow != "1-5" && set.dow != "0,6":
-		p.pos = mark
-		return spec.Spec{}, p.unclear("not %q; %s", p.rest(), examples)
+	case daily && p.in.toks[mark].text != "on" && set.dow != "1-5" && set.dow != "0,6":
+		p.in.pos = mark
+		return spec.Spec{}, p.in.unclear("not %q; %s", p.in.rest(), examples)
 	}
 	if t.clocks == nil {
 		t.clocks = evenly(times)
 	}
 	if t.parted || len(t.clocks) != times {
-		return spec.Spec{}, p.unclear(`not at which %d times; name them, e.g. "every day at 8, 12 and 18"`, times)
+		return spec.Spec{}, p.in.unclear(`not at which %d times; name them, e.g. "every day at 8, 12 and 18"`, times)
 	}
 	return p.repeated(*set, t.clocks)
 }
@@ -213,23 +213,23 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	times, ok := cronTimes(clocks)
 	if !ok {
-		return spec.Spec{}, p.unclear("these times do not fit into one schedule: make a job for each")
+		return spec.Spec{}, p.in.unclear("these times do not fit into one schedule: make a job for each")
 	}
 	text := "cron " + times + set.String()
 	s, err := spec.Parse(text)
 	if err != nil {
-		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.text, err)
+		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.in.text, err)
 	}
 	if set.every == 0 {
 		return s, nil
 	}
 	first, ok := s.Next(p.now, p.zone, p.now)
 	if !ok {
-		return spec.Spec{}, p.unclear("no such day comes any more")
+		return spec.Spec{}, p.in.unclear("no such day comes any more")
 	}
 	s, err = spec.Parse(fmt.Sprintf("%s every %d %s from %s", text, set.every, set.unit, first.In(p.zone).Format(time.DateOnly)))
 	if err != nil {
-		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.text, err)
+		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.in.text, err)
 	}
 	return s, nil
 }
@@ -239,18 +239,18 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	c := clocks[0]
 	switch {
 	case len(clocks) > 1:
-		return spec.Spec{}, p.unclear("a single day takes a single time: make a job for each")
+		return spec.Spec{}, p.in.unclear("a single day takes a single time: make a job for each")
 	case c.midnight && d.tonight:
 		d.day++
 	case c.midnight && d.named:
-		return spec.Spec{}, p.unclear("not which midnight, the one before that day or the one after it: write the date and 00:00")
+		return spec.Spec{}, p.in.unclear("not which midnight, the one before that day or the one after it: write the date and 00:00")
 	}
 	at := spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
 	if !at.After(p.now) && (d.days > 0 || d.years > 0) {
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
 	}
 	if !at.After(p.now) {
-		return spec.Spec{}, p.unclear("%s has passed (it is %s in %s); give a later time, e.g. tomorrow at 17:00",
+		return spec.Spec{}, p.in.unclear("%s has passed (it is %s in %s); give a later time, e.g. tomorrow at 17:00",
 			at.Format("2 Jan 2006 15:04"), p.now.Format("2 Jan 2006 15:04"), p.zone)
 	}
 	return spec.At(at), nil
@@ -258,16 +258,16 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 
 // exactly reads an RFC 3339 instant, which has its own offset from UTC.
 func (p *parser) exactly() (spec.Spec, bool, error) {
-	mark := p.pos
-	_ = p.takeAny("at", "on")
-	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(p.word(0)))
+	mark := p.in.pos
+	_ = p.in.takeAny("at", "on")
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(p.in.word(0)))
 	if err != nil {
-		p.pos = mark
+		p.in.pos = mark
 		return spec.Spec{}, false, nil
 	}
-	p.pos++
+	p.in.pos++
 	if !at.After(p.now) {
-		return spec.Spec{}, true, p.unclear("%s has passed (it is %s); give a later time", at.Format(time.RFC3339), p.now.Format(time.RFC3339))
+		return spec.Spec{}, true, p.in.unclear("%s has passed (it is %s); give a later time", at.Format(time.RFC3339), p.now.Format(time.RFC3339))
 	}
 	s, err := spec.Parse("at " + at.Format(time.RFC3339Nano))
 	return s, true, err

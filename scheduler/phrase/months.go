@@ -12,82 +12,82 @@ const lastPlace = -1
 // daysOfMonth reads "the 1st and 15th of the month", "the last friday of every month", "the end of the month". Two numbered days
 // always recur. One numbered day may be a single date, and a numbered weekday may mean "every other".
 func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
-	mark := p.pos
-	_ = p.takeAny("on", "at")
-	if p.take("the", "end") || p.take("end") {
+	mark := p.in.pos
+	_ = p.in.takeAny("on", "at")
+	if p.in.take("the", "end") || p.in.take("end") {
 		if p.ofMonth() {
 			return &dayset{dom: "L"}, nil
 		}
-		p.pos = mark
+		p.in.pos = mark
 		return nil, nil
 	}
-	start := p.pos
-	if len(p.places()) > 0 && p.takeAny("weekday", "workday") {
-		return nil, p.unclear("working days are not counted; name a day, e.g. the last friday of the month")
+	start := p.in.pos
+	if len(p.places()) > 0 && p.in.takeAny("weekday", "workday") {
+		return nil, p.in.unclear("working days are not counted; name a day, e.g. the last friday of the month")
 	}
-	p.pos = start
+	p.in.pos = start
 	set := p.monthPlaces(true)
 	if set == nil {
-		p.pos = mark
+		p.in.pos = mark
 		return nil, nil
 	}
-	_, part := partOf(p.word(0))
+	_, part := partOf(p.in.word(0))
 	switch named := p.ofMonth(); {
 	case part && every && !named:
-		return nil, p.unclear(`not whether that is every other %s or one in each month: say "every other day at 9" or "the %s of the month at 9"`,
-			p.word(0), p.text[p.toks[mark].start:p.toks[p.pos-1].end])
+		return nil, p.in.unclear(`not whether that is every other %s or one in each month: say "every other day at 9" or "the %s of the month at 9"`,
+			p.in.word(0), p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
 	case named, set.dow == "" && (every || strings.ContainsAny(set.dom, ",-")):
 		return set, nil
 	case set.dow != "" && every:
-		return nil, p.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
-			p.toks[p.pos-1].text, p.text[p.toks[mark].start:p.toks[p.pos-1].end])
+		return nil, p.in.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
+			p.in.toks[p.in.pos-1].text, p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
 	case set.dow == "" && p.dayBehind():
-		return nil, p.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
+		return nil, p.in.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return nil, nil
 }
 
 // dayBehind reports whether a time of day comes next, which shows that the words before it mean a day.
 func (p dayReader) dayBehind() bool {
-	mark := p.pos
-	defer func() { p.pos = mark }()
-	found, err := p.clocks()
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
+	found, err := p.in.clocks()
 	return err == nil && found != nil
 }
 
 // ofMonth reads "of the month", "of every month", "each month".
 func (p dayReader) ofMonth() bool {
-	mark := p.pos
-	if of := p.takeAny("of", "in"); p.takeAny("every", "each") || of && p.take("the") {
-		if p.take("month") {
+	mark := p.in.pos
+	if of := p.in.takeAny("of", "in"); p.in.takeAny("every", "each") || of && p.in.take("the") {
+		if p.in.take("month") {
 			return true
 		}
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return false
 }
 
 // monthPlaces reads days of a month: "the 1st", "1st and 15th", "the first and the last day", "last friday", "2nd and 4th tuesday".
 func (p dayReader) monthPlaces(wanted bool) *dayset {
-	mark := p.pos
+	mark := p.in.pos
 	if !wanted {
 		return nil
 	}
 	places := p.places()
-	weekday, isWeekday := weekdayOf(p.word(0))
+	weekday, isWeekday := weekdayOf(p.in.word(0))
 	switch {
 	case len(places) == 0:
-	case isWeekday && !pluralDay(p.word(0)):
+	case isWeekday && !pluralDay(p.in.word(0)):
 		if slices.Max(places) > 5 {
 			break
 		}
-		p.pos++
+		p.in.pos++
 		return &dayset{dow: written(places, strconv.Itoa(weekday)+"#", strconv.Itoa(weekday)+"L")}
-	case p.takeAny("day", "days"), !slices.Contains(places, lastPlace):
+	case p.in.takeAny("day", "days"), !slices.Contains(places, lastPlace):
 		return &dayset{dom: written(places, "", "L")}
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return nil
 }
 
@@ -95,24 +95,24 @@ func (p dayReader) monthPlaces(wanted bool) *dayset {
 func (p dayReader) places() []int {
 	var found []int
 	for {
-		mark := p.pos
+		mark := p.in.pos
 		if len(found) > 0 {
-			comma, and := p.take(","), p.take("and")
+			comma, and := p.in.take(","), p.in.take("and")
 			if !comma && !and {
 				return found
 			}
-			_ = p.take("on")
+			_ = p.in.take("on")
 		}
-		_ = p.take("the")
-		place, ok := ordinal(p.word(0))
-		if p.word(0) == "last" {
+		_ = p.in.take("the")
+		place, ok := ordinal(p.in.word(0))
+		if p.in.word(0) == "last" {
 			place, ok = lastPlace, true
 		}
 		if !ok {
-			p.pos = mark
+			p.in.pos = mark
 			return found
 		}
-		p.pos++
+		p.in.pos++
 		found = append(found, place)
 	}
 }

@@ -28,30 +28,30 @@ func (p *parser) every() (spec.Spec, bool, error) {
 	}
 	s, err := spec.Every(period)
 	if err != nil {
-		return spec.Spec{}, true, fmt.Errorf("schedule %q: %w", p.text, err)
+		return spec.Spec{}, true, fmt.Errorf("schedule %q: %w", p.in.text, err)
 	}
 	return s, true, nil
 }
 
 // hourly reads "hourly", "once an hour", "three times an hour".
 func (p *parser) hourly() (time.Duration, bool) {
-	if p.take("hourly") {
+	if p.in.take("hourly") {
 		return time.Hour, true
 	}
-	mark := p.pos
-	n, ok := spec.Number(p.word(0))
+	mark := p.in.pos
+	n, ok := spec.Number(p.in.word(0))
 	switch {
-	case p.take("once"):
+	case p.in.take("once"):
 		n = 1
-	case p.take("twice"):
+	case p.in.take("twice"):
 		n = 2
-	case ok && n > 0 && p.word(1) == "times":
-		p.pos += 2
+	case ok && n > 0 && p.in.word(1) == "times":
+		p.in.pos += 2
 	default:
 		return 0, false
 	}
-	if !p.takeAny("an", "per", "every", "each") || !p.take("hour") || 3600%n != 0 {
-		p.pos = mark
+	if !p.in.takeAny("an", "per", "every", "each") || !p.in.take("hour") || 3600%n != 0 {
+		p.in.pos = mark
 		return 0, false
 	}
 	return time.Hour / time.Duration(n), true
@@ -59,25 +59,25 @@ func (p *parser) hourly() (time.Duration, bool) {
 
 // everyPeriod reads "every 20 minutes" and "every other hour". Days followed by a time of day are not a period.
 func (p *parser) everyPeriod() (time.Duration, bool) {
-	if !p.takeAny("every", "each") {
+	if !p.in.takeAny("every", "each") {
 		return 0, false
 	}
-	period, ok := p.period()
+	period, ok := p.in.period()
 	if ok && period%(24*time.Hour) == 0 && p.goesOn() {
 		return 0, false
 	}
 	if ok {
 		return period, true
 	}
-	if size := spec.Unit(p.word(0)); size > 0 && !counts(p.word(0), p.word(1)) { // "every second", but not "every second hour"
+	if size := spec.Unit(p.in.word(0)); size > 0 && !counts(p.in.word(0), p.in.word(1)) { // "every second", but not "every second hour"
 		return p.singleUnit(size)
 	}
-	n, ok := p.howMany()
-	size := spec.Unit(p.word(0))
+	n, ok := p.days.howMany()
+	size := spec.Unit(p.in.word(0))
 	if !ok || size == 0 || size >= 24*time.Hour {
 		return 0, false
 	}
-	p.pos++
+	p.in.pos++
 	return time.Duration(n) * size, true
 }
 
@@ -97,40 +97,40 @@ func (p *parser) singleUnit(size time.Duration) (time.Duration, bool) {
 	if size >= 24*time.Hour {
 		return 0, false
 	}
-	period, n := spec.ReadPeriod(append([]string{"1"}, p.words()...))
-	p.pos += n - 1
+	period, n := spec.ReadPeriod(append([]string{"1"}, p.in.words()...))
+	p.in.pos += n - 1
 	return period, n > 0
 }
 
 // goesOn reports whether a day or a time of day comes next.
 func (p *parser) goesOn() bool {
-	mark := p.pos
-	defer func() { p.pos = mark }()
-	_ = p.takeAny("on", "at")
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
+	_ = p.in.takeAny("on", "at")
 	return p.aboutTime()
 }
 
 // minuteOfHour reads "on the hour", "on the half hour", "at :15", "at 15 minutes past", "at quarter past".
 func (p *parser) minuteOfHour() (int, bool) {
-	mark := p.pos
+	mark := p.in.pos
 	switch {
-	case p.take("on", "the", "hour"):
+	case p.in.take("on", "the", "hour"):
 		return 0, true
-	case p.take("on", "the", "half", "hour"):
+	case p.in.take("on", "the", "half", "hour"):
 		return 30, true
-	case p.take("at"):
-		if text, ok := strings.CutPrefix(p.word(0), ":"); ok && len(text) == 2 {
+	case p.in.take("at"):
+		if text, ok := strings.CutPrefix(p.in.word(0), ":"); ok && len(text) == 2 {
 			if minute, err := digits(text); err == nil && minute < 60 {
-				p.pos++
+				p.in.pos++
 				return minute, true
 			}
 		}
-		minute, _, ok := p.pastMinutes(p.take("half"))
-		if ok && p.take("past") {
-			_ = p.take("the", "hour")
+		minute, _, ok := p.in.pastMinutes(p.in.take("half"))
+		if ok && p.in.take("past") {
+			_ = p.in.take("the", "hour")
 			return minute, true
 		}
 	}
-	p.pos = mark
+	p.in.pos = mark
 	return 0, false
 }

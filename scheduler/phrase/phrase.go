@@ -62,8 +62,9 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	if zone == nil {
 		zone = time.UTC
 	}
-	p := &parser{dayReader: dayReader{&reader{text: words, toks: lex(words)}}, zone: zone, now: now.In(zone)}
-	if len(p.toks) == 0 {
+	in := &reader{text: words, toks: lex(words)}
+	p := &parser{in: in, days: dayReader{in}, zone: zone, now: now.In(zone)}
+	if len(p.in.toks) == 0 {
 		return Resolved{}, "", fmt.Errorf("%w: it is empty; %s", ErrNone, examples)
 	}
 	s, err := p.schedule()
@@ -73,23 +74,24 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	if err := p.dangling(); err != nil {
 		return Resolved{}, "", err
 	}
-	if p.timeless && !p.ends() {
-		return Resolved{}, "", p.notBehind(atWhatTime)
+	if p.in.timeless && !p.days.ends() {
+		return Resolved{}, "", p.in.notBehind(atWhatTime)
 	}
-	r := Resolved{Spec: s.String(), Recurring: s.Recurring(), Words: p.understood(), Next: spec.Preview(s, zone, now, now, 3)}
-	if p.timeless {
+	r := Resolved{Spec: s.String(), Recurring: s.Recurring(), Words: p.in.understood(), Next: spec.Preview(s, zone, now, now, 3)}
+	if p.in.timeless {
 		r.Assumed = fmt.Sprintf("no time was given: %d:00 is taken", usualHour)
 	}
 	if len(r.Next) == 0 {
 		return Resolved{}, "", fmt.Errorf("schedule %q: no such time comes any more; %s", words, examples)
 	}
-	_ = p.take(",")
-	return r, p.rest(), nil
+	_ = p.in.take(",")
+	return r, p.in.rest(), nil
 }
 
 // parser reads a text as a schedule, at a given time in a given zone.
 type parser struct {
-	dayReader
+	in   *reader
+	days dayReader
 	zone *time.Location
 	now  time.Time
 }
@@ -102,30 +104,30 @@ const atWhatTime = `at what time; add one, e.g. "at 9" or "at 17:30"`
 
 // schedule reads a schedule of any kind.
 func (p *parser) schedule() (spec.Spec, error) {
-	if s, is, err := p.cron(); is {
+	if s, is, err := p.in.cron(); is {
 		return s, err
 	}
 	for _, read := range []func() (spec.Spec, bool, error){p.every, p.after, p.dated} {
-		p.pos = 0
+		p.in.pos = 0
 		if s, is, err := read(); is || err != nil {
 			return s, err
 		}
 	}
-	return spec.Spec{}, p.unknown()
+	return spec.Spec{}, p.in.unknown()
 }
 
 // dangling refuses a rest that also speaks about time.
 func (p *parser) dangling() error {
-	mark := p.pos
-	defer func() { p.pos = mark }()
-	if err := p.unsayable(); err != nil {
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
+	if err := p.days.unsayable(); err != nil {
 		return err
 	}
 	if err := p.zoned(); err != nil {
 		return err
 	}
-	_, weekday := weekdayOf(p.word(0))
-	switch p.word(0) {
+	_, weekday := weekdayOf(p.in.word(0))
+	switch p.in.word(0) {
 	case "at", "on", "and", "or", "in", "from", "for", "every", "each", ",", "next":
 	case "weekdays", "workdays", "weekends", "daily", "today", "tomorrow":
 		weekday = true
@@ -135,24 +137,24 @@ func (p *parser) dangling() error {
 		}
 	}
 	if weekday {
-		return p.unclear("not %q; %s", p.rest(), examples)
+		return p.in.unclear("not %q; %s", p.in.rest(), examples)
 	}
-	rest := p.rest()
-	p.pos++
-	_ = p.takeAny("at", "on", "the", "every", "each")
+	rest := p.in.rest()
+	p.in.pos++
+	_ = p.in.takeAny("at", "on", "the", "every", "each")
 	if !p.aboutTime() {
 		return nil
 	}
-	p.pos = mark
-	return p.unclear("not %q; %s", rest, examples)
+	p.in.pos = mark
+	return p.in.unclear("not %q; %s", rest, examples)
 }
 
 // unsayable refuses phrases that no schedule can express, and suggests others.
 func (p dayReader) unsayable() error {
 	advice := ""
-	switch p.word(0) {
+	switch p.in.word(0) {
 	case "except", "but", "excluding":
-		if p.word(0) == "but" && !p.butDays() {
+		if p.in.word(0) == "but" && !p.butDays() {
 			return nil
 		}
 		advice = `; name the days that count, e.g. "monday to saturday at 9"`
@@ -162,33 +164,33 @@ func (p dayReader) unsayable() error {
 	default:
 		return nil
 	}
-	return p.unclear("not %q: that cannot be said in a schedule%s", p.rest(), advice)
+	return p.in.unclear("not %q: that cannot be said in a schedule%s", p.in.rest(), advice)
 }
 
 // butDays reports whether "but sunday", "but not on sundays" or the like comes next.
 func (p dayReader) butDays() bool {
-	mark := p.pos
-	defer func() { p.pos = mark }()
-	p.pos++
-	_ = p.take("not")
-	_ = p.take("on")
-	_, weekday := weekdayOf(p.word(0))
-	return weekday || p.word(0) == "weekends" || p.word(0) == "weekdays"
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
+	p.in.pos++
+	_ = p.in.take("not")
+	_ = p.in.take("on")
+	_, weekday := weekdayOf(p.in.word(0))
+	return weekday || p.in.word(0) == "weekends" || p.in.word(0) == "weekdays"
 }
 
 // aboutTime reports whether a time, a period or a day comes next.
 func (p *parser) aboutTime() bool {
-	if _, clock, err := p.clock(true); clock || err != nil {
+	if _, clock, err := p.in.clock(true); clock || err != nil {
 		return true
 	}
-	if _, period := p.period(); period {
+	if _, period := p.in.period(); period {
 		return true
 	}
-	_, weekday := weekdayOf(p.word(0))
-	_, _, date := isoDate(p.word(0))
-	_, part := partOf(p.word(0))
-	_, numbered := ordinal(p.word(0))
-	switch p.word(0) {
+	_, weekday := weekdayOf(p.in.word(0))
+	_, _, date := isoDate(p.in.word(0))
+	_, part := partOf(p.in.word(0))
+	_, numbered := ordinal(p.in.word(0))
+	switch p.in.word(0) {
 	case "today", "tomorrow", "weekday", "weekdays", "weekend", "weekends", "day", "daily", "hour", "last":
 		return true
 	}

@@ -10,20 +10,20 @@ import (
 // zoned refuses a zone after a schedule: "at 9 UTC", "at 9 in New York", "at 9 Berlin time". The zone of a schedule is a separate
 // setting. Without this error the zone would become part of the prompt, and the schedule would run in the wrong zone.
 func (p *parser) zoned() error {
-	mark := p.pos
-	in := p.take("in")
-	short := zoneWord(p.word(0))
+	mark := p.in.pos
+	in := p.in.take("in")
+	short := zoneWord(p.in.word(0))
 	name, ok := p.place(in)
 	if !ok && !short {
-		p.pos = mark
+		p.in.pos = mark
 		return nil
 	}
-	p.pos = mark
+	p.in.pos = mark
 	example := "e.g. Europe/Berlin"
 	if ok {
 		example = "here " + name
 	}
-	return p.unclear("not %q: the zone is not part of a schedule; give it by itself, %s (hob cron add has --tz for it)", p.rest(), example)
+	return p.in.unclear("not %q: the zone is not part of a schedule; give it by itself, %s (hob cron add has --tz for it)", p.in.rest(), example)
 }
 
 // zoneWord reports whether a word is a zone's abbreviation and not also an English word.
@@ -49,7 +49,7 @@ func (p *parser) place(in bool) (string, bool) {
 		words = append(words, word)
 	}
 	for n := len(words); n > 0; n-- {
-		if !in && p.word(n) != "time" {
+		if !in && p.in.word(n) != "time" {
 			continue
 		}
 		city := strings.Join(words[:n], "_")
@@ -64,11 +64,11 @@ func (p *parser) place(in bool) (string, bool) {
 
 // raw returns the word i words ahead as it was written.
 func (p *parser) raw(i int) string {
-	if p.pos+i >= len(p.toks) {
+	if p.in.pos+i >= len(p.in.toks) {
 		return ""
 	}
-	t := p.toks[p.pos+i]
-	return p.text[t.start:t.end]
+	t := p.in.toks[p.in.pos+i]
+	return p.in.text[t.start:t.end]
 }
 
 func isZone(name string) bool {

@@ -23,7 +23,7 @@ func (p *reader) more() bool { return p.pos < len(p.toks) }
 
 // ends reports whether the schedule certainly ends here: at the end of the text, or before a word that begins the prompt.
 func (p dayReader) ends() bool {
-	return !p.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.word(0))
+	return !p.in.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.in.word(0))
 }
 
 // word returns the word i words ahead, "" after the end.

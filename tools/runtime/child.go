@@ -106,7 +106,7 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	drained, exited := make(chan error, 1), make(chan error, 1)
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
-	defer p.activeSandboxes.add(r, p.sandboxed())()
+	defer p.order.activeSandboxes.add(r, p.order.sandboxed())()
 	taken := p.watched(once, r)
 	end, err := p.watch(r, drained, exited)
 	over := taken()
@@ -150,7 +150,7 @@ func (p *proc) watched(once func(string, func() error), r *running) (taken func(
 // watch waits until the shell exits or somebody requests a stop. Then it ends all processes that
 // are left and takes the exit code.
 func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
-	end, grace := &ended{}, p.grace
+	end, grace := &ended{}, p.order.grace
 	var waited error
 	select {
 	case waited = <-exited:
@@ -158,8 +158,8 @@ func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
 	case s := <-p.stops:
 		end.why, grace = s.why, s.grace
 	}
-	end.left, end.stuck = r.processTree(p.mark, p.sandboxed()).end(grace)
-	if p.sandboxed() || end.why != finished {
+	end.left, end.stuck = r.processTree(p.order.mark, p.order.sandboxed()).end(grace)
+	if p.order.sandboxed() || end.why != finished {
 		end.left = 0 // the sandbox ends its own processes; a stopped command leaves nothing
 	}
 	end.took, end.limit = p.age(), p.most()
@@ -179,7 +179,7 @@ func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
 func (p *proc) most() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.limit
+	return p.order.limit
 }
 
 // reap takes the exit code. From then on the kernel may reuse the process ids of the command.

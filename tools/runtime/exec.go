@@ -326,7 +326,7 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 				return e.backgroundResult(p, "still running after "+spanText(e.Limits.Yield)+": ")
 			}
 			if !errors.Is(err, errEnded) {
-				p.note = joinNotes(p.note, "it was waited for: "+tools.ErrorResult(err).Content)
+				p.request.note = joinNotes(p.request.note, "it was waited for: "+tools.ErrorResult(err).Content)
 			}
 		}
 	}

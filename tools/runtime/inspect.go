@@ -48,17 +48,17 @@ func (v *verdict) deny(text string) {
 
 // inspector walks through a command in the order in which bash would run it.
 type inspector struct {
-	verdict
-	scene
-	depth  int
-	visits int
+	verdict verdict
+	scene   scene
+	depth   int
+	visits  int
 }
 
 // walk visits a syntax tree until the limit is reached.
 func (x *inspector) walk(n syntax.Node, f func(syntax.Node) bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if x.visits++; x.visits > maxVisits {
-			x.warn("too long to be looked through")
+			x.verdict.warn("too long to be looked through")
 			return false
 		}
 		return f(n)
@@ -77,7 +77,7 @@ func (x *inspector) program(src string, depth int) {
 	if x.statements(src) {
 		return
 	}
-	x.warn("not all of it could be read as a shell command")
+	x.verdict.warn("not all of it could be read as a shell command")
 	for line := range strings.SplitSeq(src, "\n") {
 		x.statements(line)
 	}
@@ -109,12 +109,12 @@ func (x *inspector) visit(node syntax.Node) bool {
 		}
 	case *syntax.FuncDecl:
 		if n.Name != nil && x.bomb(n) {
-			x.deny("a fork bomb")
+			x.verdict.deny("a fork bomb")
 		}
 	case *syntax.WordIter:
-		x.vars[n.Name.Value] = unknown
+		x.scene.vars[n.Name.Value] = unknown
 	case *syntax.DeclClause:
-		x.assign(n.Args)
+		x.scene.assign(n.Args)
 	case *syntax.CallExpr:
 		x.call(n)
 	case *syntax.Subshell:
@@ -129,7 +129,7 @@ func (x *inspector) visit(node syntax.Node) bool {
 // returns false because walk need not visit them again.
 func (x *inspector) scoped(list []*syntax.Stmt) bool {
 	outside := x.scene
-	x.vars = maps.Clone(x.vars)
+	x.scene.vars = maps.Clone(x.scene.vars)
 	for _, s := range list {
 		x.walk(s, x.visit)
 	}
@@ -139,14 +139,14 @@ func (x *inspector) scoped(list []*syntax.Stmt) bool {
 
 // call examines a simple command.
 func (x *inspector) call(c *syntax.CallExpr) {
-	x.assign(c.Assigns)
-	argv := x.argv(c)
+	x.scene.assign(c.Assigns)
+	argv := x.scene.argv(c)
 	if len(argv) == 0 {
 		return
 	}
 	name := path.Base(argv[0])
 	if (isShell(name) || name == "eval" || name == "source" || name == ".") && x.fetches(c) {
-		x.warn("runs what it downloads (curl | sh)")
+		x.verdict.warn("runs what it downloads (curl | sh)")
 	}
 	x.command(argv)
 }
@@ -156,17 +156,17 @@ func (x *inspector) command(argv []string) {
 	name := path.Base(argv[0])
 	switch name {
 	case "sudo", "doas", "su", "pkexec", "run0":
-		x.warn("runs with the rights of another user (" + name + ")")
+		x.verdict.warn("runs with the rights of another user (" + name + ")")
 	case "eval":
-		x.warn("runs text as a command (eval)")
+		x.verdict.warn("runs text as a command (eval)")
 		x.program(strings.Join(argv[1:], " "), x.depth+1)
 		return
 	case "cd", "pushd":
-		x.changeFolder(argv[1:])
+		x.scene.changeFolder(argv[1:])
 		return
 	case "read", "mapfile", "readarray":
 		for _, v := range argv[1:] {
-			x.vars[v] = unknown
+			x.scene.vars[v] = unknown
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	if !ok {
 		return
 	}
-	argv := x.argv(right)
+	argv := x.scene.argv(right)
 	for len(argv) > 1 && (starter(path.Base(argv[0])) || strings.HasPrefix(argv[0], "-") || strings.Contains(argv[0], "=")) {
 		argv = argv[1:]
 	}
@@ -206,13 +206,13 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 		return
 	}
 	if x.fetches(b.X) {
-		x.warn("runs what it downloads (curl | sh)")
+		x.verdict.warn("runs what it downloads (curl | sh)")
 		return
 	}
 	if !isShell(path.Base(argv[0])) || slices.Contains(argv, "-c") {
 		return
 	}
-	x.warn("pipes text into a shell")
+	x.verdict.warn("pipes text into a shell")
 	if left, ok := lastCall(b.X); ok {
 		x.echoed(left)
 	}
@@ -220,7 +220,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 
 // echoed examines the text that echo or printf sends into a shell.
 func (x *inspector) echoed(c *syntax.CallExpr) {
-	argv := x.argv(c)
+	argv := x.scene.argv(c)
 	if len(argv) > 1 && (argv[0] == "echo" || argv[0] == "printf") {
 		x.program(strings.ReplaceAll(strings.Join(argv[1:], " "), `\n`, "\n"), x.depth+1)
 	}
@@ -240,9 +240,9 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
 		switch r.Op {
 		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut:
-			x.raw(x.text(r.Word))
+			x.raw(x.scene.text(r.Word))
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.text(c.Args[0]))) {
+			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.scene.text(c.Args[0]))) {
 				x.fed(r)
 			}
 		}
@@ -251,9 +251,9 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 
 // fed examines the text of a here-document or here-string.
 func (x *inspector) fed(r *syntax.Redirect) {
-	text := x.text(r.Hdoc)
+	text := x.scene.text(r.Hdoc)
 	if r.Op == syntax.WordHdoc {
-		text = x.text(r.Word)
+		text = x.scene.text(r.Word)
 	}
 	x.program(text, x.depth+1)
 }

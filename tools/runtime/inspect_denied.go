@@ -23,11 +23,11 @@ func (x *inspector) judge(name string, args []string) {
 			}
 		}
 	case makesFileSystem(name):
-		if slices.ContainsFunc(args, func(a string) bool { return isDevice(x.absolute(a)) }) {
-			x.deny("making a file system on a device")
+		if slices.ContainsFunc(args, func(a string) bool { return isDevice(x.scene.absolute(a)) }) {
+			x.verdict.deny("making a file system on a device")
 		}
 	case name == "diskutil" && len(args) > 0 && (strings.HasPrefix(strings.ToLower(args[0]), "erase") || strings.HasPrefix(strings.ToLower(args[0]), "partition")):
-		x.deny("making a file system on a device")
+		x.verdict.deny("making a file system on a device")
 	case name == "tee", name == "shred", name == "wipefs", name == "blkdiscard", name == "mkswap", name == "truncate":
 		for _, a := range args {
 			x.raw(a)
@@ -39,8 +39,8 @@ func (x *inspector) judge(name string, args []string) {
 
 // raw denies a write to a device that holds data.
 func (x *inspector) raw(to string) {
-	if isDevice(x.absolute(to)) {
-		x.deny("writing raw to a device")
+	if isDevice(x.scene.absolute(to)) {
+		x.verdict.deny("writing raw to a device")
 	}
 }
 
@@ -48,17 +48,17 @@ func (x *inspector) raw(to string) {
 func (x *inspector) remove(args []string) {
 	recursive := hasFlag(args, "rR", "--recursive")
 	if recursive && hasFlag(args, "f", "--force") {
-		x.warn("removes folders without asking (rm -rf)")
+		x.verdict.warn("removes folders without asking (rm -rf)")
 	}
 	if !recursive {
 		return
 	}
 	for _, a := range operands(args) {
-		if x.precious(a) {
-			x.deny("removing the root folder or the home")
+		if x.scene.precious(a) {
+			x.verdict.deny("removing the root folder or the home")
 		}
 		if strings.Contains(a, unknown) {
-			x.warn("removes what a variable or another command names")
+			x.verdict.warn("removes what a variable or another command names")
 		}
 	}
 }
@@ -84,8 +84,8 @@ func (x *inspector) find(args []string) {
 			return
 		}
 	}
-	if removes && slices.ContainsFunc(where, x.precious) {
-		x.deny("removing the root folder or the home")
+	if removes && slices.ContainsFunc(where, x.scene.precious) {
+		x.verdict.deny("removing the root folder or the home")
 	}
 }
 
@@ -93,13 +93,13 @@ func (x *inspector) find(args []string) {
 func (x *inspector) permissions(name string, args []string) {
 	ops := operands(args)
 	if name == "chmod" && len(ops) > 0 && (strings.HasSuffix(ops[0], "777") || strings.Contains(ops[0], "a+w") || strings.Contains(ops[0], "o+w") || ops[0] == "+w") {
-		x.warn("lets everybody write (chmod 777)")
+		x.verdict.warn("lets everybody write (chmod 777)")
 	}
 	recursive := hasFlag(args, "R", "--recursive")
 	for _, a := range ops {
-		dir, all := x.folderOf(a)
+		dir, all := x.scene.folderOf(a)
 		if dir == "/" && (recursive || !all) {
-			x.deny("changing the root folder's permissions")
+			x.verdict.deny("changing the root folder's permissions")
 		}
 	}
 }

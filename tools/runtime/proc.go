@@ -31,8 +31,8 @@ type request struct {
 // proc is one started command, from its start to the report of its end. One goroutine (supervise)
 // owns the process; all others ask through the methods below.
 type proc struct {
-	order
-	request
+	order    order
+	request  request
 	id       string
 	out      *output
 	text     *origin
@@ -74,7 +74,7 @@ func (p *proc) markStarted(r *running) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run, p.begun = r, time.Now()
-	p.timer = time.AfterFunc(p.limit, func() { p.stop(stop{timedOut, p.grace}) })
+	p.timer = time.AfterFunc(p.order.limit, func() { p.stop(stop{timedOut, p.order.grace}) })
 }
 
 // markEnded notes the end of the process, and reports it if the process ran in the background.
@@ -126,7 +126,7 @@ func (p *proc) setLimit(limit time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.end == nil && p.timer.Stop() {
-		p.limit = limit
+		p.order.limit = limit
 		p.timer.Reset(limit - time.Since(p.begun))
 	}
 }
@@ -159,7 +159,7 @@ func (p *proc) signal(sig syscall.Signal) error {
 	if p.run == nil {
 		return tools.Refuse(tools.Conflict, "", "%s has ended", p.id)
 	}
-	return p.run.processTree(p.mark, p.sandboxed()).signal(sig)
+	return p.run.processTree(p.order.mark, p.order.sandboxed()).signal(sig)
 }
 
 // unseen returns the output that the session that started it has not seen yet, at most keep
@@ -167,7 +167,7 @@ func (p *proc) signal(sig syscall.Signal) error {
 func (p *proc) unseen(keep int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	head, missed, tail := p.out.since(p.seen[p.by.Session])
+	head, missed, tail := p.out.since(p.seen[p.request.by.Session])
 	return p.readable(excerpt(head, missed, tail, keep))
 }
 
@@ -205,7 +205,7 @@ func matching(filter *regexp.Regexp, text string) []byte {
 
 // readable formats a piece of output for display.
 func (p *proc) readable(text string) string {
-	if p.pty {
+	if p.order.pty {
 		return plainText(text)
 	}
 	return text
@@ -220,7 +220,7 @@ func (p *proc) write(text string) error {
 	if r == nil || r.write == nil {
 		return tools.Refuse(tools.Conflict, "start it with background or pty to write to it", "%s takes no input", p.id)
 	}
-	if text == "\x04" && !p.pty {
+	if text == "\x04" && !p.order.pty {
 		return r.write.Close()
 	}
 	if err := r.write.SetWriteDeadline(time.Now().Add(inputPatience)); err != nil {
@@ -261,7 +261,7 @@ type Process struct {
 func (p *proc) status(session int64) Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Process{ID: p.id, State: stateRunning, Command: p.summary, Where: p.at.where(), Seconds: int64(time.Since(p.begun).Seconds()), Bytes: p.out.total()}
+	s := Process{ID: p.id, State: stateRunning, Command: p.request.summary, Where: p.request.at.where(), Seconds: int64(time.Since(p.begun).Seconds()), Bytes: p.out.total()}
 	s.Unread = s.Bytes - p.seen[session]
 	if p.end != nil {
 		s.State, s.Seconds, s.Why = stateEnded, int64(p.end.took.Seconds()), p.end.cause()

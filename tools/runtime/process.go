@@ -46,7 +46,7 @@ func NewProcess(d ExecDeps) tools.Tool {
 }
 
 // handler implements process.
-type handler struct{ executor }
+type handler struct{ executor executor }
 
 // intent describes the call to the gate. To write to a process or to signal it needs the same
 // scopes as to run a command there.
@@ -66,24 +66,24 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 		Do      Handling `json:"do"`
 		Command string   `json:"command"`
 		Call    string   `json:"call"`
-	}{"process", in, p.summary, p.by.ID})
-	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.summary, Canonical: canonical, Foreign: h.source(p), Keep: p}
+	}{"process", in, p.request.summary, p.request.by.ID})
+	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.request.summary, Canonical: canonical, Foreign: h.source(p), Keep: p}
 	switch in.Action {
 	case "input":
-		i.Summary = fmt.Sprintf("write %q to process %s: %s", brief(in.Input), p.id, p.summary)
+		i.Summary = fmt.Sprintf("write %q to process %s: %s", brief(in.Input), p.id, p.request.summary)
 	case "signal":
-		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
+		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.request.summary
 	}
 	if in.Action != "poll" && in.Action != "status" {
-		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.shell(), p.at.sandboxed
-		if p.at.own && in.Action == "input" {
+		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.request.at.shell(), p.request.at.sandboxed
+		if p.request.at.own && in.Action == "input" {
 			i.Scopes = append(i.Scopes, tools.Config)
 		}
-		if p.at.folder != nil {
-			i.Paths = []tools.Path{tools.PathOf(*p.at.folder, false)} // no grant of a job covers a folder with keys
+		if p.request.at.folder != nil {
+			i.Paths = []tools.Path{tools.PathOf(*p.request.at.folder, false)} // no grant of a job covers a folder with keys
 		}
-		if p.at.host != "" {
-			i.Hosts = []string{h.Hosts[p.at.host].Address}
+		if p.request.at.host != "" {
+			i.Hosts = []string{h.executor.ExecDeps.Hosts[p.request.at.host].Address}
 		}
 	}
 	return i, err
@@ -130,8 +130,8 @@ func (h handler) find(call tools.Call, in Handling) (*proc, error) {
 // visible returns the processes that a caller may see.
 func (h handler) visible(call tools.Call) []*proc {
 	var out []*proc
-	for _, p := range h.Registry.all() {
-		if call.Trust == event.Owner || call.Session == p.by.Session && call.Session != 0 {
+	for _, p := range h.executor.ExecDeps.Registry.all() {
+		if call.Trust == event.Owner || call.Session == p.request.by.Session && call.Session != 0 {
 			out = append(out, p)
 		}
 	}
@@ -180,7 +180,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 // first whether a running process can now see foreign files.
 func (h handler) source(p *proc) string {
 	if !closed(p.reported) {
-		h.noticeForeign(p)
+		h.executor.noticeForeign(p)
 	}
 	return p.text.source()
 }
@@ -221,7 +221,7 @@ func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling
 	defer patience.Stop()
 	for {
 		more, over := p.out.more(), p.over()
-		text := p.take(call.Session, filter, h.Limits.Preview)
+		text := p.take(call.Session, filter, h.executor.ExecDeps.Limits.Preview)
 		if text != "" || over || in.Wait == 0 {
 			return h.answer(call, p, text), nil
 		}
@@ -239,7 +239,7 @@ func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling
 // answer builds the result of poll and kill.
 func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
 	s, from := p.status(call.Session), h.source(p)
-	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p)), Foreign: from}
+	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.executor.marked(p)), Foreign: from}
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		res.Content += "\n" + text
 	} else {
@@ -251,10 +251,10 @@ func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
 // kill ends a process and waits for its end. If the session that started the process asks, the
 // answer replaces the report of the end.
 func (h handler) kill(call tools.Call, p *proc) tools.Result {
-	if call.Session == p.by.Session {
+	if call.Session == p.request.by.Session {
 		p.suppressReport()
 	}
 	p.stop(stop{killed, killGrace})
 	<-p.done
-	return h.answer(call, p, p.take(call.Session, nil, h.Limits.Preview))
+	return h.answer(call, p, p.take(call.Session, nil, h.executor.ExecDeps.Limits.Preview))
 }

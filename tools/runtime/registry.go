@@ -83,7 +83,7 @@ func (g *Registry) Run(ctx context.Context) error {
 func (g *Registry) Running() []string {
 	var out []string
 	for _, p := range g.all() {
-		if s := p.status(p.by.Session); s.State == stateRunning {
+		if s := p.status(p.request.by.Session); s.State == stateRunning {
 			out = append(out, fmt.Sprintf("%s %s, for %s: %s", s.ID, s.Where, spanText(time.Duration(s.Seconds)*time.Second), s.Command))
 		}
 	}

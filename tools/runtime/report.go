@@ -20,7 +20,7 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	text, cut := p.out.text(e.Limits.Keep)
 	out := p.facts(end)
 	out.Output, out.Truncated = p.readable(text), cut
-	notes := []string{p.note}
+	notes := []string{p.request.note}
 	if cut {
 		var note string
 		out.Artifact, note = e.keepOutput(ctx, p)
@@ -37,7 +37,7 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 
 // facts returns the fields of an outcome except the output.
 func (p *proc) facts(end *ended) Outcome {
-	return Outcome{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.at.cwd, Host: p.at.host}
+	return Outcome{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.request.at.cwd, Host: p.request.at.host}
 }
 
 // afterwards returns the notes on limits, leftover processes and access that belong under the
@@ -56,17 +56,17 @@ func (p *proc) afterwards(end *ended) []string {
 	if end.stuck > 0 {
 		notes = append(notes, fmt.Sprintf("processes that could not be ended: %d", end.stuck))
 	}
-	if p.at.sandboxed && p.at.sandbox.Sealed && end.code != 0 {
-		notes = append(notes, "only "+or(p.at.sandbox.Scratch, "nothing")+" can be written by this command")
+	if p.request.at.sandboxed && p.request.at.sandbox.Sealed && end.code != 0 {
+		notes = append(notes, "only "+or(p.request.at.sandbox.Scratch, "nothing")+" can be written by this command")
 	}
-	switch n := p.at.hiddenCount(); {
+	switch n := p.request.at.hiddenCount(); {
 	case n == 1 && end.code != 0:
 		notes = append(notes, "a file or folder with foreign text is hidden from this command: hob trust list")
 	case n > 1 && end.code != 0:
 		notes = append(notes, fmt.Sprintf("%d files and folders with foreign text are hidden from this command: hob trust list", n))
 	}
-	if p.at.host != "" && end.code == 255 {
-		notes = append(notes, "255 is also what ssh says when it could not reach "+p.at.host)
+	if p.request.at.host != "" && end.code == 255 {
+		notes = append(notes, "255 is also what ssh says when it could not reach "+p.request.at.host)
 	}
 	return notes
 }
@@ -75,7 +75,7 @@ func (p *proc) afterwards(end *ended) []string {
 // about it.
 func (e executor) keepOutput(ctx context.Context, p *proc) (id, note string) {
 	kept, total := p.out.whole()
-	id, err := e.keep(context.WithoutCancel(ctx), p, "output of "+p.summary+" ("+p.by.ID+")", kept)
+	id, err := e.keep(context.WithoutCancel(ctx), p, "output of "+p.request.summary+" ("+p.request.by.ID+")", kept)
 	if err != nil {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}
@@ -96,7 +96,7 @@ func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (
 // noticeForeign checks whether a command can see files that became foreign after its start: its
 // sandbox does not hide those. It returns true if that is new.
 func (e executor) noticeForeign(p *proc) bool {
-	if p.text.source() != "" || !e.seesNewForeign(p.at) {
+	if p.text.source() != "" || !e.seesNewForeign(p.request.at) {
 		return false
 	}
 	p.text.sawForeign()
@@ -166,16 +166,16 @@ func paragraphs(notes []string, output string, empty bool) string {
 
 // backgroundResult is the result of a command that moves to the background.
 func (e executor) backgroundResult(p *proc, because string) tools.Result {
-	if !p.named {
+	if !p.request.named {
 		p.setLimit(e.Limits.Life)
 	}
 	e.noticeForeign(p)
 	text := ""
 	if because != "" { // otherwise leave its output for the first poll
-		text = p.take(p.by.Session, nil, e.Limits.Preview)
+		text = p.take(p.request.by.Session, nil, e.Limits.Preview)
 	}
-	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
-	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.note}, text, false)
+	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.request.at.cwd, Host: p.request.at.host}}
+	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.request.note}, text, false)
 	res.Changes, res.Foreign = changes(e.marked(p)), p.text.source()
 	return res
 }
@@ -184,16 +184,16 @@ func (e executor) backgroundResult(p *proc, because string) tools.Result {
 func (e executor) notify(ctx context.Context, p *proc, end *ended) error {
 	e.noticeForeign(p)
 	text := p.unseen(e.Limits.Preview)
-	notes := []string{p.note, end.cause()}
+	notes := []string{p.request.note, end.cause()}
 	if _, cut := p.out.text(e.Limits.Preview); cut {
 		_, note := e.keepOutput(ctx, p)
 		notes = append(notes, note)
 	}
 	p.out.shrink()
 	notes = append(notes, p.afterwards(end)...)
-	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, spanText(end.took.Round(time.Millisecond)), p.summary)
+	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, spanText(end.took.Round(time.Millisecond)), p.request.summary)
 	return e.Registry.deliver(ctx, Report{
-		Session: p.by.Session, Key: p.by.Key, Call: p.by.ID, Process: p.id, ReplyTo: p.by.ReplyTo, Trust: p.by.Trust,
+		Session: p.request.by.Session, Key: p.request.by.Key, Call: p.request.by.ID, Process: p.id, ReplyTo: p.request.by.ReplyTo, Trust: p.request.by.Trust,
 		Foreign: p.text.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),
 	})
 }

@@ -46,5 +46,5 @@ func (h handler) traces(call tools.Call, _ tools.Intent, since time.Time) []tool
 	if err := json.Unmarshal(call.Args, &in); err != nil || in.Action != "input" || !call.Tainted {
 		return nil
 	}
-	return marks(h.Guard, since, byInput)
+	return marks(h.executor.ExecDeps.Guard, since, byInput)
 }
