@@ -158,7 +158,7 @@ func field(b *testing.B, file, name string) float64 {
 }
 
 // BenchmarkTurn is one message from the post to the finished turn, through the socket of a running daemon, beside ten times
-// write and fdatasync of the same size on the same disk.
+// BenchmarkTurn and fdatasync of the same size on the same disk.
 func BenchmarkTurn(b *testing.B) {
 	bin, home := release(b), filepath.Join(b.TempDir(), "h")
 	r := start(b, bin, home)

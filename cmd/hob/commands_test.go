@@ -29,7 +29,7 @@ func commands(root *cobra.Command) []*cobra.Command {
 }
 
 // TestEveryCommand holds for all of them: a sentence, an example that is right, flags that say what they are for, and names that a shell
-// can complete.
+// TestEveryCommand complete.
 func TestEveryCommand(t *testing.T) {
 	all := commands(main.NewRoot(cli.New()))
 	if len(all) < 60 {

@@ -51,7 +51,7 @@ func pages(t *testing.T) []string {
 }
 
 // TestReadmeCommands runs every command of the README, in order, on a fresh home. The set-up commands stand first: the one that
-// runs hob is run as it stands, the one that passes the tests is what .ci/run calls.
+// TestReadmeCommands hob is run as it stands, the one that passes the tests is what .ci/run calls.
 func TestReadmeCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds hob")

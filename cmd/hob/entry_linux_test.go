@@ -8,7 +8,7 @@ import (
 )
 
 // A sandbox is entered before hob's initialisers: of hob's own packages and of its libraries hardly any runs, and none of those that
-// would let all others go first.
+// TestASandboxIsEnteredBeforeMain let all others go first.
 func TestASandboxIsEnteredBeforeMain(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/api"
 )
 
@@ -14,6 +16,29 @@ func Main() { main() }
 // NewRoot makes all commands.
 var NewRoot = newRoot
 
+// What tests use of the single commands.
+var (
+	ConfigPage     = configPage
+	ConfigSchema   = configSchema
+	SetKeys        = setKeys
+	ErrEditByHand  = errEditByHand
+	PairingCommand = pairingCommand
+)
+
+type (
+	KeyChange   = keyChange   // of hob config set
+	CheckState  = checkState  // of hob doctor
+	CheckResult = checkResult // of hob doctor
+)
+
+// The states of a check of hob doctor.
+const (
+	CheckOK   = checkOK
+	CheckWarn = checkWarn
+	CheckFail = checkFail
+	CheckSkip = checkSkip
+)
+
 // Remark is what hob outbox list says of a row of the API, beside its text.
 func Remark(row string, now time.Time) (string, error) {
 	var r api.OutboxRow
@@ -22,3 +47,45 @@ func Remark(row string, now time.Time) (string, error) {
 	}
 	return remark(r, now, func(t time.Time) string { return t.UTC().Format("15:04") }), nil
 }
+
+// RunChecks makes all checks on another clock and another disk.
+func RunChecks(ctx context.Context, a *cli.App, mend bool, now time.Time, free int64) ([]checkResult, error) {
+	s, err := gatherFacts(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	s.now, s.free = func() time.Time { return now }, func(string) (int64, error) { return free, nil }
+	return runChecks(ctx, s, mend), nil
+}
+
+// Pages are the pages that commands draw from what the daemon says, by name.
+func Pages() map[string]func(raw []byte, zone *time.Location, width int) (string, error) {
+	return map[string]func([]byte, *time.Location, int) (string, error){
+		"turn":   page(timeline.page),
+		"audit":  page(func(t timeline, p layout) string { return auditPage(t.Audit, p) }),
+		"status": page(statusView.page),
+		"budget": page(func(s statusView, p layout) string { return budgetPage(s.Budget, p) }),
+		"why":    page(whyTree),
+	}
+}
+
+func page[T any](draw func(T, layout) string) func([]byte, *time.Location, int) (string, error) {
+	return func(raw []byte, zone *time.Location, width int) (string, error) {
+		var v T
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return "", fmt.Errorf("a page's data: %w", err)
+		}
+		return draw(v, layout{zone, width}), nil
+	}
+}
+
+// LogLine is a line of the log for people.
+func LogLine(raw string, color bool, zone *time.Location) string {
+	return logWriter{color, zone}.line([]byte(raw))
+}
+
+// Line is a text cut to one line of a page.
+func Line(text string, width int) string { return layout{width: width}.line(text) }
+
+// Uptime is a time span in words.
+func Uptime(d time.Duration) string { return uptimeText(d.Milliseconds()) }

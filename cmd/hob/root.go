@@ -5,18 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hob/cmd/hob/backup"
-	"hob/cmd/hob/channels"
 	"hob/cmd/hob/cli"
-	"hob/cmd/hob/config"
-	"hob/cmd/hob/cron"
-	"hob/cmd/hob/doctor"
-	"hob/cmd/hob/hook"
-	"hob/cmd/hob/look"
-	"hob/cmd/hob/model"
-	"hob/cmd/hob/pairing"
-	"hob/cmd/hob/tasks"
-	"hob/cmd/hob/watch"
 	"hob/daemon"
 )
 
@@ -49,7 +38,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		if *asked {
 			return showVersion(a)
 		}
-		return look.ShowState(cmd.Context(), a)
+		return showSummary(cmd.Context(), a)
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run it:"},
@@ -68,12 +57,12 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpFunc(a.Help)
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID(groupRun)
-	add(root, groupRun, upCommand(a), look.Status(a), serviceCommand(a))
-	add(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channels.Command(a, daemon.ConfigSections()), pairing.Command(a))
-	add(root, groupSchedule, cron.Command(a), watch.Command(a), hook.Command(a), tasks.Command(a), toolCommand(a))
-	add(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), look.Budget(a))
-	add(root, groupLook, look.Turns(a), look.Why(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Audit(a), look.Logs(a))
-	add(root, groupKeep, model.Command(a), config.Command(a, daemon.ConfigSections()), doctor.Command(a), look.SafeMode(a), backup.Command(a), versionCommand(a))
+	addGroup(root, groupRun, upCommand(a), statusCommand(a), serviceCommand(a))
+	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, daemon.ConfigSections()), pairingCommand(a))
+	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), toolCommand(a))
+	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
+	addGroup(root, groupLook, turnsCommand(a), whyCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), auditCommand(a), logsCommand(a))
+	addGroup(root, groupKeep, modelCommand(a), configCommand(a, daemon.ConfigSections()), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	nameShells(root)
@@ -99,15 +88,15 @@ func nameShells(root *cobra.Command) {
 	}
 }
 
-func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+func addGroup(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, c := range commands {
 		c.GroupID = group
 		root.AddCommand(c)
 	}
 }
 
-// below names the commands of the one that args name.
-func below(root *cobra.Command, args []string, typed string) []string {
+// subcommandNames names the commands of the one that args name.
+func subcommandNames(root *cobra.Command, args []string, typed string) []string {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
 		return nil
@@ -125,7 +114,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the help of a command", Example: "  hob help\n  hob help cron add",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return below(root, args, typed), cobra.ShellCompDirectiveNoFileComp
+			return subcommandNames(root, args, typed), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)

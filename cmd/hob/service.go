@@ -75,7 +75,7 @@ type managed struct {
 	flags   serviceFlags
 }
 
-// service finds out which service is meant. Without a flag it is the one that is installed, the user's own first.
+// manage finds out which service is meant. Without a flag it is the one that is installed, the user's own first.
 func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if f.user && f.system {
 		return nil, cli.Usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")

@@ -21,7 +21,7 @@ const (
 	stateArchived = "archived"
 )
 
-func stateOf(s api.Session) string {
+func sessionState(s api.Session) string {
 	if s.Archived.IsZero() {
 		return stateLive
 	}
@@ -35,7 +35,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			States: []string{stateLive, stateArchived}, State: stateLive,
 			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
 			Row: func(s api.Session, clock cli.Clock) []string {
-				return []string{cli.ID(s.ID), s.Key, stateOf(s), s.Kind, console.OrDash(string(s.Watermark)), clock(s.Created), console.Thousands(s.Turns), s.Title}
+				return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Watermark)), clock(s.Created), console.Thousands(s.Turns), s.Title}
 			},
 		}),
 		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage, _ cli.Clock) error { return drawSession(a, raw) }),
@@ -51,7 +51,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, "sessions"),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
-		removeCommand(a),
+		sessionsRemoveCommand(a),
 	)
 }
 
@@ -96,7 +96,7 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 	return key, nil
 }
 
-func removeCommand(a *cli.App) *cobra.Command {
+func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, "sessions"),
 		Long:    "Archive a conversation: it ends for good, and can still be read by its ID. What is written to its name later begins a new one.",
@@ -137,7 +137,7 @@ func drawSession(a *cli.App, raw json.RawMessage) error {
 		return fmt.Errorf("the session is not understood: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), stateOf(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
+	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {

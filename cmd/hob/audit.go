@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// auditEffect is what a call did, in numbers.
+func auditEffect(r api.AuditRow) string {
+	var parts []string
+	if r.Exit != nil {
+		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
+	}
+	parts = append(parts, console.Span(r.MS), console.Size(r.In)+" in", console.Size(r.Out)+" out")
+	if r.Cwd != "" {
+		parts = append(parts, "in "+r.Cwd)
+	}
+	if r.Tainted {
+		parts = append(parts, "after foreign text")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// auditReason is the gate's reason, and what a person would have been warned of.
+func auditReason(r api.AuditRow) string {
+	if r.Warnings == "" {
+		return r.Reason
+	}
+	return r.Reason + "; careful: " + r.Warnings
+}
+
+// auditDenied reports whether the gate or the owner said no.
+func auditDenied(r api.AuditRow) bool {
+	return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED"
+}
+
+// auditFilter is what the command is asked for.
+type auditFilter struct {
+	turn, limit int64
+	tool        string
+	denied      bool
+}
+
+// auditCommand makes hob audit.
+func auditCommand(a *cli.App) *cobra.Command {
+	var f auditFilter
+	cmd := &cobra.Command{
+		Use: "audit", Short: "List every call of a tool, what the gate said and what came of it", Args: cli.None,
+		Example: "  hob audit --denied\n  hob audit --tool exec --limit 20",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("turn") && f.turn < 1 {
+				return cli.Usage("see: hob turns list", "--turn %d is not the id of a turn", f.turn)
+			}
+			if cmd.Flags().Changed("limit") && (f.limit < 1 || f.limit > 1000) {
+				return cli.Usage("", "--limit %d is not a number from 1 to 1000", f.limit)
+			}
+			return showAudit(cmd.Context(), a, f)
+		},
+	}
+	cmd.Flags().Int64Var(&f.turn, "turn", 0, "only calls of this turn")
+	cmd.Flags().StringVar(&f.tool, "tool", "", "only calls of this tool")
+	cmd.Flags().BoolVar(&f.denied, "denied", false, "only calls that were not allowed")
+	cmd.Flags().Int64Var(&f.limit, "limit", 50, "at most this many rows")
+	cli.CompleteFlag(cmd, "tool", cli.Complete(a, "tools"))
+	return cmd
+}
+
+func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	docs, err := f.fetch(ctx, c)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(docs)
+	}
+	var rows []api.AuditRow
+	for _, doc := range docs {
+		var r api.AuditRow
+		if err := json.Unmarshal(doc, &r); err != nil {
+			return fmt.Errorf("the audit is not understood: %w", err)
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		a.Say("no call fits")
+		return nil
+	}
+	p, err := layoutFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(auditPage(rows, p))
+}
+
+// fetch asks for the rows, newest first; those of one turn come with the turn.
+func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMessage, error) {
+	docs := []json.RawMessage{}
+	if f.turn == 0 {
+		filter := client.Filter{Limit: int(f.limit), Name: f.tool}
+		if f.denied {
+			filter.State = "denied"
+		}
+		err := c.List(ctx, "audit", filter, &docs)
+		return docs, err
+	}
+	var turn struct {
+		Audit []json.RawMessage `json:"audit"`
+	}
+	if err := c.Show(ctx, "turns", strconv.FormatInt(f.turn, 10), &turn); err != nil {
+		return nil, err
+	}
+	slices.Reverse(turn.Audit)
+	for _, doc := range turn.Audit {
+		var r api.AuditRow
+		if err := json.Unmarshal(doc, &r); err != nil {
+			return nil, fmt.Errorf("the audit is not understood: %w", err)
+		}
+		if (f.tool == "" || r.Tool == f.tool) && (!f.denied || auditDenied(r)) && int64(len(docs)) < f.limit {
+			docs = append(docs, doc)
+		}
+	}
+	return docs, nil
+}
+
+// effectMinWidth is the narrowest terminal, in cells, on which the table has its last column.
+const effectMinWidth = 120
+
+func auditPage(rows []api.AuditRow, p layout) string {
+	head := []string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}
+	if p.width > 0 && p.width < effectMinWidth {
+		head = head[:len(head)-1]
+	}
+	var cells [][]string
+	for _, r := range rows {
+		turn := "-"
+		if r.Turn != 0 {
+			turn = cli.ID(r.Turn)
+		}
+		row := []string{
+			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(auditReason(r)) + ")", auditEffect(r),
+		}
+		cells = append(cells, row[:len(head)])
+	}
+	return console.Table(head, cells, p.width)
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon"
+	"hob/daemon/console"
+	"hob/daemon/sys"
+)
+
+// backupCommand is hob backup.
+func backupCommand(a *cli.App) *cobra.Command {
+	create := &cobra.Command{
+		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
+		Example: "  hob backup create\n  hob backup create /mnt/usb/hob.db",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]string{}
+			if len(args) == 1 {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return fmt.Errorf("find the folder: %w", err)
+				}
+				in["path"] = path
+			}
+			return createBackup(cmd.Context(), a, in)
+		},
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List the copies in hob's own backups folder", Args: cli.None,
+		RunE: func(*cobra.Command, []string) error { return printBackups(a) },
+	}
+	return cli.Family("backup", "Copy hob's database, and put a copy back", create, backupVerifyCommand(a), list, backupRestoreCommand(a))
+}
+
+// noticeDelay is after how long somebody who waits is told that there is a reason.
+const noticeDelay = 2 * time.Second
+
+// noteIfSlow tells on a terminal that something takes a while, until stop is called.
+func noteIfSlow(a *cli.App, text string) (stop func() bool) {
+	return time.AfterFunc(noticeDelay, func() {
+		if cli.IsTerminal(a.Err) {
+			a.Note(text)
+		}
+	}).Stop
+}
+
+func createBackup(ctx context.Context, a *cli.App, in map[string]string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	defer noteIfSlow(a, "copying the database, and looking at the copy: a large one takes a while")()
+	var raw json.RawMessage
+	if err := c.Act(ctx, "backup", "", "create", in, &raw); err != nil {
+		return err
+	}
+	var made struct {
+		daemon.BackupReport
+		MS int64 `json:"ms"`
+	}
+	if err := json.Unmarshal(raw, &made); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	return a.Done(raw, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(made.BackupReport)))
+}
+
+// backupContents says what a copy holds.
+func backupContents(r daemon.BackupReport) string {
+	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), console.Exact(r.Newest))
+}
+
+func backupVerifyCommand(a *cli.App) *cobra.Command {
+	var latest bool
+	cmd := &cobra.Command{
+		Use: "verify PATH|--latest", Short: "Look at a copy: is it whole, and what does it hold", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
+		Example: "  hob backup verify --latest\n  hob backup verify hob-2026-11-21.db",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if latest == (len(args) == 1) {
+				return cli.Usage("hob backup verify --latest, or: hob backup verify PATH", "name one PATH, or --latest")
+			}
+			var path string
+			var err error
+			if latest {
+				path, err = newestBackup(a)
+			} else {
+				path, err = filepath.Abs(args[0])
+			}
+			if err != nil {
+				return err
+			}
+			r, err := verifyBackup(cmd.Context(), a, path)
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.Document(r)
+			}
+			a.Say("%s is whole and sound: %s\nsize %s · schema %d · written by hob %s · instance %s\n%s",
+				r.Path, backupContents(r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance, digestText(r))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&latest, "latest", false, "the newest copy in hob's own backups folder")
+	return cmd
+}
+
+// digestText says whether the content is known to be what was written.
+func digestText(r daemon.BackupReport) string {
+	if r.Digest == "" {
+		return "there is no digest beside it: its structure was looked at, and not whether its content is what was written"
+	}
+	return "its content is what was written: SHA-256 " + r.Digest
+}
+
+func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupReport, error) {
+	defer noteIfSlow(a, "looking at every page of the copy: a large one takes a while")()
+	return daemon.VerifyBackup(ctx, path)
+}
+
+// homeBackups lists the copies of the caller's home.
+func homeBackups(a *cli.App) (home string, list []daemon.BackupFile, err error) {
+	if home, _, err = a.HomeDir(); err == nil {
+		err = cli.CheckHome(home)
+	}
+	if err == nil {
+		list, err = daemon.Backups(home)
+	}
+	if errors.Is(err, os.ErrPermission) {
+		err = &cli.Problem{Code: cli.ExitFailed, Text: "the home " + home + " is closed to you", Hint: "only its owner may look into it"}
+	}
+	return home, list, err
+}
+
+func newestBackup(a *cli.App) (string, error) {
+	home, list, err := homeBackups(a)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", &cli.Problem{Code: cli.ExitFailed, Text: "there is no backup in " + filepath.Join(home, "state", "backups"), Hint: "make one with: hob backup create"}
+	}
+	return list[0].Path, nil
+}
+
+// completeBackups offers those in hob's own backups folder, and any other file that a shell knows.
+func completeBackups(a *cli.App) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		_, list, err := homeBackups(a)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		var paths []string
+		for _, f := range list {
+			if strings.HasPrefix(f.Path, typed) {
+				paths = append(paths, f.Path)
+			}
+		}
+		return paths, cobra.ShellCompDirectiveDefault
+	}
+}
+
+func printBackups(a *cli.App) error {
+	_, list, err := homeBackups(a)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(list)
+	}
+	if len(list) == 0 {
+		a.Say("there is no backup yet; make one with: hob backup create")
+		return nil
+	}
+	var rows [][]string
+	for _, f := range list {
+		rows = append(rows, []string{console.Exact(f.Made), console.Size(f.Bytes), map[bool]string{true: "by schedule", false: "by hand"}[f.Auto], f.Path})
+	}
+	return a.Table([]string{"MADE", "SIZE", "HOW", "PATH"}, rows)
+}
+
+func backupRestoreCommand(a *cli.App) *cobra.Command {
+	var yes *bool
+	cmd := &cobra.Command{
+		Use: "restore PATH", Short: "Put a copy in the place of the database, while hob does not run", Args: cli.Exactly(1, "the PATH of a copy"), ValidArgsFunction: completeBackups(a),
+		Example: "  hob backup restore hob-2026-11-21.db\n  hob backup restore --yes hob-2026-11-21.db",
+		Long: "Put a copy in the place of the database. The copy is looked at first; the database that it replaces is kept beside it as\n" +
+			"state/hob.db.before-restore. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
+			"afterwards: nobody can know whether they went out, or were answered, since.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return fmt.Errorf("find the copy: %w", err)
+			}
+			return restoreBackup(cmd.Context(), a, path, *yes)
+		},
+	}
+	yes = cli.YesFlag(cmd)
+	return cmd
+}
+
+// restoreResult is the JSON document of a restore.
+type restoreResult struct {
+	Backup daemon.BackupReport `json:"backup"`
+	Lost   daemon.BackupLoss   `json:"lost"`
+	Held   daemon.RestoreNote  `json:"held"`
+	Kept   string              `json:"kept,omitempty"` // the database that was replaced
+}
+
+func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error {
+	home, err := ownHome(a)
+	if err != nil {
+		return err
+	}
+	done := restoreResult{}
+	if done.Backup, err = verifyBackup(ctx, a, path); err != nil {
+		return err
+	}
+	if done.Backup.Digest == "" {
+		a.Note(digestText(done.Backup))
+	}
+	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
+		return explainRunning(err)
+	}
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, done.loses())
+	if err := a.Sure(ctx, yes, loss, "restore it?"); err != nil {
+		return err
+	}
+	defer noteIfSlow(a, "copying the database: a large one takes a while")()
+	old := filepath.Join(home, "state", "hob.db")
+	if _, err := os.Lstat(old); err == nil {
+		done.Kept = old + ".before-restore"
+	}
+	if done.Held, err = daemon.RestoreBackup(ctx, home, path); err != nil {
+		return explainRunning(err)
+	}
+	raw, err := json.Marshal(done)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return a.Done(raw, done.text())
+}
+
+// ownHome is the caller's home, which must be his own: what root writes there, its owner could not read.
+func ownHome(a *cli.App) (string, error) {
+	home, _, err := a.HomeDir()
+	if err == nil {
+		err = cli.CheckHome(home)
+	}
+	if err != nil {
+		return "", err
+	}
+	uid, mine, err := sys.FileOwner(home)
+	if errors.Is(err, os.ErrNotExist) || err == nil && mine {
+		return home, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look at the home: %w", err)
+	}
+	return "", &cli.Problem{
+		Code: cli.ExitFailed, Text: fmt.Sprintf("the home %s belongs to another user (%d)", home, uid),
+		Hint: fmt.Sprintf("type it as that one: sudo -u '#%d' hob --home %s backup restore PATH", uid, home),
+	}
+}
+
+// explainRunning says what to do about a hob that runs.
+func explainRunning(err error) error {
+	if errors.Is(err, daemon.ErrRunning) {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "hob is running: its database cannot be replaced", Hint: "stop it first: hob service stop, or Ctrl-C where hob up runs"}
+	}
+	return err
+}
+
+// loses says what is lost.
+func (r restoreResult) loses() string {
+	l := r.Lost
+	switch {
+	case l.Damaged != "":
+		return "what is lost cannot be told: " + l.Damaged
+	case l.Newest.IsZero():
+		return "there is no database yet, so nothing is lost"
+	case l.Foreign:
+		return "they are of different hobs: all that this one knows is lost, up to " + console.Exact(l.Newest)
+	}
+	return fmt.Sprintf("what happened since is lost: %s, %s, %s sent, up to %s",
+		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest))
+}
+
+// text says what was done, and what waits for a decision.
+func (r restoreResult) text() string {
+	text := fmt.Sprintf("restored %s: %s", r.Backup.Path, backupContents(r.Backup))
+	if r.Kept != "" {
+		text += "\nthe database before is kept as " + r.Kept
+	}
+	if r.Held.Messages > 0 || r.Held.Inputs > 0 {
+		text += fmt.Sprintf("\nheld, because nobody can know whether they went out or were answered since: %s, %s; see hob outbox list --state held and hob inbox list --state held",
+			console.Plural(r.Held.Messages, "message"), console.Plural(r.Held.Inputs, "input"))
+	}
+	return text + "\nstart hob with: hob up, or hob service start"
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/console"
+)
+
+// budgetLine is the budget in one line.
+func budgetLine(b api.Budget) string {
+	money, tokens := spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens), console.Thousands(b.UsedTokens+b.ReservedTokens)+" tokens"
+	return money + " " + capText(b.PerDayMicros, console.Money) + percentText(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros) + " · " +
+		tokens + " " + capText(b.PerDayTokens, console.Thousands[int64]) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
+}
+
+// spentText is money that was used or is reserved; where only tokens without a known price were used, it is not known.
+func spentText(used, reserved, tokens int64) string {
+	if used+reserved == 0 && tokens > 0 {
+		return "unknown"
+	}
+	return console.Money(used + reserved)
+}
+
+// capText shows a cap as [budget] means it: below 0 there is none, and 0 spends nothing.
+func capText(most int64, show func(int64) string) string {
+	switch {
+	case most < 0:
+		return "without a cap"
+	case most == 0:
+		return "where nothing may be spent"
+	}
+	return "of " + show(most)
+}
+
+// budgetPage is the budget with everybody whom it was spent for.
+func budgetPage(b api.Budget, p layout) string {
+	var out strings.Builder
+	fmt.Fprintln(&out, b.Day)
+	row := func(name, usedUp string, used, held, most int64, show func(int64) string) {
+		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, usedUp, show(held), capText(most, show), percentText(used+held, most))))
+	}
+	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), b.Used.Micros(), b.ReservedMicros, b.PerDayMicros, console.Money)
+	row("tokens", console.Thousands(b.UsedTokens), b.UsedTokens, b.ReservedTokens, b.PerDayTokens, console.Thousands)
+	if b.Set {
+		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))
+	}
+	if len(b.Sources) == 0 {
+		return out.String()
+	}
+	var rows [][]string
+	for _, s := range b.Sources {
+		rows = append(rows, []string{spentText(s.Used.Micros(), 0, s.UsedTokens), console.Money(s.ReservedMicros), console.Thousands(s.UsedTokens), console.Thousands(s.ReservedTokens), s.Source})
+	}
+	return out.String() + "\n" + console.Table([]string{"MONEY", "RESERVED", "TOKENS", "RESERVED", "FOR"}, rows, p.width)
+}
+
+// budgetCommand makes hob budget.
+func budgetCommand(a *cli.App) *cobra.Command {
+	return cli.Family("budget", "See and set what thinking may cost per day",
+		&cobra.Command{
+			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None, Example: "  hob budget show",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage, _ cli.Clock) error {
+					var b api.Budget
+					if err := json.Unmarshal(raw, &b); err != nil {
+						return fmt.Errorf("the budget is not understood: %w", err)
+					}
+					return a.Text(budgetPage(b, layout{width: cli.Columns(a.Out)}))
+				})
+			},
+		},
+		budgetSetCommand(a),
+	)
+}
+
+func budgetSetCommand(a *cli.App) *cobra.Command {
+	var perDay string
+	var tokens int64
+	var config bool
+	cmd := &cobra.Command{
+		Use: "set", Short: "Change what may be spent per day", Args: cli.None, Example: "  hob budget set --per-day 5.00",
+		Long: "Change what may be spent per day. 0 spends nothing, -1 takes the cap away.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			args := map[string]string{}
+			if cmd.Flags().Changed("per-day") {
+				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9 || v == -1) {
+					return cli.Usage("for example --per-day 5.00; -1 takes the cap away", "--per-day %q is not an amount", perDay)
+				}
+				args["per_day"] = perDay
+			}
+			if cmd.Flags().Changed("tokens-per-day") {
+				if tokens < -1 {
+					return cli.Usage("-1 takes the cap away", "--tokens-per-day %d is less than nothing", tokens)
+				}
+				args["tokens_per_day"] = strconv.FormatInt(tokens, 10)
+			}
+			if config && len(args) > 0 {
+				return cli.Usage("", "--config excludes --per-day and --tokens-per-day")
+			}
+			if config {
+				args["config"] = "true"
+			}
+			if len(args) == 0 {
+				return cli.Usage("give --per-day, --tokens-per-day or both, or --config", "there is nothing to set")
+			}
+			return setBudget(cmd.Context(), a, args)
+		},
+	}
+	cmd.Flags().StringVar(&perDay, "per-day", "", "money per day, in the provider's currency; 0: spend nothing, -1: no cap")
+	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day, for models whose price is not known; 0: spend nothing, -1: no cap")
+	cmd.Flags().BoolVar(&config, "config", false, "go back to the caps of the config")
+	return cmd
+}
+
+// setBudget changes the caps and shows what holds now.
+func setBudget(ctx context.Context, a *cli.App, args map[string]string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "budget", "", "set", args, &raw); err != nil {
+		return err
+	}
+	var b api.Budget
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return fmt.Errorf("the budget is not understood: %w", err)
+	}
+	return a.Done(raw, "from now on: "+budgetLine(b))
+}

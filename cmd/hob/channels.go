@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon/api"
+	"hob/daemon/console"
+)
+
+// channelsResource is the channels, as the API calls them.
+const channelsResource = "channels"
+
+// channelsCommand makes hob channels. owned describes the kinds of channels and their keys.
+func channelsCommand(a *cli.App, owned config.Owned) *cobra.Command {
+	return cli.Family("channels", "Look after the places that people write to hob in",
+		channelsListCommand(a),
+		channelsAddCommand(a, config.NewReference(owned)),
+		channelsTestCommand(a),
+	)
+}
+
+// directionWorks reports whether one direction has no trouble.
+func directionWorks(d api.Direction) bool {
+	return d.State == api.DirectionOK || d.State == api.DirectionUntried
+}
+
+func channelDirection(d api.Direction, clock cli.Clock) string {
+	if directionWorks(d) {
+		return string(d.State)
+	}
+	return string(d.State) + " since " + clock(d.Since)
+}
+
+// channelOwner is who is bound, or what binds somebody.
+func channelOwner(r api.Channel) string {
+	switch {
+	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
+		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.Lapsed, ", "), r.Name))
+	case len(r.Owner) == 0 && r.Pairs:
+		return "nobody: hob pairing start " + r.Name
+	}
+	return console.OrDash(console.OneLine(strings.Join(r.Owner, ", ")))
+}
+
+// channelKind is the kind, and what hob is called there.
+func channelKind(r api.Channel) string {
+	if r.Nick == "" {
+		return r.Kind
+	}
+	return r.Kind + " as " + console.OneLine(r.Nick)
+}
+
+// channelFault is what is wrong with what does not work now. What is over is no trouble any more; --json has it, with its time.
+func channelFault(r api.Channel) string {
+	var list []string
+	for _, s := range []api.Direction{r.Receiving, r.Sending} {
+		if !directionWorks(s) && !slices.Contains(list, s.LastError) {
+			list = append(list, s.LastError)
+		}
+	}
+	return console.OrDash(console.OneLine(strings.Join(list, "; ")))
+}
+
+func channelsListCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[api.Channel]{
+		Resource: channelsResource, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
+		Head: []string{"CHANNEL", "KIND", "RECEIVING", "SENDING", "OWNER", "GROUPS", "LAST ERROR"},
+		Row: func(r api.Channel, clock cli.Clock) []string {
+			return []string{r.Name, channelKind(r), channelDirection(r.Receiving, clock), channelDirection(r.Sending, clock), channelOwner(r), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), channelFault(r)}
+		},
+	})
+}
+
+func channelsTestCommand(a *cli.App) *cobra.Command {
+	var send bool
+	cmd := &cobra.Command{
+		Use: "test CHANNEL", Short: "Try out what a channel needs; nothing is sent without --send", Args: cli.Exactly(1, "one CHANNEL"),
+		Example: "  hob channels test alerts\n  hob channels test alerts --send", ValidArgsFunction: cli.Complete(a, channelsResource),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			in := map[string]string{}
+			if send {
+				in["send"] = "true"
+			}
+			var raw json.RawMessage
+			if err := c.Act(cmd.Context(), channelsResource, args[0], "test", in, &raw); err != nil {
+				return err
+			}
+			return printChannelTest(a, raw)
+		},
+	}
+	cmd.Flags().BoolVar(&send, "send", false, "then send you \"hob can reach you here\"")
+	return cmd
+}
+
+// printChannelTest says what works, and fails with what does not.
+func printChannelTest(a *cli.App, raw json.RawMessage) error {
+	var t api.ChannelTest
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	if !a.JSON && !a.Quiet {
+		for _, line := range t.Works {
+			a.Say("ok: %s", console.OneLine(line))
+		}
+	}
+	switch {
+	case t.Fault != "":
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault), Hint: "its section is [channels." + t.Channel + "] in config.toml", Doc: raw}
+	case t.Outbox != 0:
+		return a.Done(raw, fmt.Sprintf("on its way to %s: hob outbox show %d", t.To, t.Outbox))
+	case a.JSON:
+		return a.Document(raw)
+	}
+	return nil
+}

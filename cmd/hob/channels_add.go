@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/config/schema"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/secret"
+)
+
+// channelsAddCommand has one command for each kind of channel, with a flag for each of its keys.
+func channelsAddCommand(a *cli.App, ref config.Reference) *cobra.Command {
+	var kinds []*cobra.Command
+	for _, p := range ref.Parts() {
+		if p.Kind != "" {
+			kinds = append(kinds, channelKindCommand(a, ref, p))
+		}
+	}
+	return cli.Family("add", "Write a channel's section into config.toml", kinds...)
+}
+
+func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use: p.Kind, Short: "Add a channel of the kind " + p.Kind, Args: cli.None, Example: channelExample(p),
+		Long: strings.ReplaceAll(p.Doc, "`", "") + "\n\nThe section is checked as a whole before it is written. On a terminal you are asked for what is missing. A secret is given by reference\n" +
+			"(env:NAME, file:PATH, keyring:NAME, cmd:COMMAND); with -, or where you are asked for it, hob puts the secret itself into a file of its home\n" +
+			"that only you can read, and refers to that.",
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", p.Kind, "what to call it: its addresses begin with that")
+	given := map[string]*string{}
+	for _, k := range p.Keys[1:] { // the first one is the kind
+		given[k.Name] = addKeyFlag(f, p, k)
+		if len(k.Words) > 0 {
+			cli.CompleteFlag(cmd, keyFlagName(f, p, k), cli.Words(k.Words...))
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d := &sectionDraft{App: a, ref: ref, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
+		for _, k := range p.Keys[1:] {
+			if !f.Changed(keyFlagName(f, p, k)) {
+				continue
+			}
+			if err := d.give(k, keyFlagName(f, p, k), *given[k.Name]); err != nil {
+				return err
+			}
+		}
+		return d.write(cmd.Context())
+	}
+	return cmd
+}
+
+// keyFlagName is the flag of a key: its own name, or with the kind before it where that is taken.
+func keyFlagName(f *pflag.FlagSet, p config.Part, k schema.Key) string {
+	flag := strings.NewReplacer("_", "-", ".", "-").Replace(k.Name)
+	if slices.Contains([]string{"name", "home", "json", "quiet", "no-color", "help"}, flag) {
+		return p.Kind + "-" + flag
+	}
+	return flag
+}
+
+func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
+	usage := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
+	if usage == "" {
+		usage = "the key " + k.Name
+	}
+	switch {
+	case k.Secret():
+		usage += " (a reference, or - to read it from standard input)"
+	case k.Default != nil && k.Default != false && fmt.Sprint(k.Default) != "[]":
+		usage += fmt.Sprintf(" (default %v)", k.Default)
+	}
+	flag := keyFlagName(f, p, k)
+	if k.Type != schema.Switch {
+		return f.String(flag, "", lowerFirst(usage))
+	}
+	value := ""
+	f.Var((*switchValue)(&value), flag, lowerFirst(usage))
+	f.Lookup(flag).NoOptDefVal = "true"
+	return &value
+}
+
+// switchValue is a flag that may stand alone, and keeps what was typed: the config says what a mistake is.
+type switchValue string
+
+func (v *switchValue) String() string { return string(*v) }
+
+// Set takes any text.
+func (v *switchValue) Set(text string) error {
+	*v = switchValue(text)
+	return nil
+}
+
+// Type is that of a flag that may stand alone, as help shows it.
+func (v *switchValue) Type() string { return "bool" }
+
+// lowerFirst begins a flag's text as all of them do, unless it begins with a name.
+func lowerFirst(text string) string {
+	for _, article := range []string{"The ", "A ", "An ", "What ", "Where ", "How ", "Whether ", "Several ", "Listen ", "Only ", "Ids ", "People ", "Groups "} {
+		if strings.HasPrefix(text, article) {
+			return strings.ToLower(text[:1]) + text[1:]
+		}
+	}
+	return text
+}
+
+// channelExample shows the keys that have no value of their own.
+func channelExample(p config.Part) string {
+	line := "  hob channels add " + p.Kind
+	if p.Named != "" && p.Named != p.Kind {
+		line += " --name " + p.Named
+	}
+	for _, k := range p.Keys[1:] {
+		text, err := strconv.Unquote(k.Example)
+		if err == nil && !k.Apart && k.Default == nil && k.Unset == "none" && !strings.Contains(k.Name, ".") && !strings.ContainsAny(text, " '\"") {
+			line += " --" + keyFlagName(nil, p, k) + " " + text
+		}
+	}
+	return line
+}
+
+// sectionDraft is a section on its way into the file.
+type sectionDraft struct {
+	*cli.App
+	ref    config.Reference
+	part   config.Part
+	name   string
+	values map[string]string // by the key's name in the section
+	pasted map[string]string // secrets that are to be put into files, by key
+}
+
+// maxSecret is the most that is read of one, in bytes.
+const maxSecret = 64 << 10
+
+// give takes a value from a flag. A secret itself is refused: every user of the machine can read a command line.
+func (d *sectionDraft) give(k schema.Key, flag, value string) error {
+	switch {
+	case !k.Secret() || value == "" || secret.IsReference(value):
+		d.values[k.Name] = value
+		return nil
+	case value != "-":
+		return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "--%s takes a reference, not the secret itself", flag)
+	}
+	text, err := io.ReadAll(io.LimitReader(d.In, maxSecret))
+	if err != nil {
+		return fmt.Errorf("read the secret: %w", err)
+	}
+	return d.paste(k, string(text))
+}
+
+// paste takes a secret itself, which is put into a file when everything else is right.
+func (d *sectionDraft) paste(k schema.Key, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text, "\r\n") {
+		return cli.Usage("", "%s: want one line with the secret", k.Name)
+	}
+	d.pasted[k.Name] = text
+	d.values[k.Name] = "file:" + filepath.ToSlash(filepath.Join(secretsFolder, d.name+"-"+k.Name))
+	return nil
+}
+
+// write checks the section, asks for what is missing, and writes it.
+func (d *sectionDraft) write(ctx context.Context) error {
+	if !regexp.MustCompile(`^[A-Za-z0-9][-_A-Za-z0-9]*$`).MatchString(d.name) {
+		return cli.Usage("for example --name "+d.part.Named, "--name %q: want letters, digits, - and _", d.name)
+	}
+	home, _, err := d.HomeDir()
+	if err != nil {
+		return err
+	}
+	if err := cli.CheckHome(home); err != nil {
+		return err
+	}
+	path := filepath.Join(home, "config.toml")
+	before, err := config.FileContent(path)
+	if err != nil {
+		return err
+	}
+	if err := d.free(before); err != nil {
+		return err
+	}
+	next, err := d.complete(ctx, path, before)
+	if err != nil {
+		return err
+	}
+	if len(d.pasted) > 0 {
+		if err := d.keep(home); err != nil {
+			return err
+		}
+		if next, err = setKeys(d.ref, path, before, d.changes()...); err != nil {
+			return err
+		}
+	}
+	if err := config.WriteFile(path, before, next); err != nil {
+		if errors.Is(err, config.ErrChanged) {
+			return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
+		}
+		return err
+	}
+	return d.done(ctx, home, path)
+}
+
+// free refuses a name that is taken.
+func (d *sectionDraft) free(doc []byte) error {
+	var tree struct {
+		Channels map[string]any `toml:"channels"`
+	}
+	if err := toml.Unmarshal(bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), &tree); err != nil {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
+	}
+	if _, taken := tree.Channels[d.name]; taken {
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("there is a channel %s already", d.name), Hint: "choose another --name, or change it with: hob config set " + d.key("KEY") + " VALUE"}
+	}
+	return nil
+}
+
+// key is the full name of a key of the section.
+func (d *sectionDraft) key(name string) string {
+	return config.KeyText(append([]string{"channels", d.name}, strings.Split(name, ".")...))
+}
+
+// changes are what the file is to be told, the kind first.
+func (d *sectionDraft) changes() []keyChange {
+	list := []keyChange{{Key: d.key("kind"), Value: d.part.Kind}}
+	for _, k := range d.part.Keys[1:] {
+		if v, ok := d.values[k.Name]; ok {
+			list = append(list, keyChange{Key: d.key(k.Name), Value: v})
+		}
+	}
+	return list
+}
+
+// done says what there is now, and what comes next, when a running hob has it: what is typed next needs that.
+func (d *sectionDraft) done(ctx context.Context, home, path string) error {
+	c, down := client.Find(ctx, home, false)
+	var has *api.Channel
+	if down == nil {
+		has = d.taken(ctx, c)
+	}
+	if d.JSON {
+		return d.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
+	}
+	if !d.Quiet {
+		d.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
+	}
+	switch {
+	case down != nil:
+		d.Note("it holds from the next start of hob on")
+	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
+		d.Note("the running hob has read it and cannot use it: " + channelFault(*has))
+		return nil
+	case has != nil:
+		d.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
+	default:
+		d.Note("the running hob has not taken it yet; see why with: hob logs")
+	}
+	if slices.ContainsFunc(d.part.Keys, func(k schema.Key) bool { return k.Name == "known" }) {
+		d.Note("make your account there known as yours with: hob pairing start " + d.name)
+	}
+	return nil
+}
+
+// reloadTimeout is how long a running hob may take to read its config again.
+const reloadTimeout = 5 * time.Second
+
+// taken waits until the running hob has the channel; nil when it does not get it.
+func (d *sectionDraft) taken(ctx context.Context, c *client.Client) *api.Channel {
+	ctx, stop := context.WithTimeout(ctx, reloadTimeout)
+	defer stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		var rows []api.Channel
+		err := c.List(ctx, channelsResource, client.Filter{}, &rows)
+		if i := slices.IndexFunc(rows, func(r api.Channel) bool { return r.Name == d.name }); err == nil && i >= 0 {
+			return &rows[i]
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

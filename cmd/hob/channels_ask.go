@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/config/schema"
+	"hob/daemon/console"
+	"hob/daemon/secret"
+	"hob/daemon/sys"
+)
+
+// complete checks the section, and asks for what it lacks until nothing is wrong with it. Off a terminal what is wrong is the error.
+func (d *sectionDraft) complete(ctx context.Context, path string, before []byte) ([]byte, error) {
+	for {
+		next, err := setKeys(d.ref, path, before, d.changes()...)
+		var list config.Errors
+		if err == nil || !errors.As(err, &list) || len(list) == 0 {
+			return next, err
+		}
+		k, ok := d.about(list[0])
+		if !ok || d.JSON || !cli.IsTerminal(d.In) || !cli.IsTerminal(d.Err) {
+			return nil, d.mistake(list[0], k)
+		}
+		d.Print(d.Err, console.Clean(list[0].Text))
+		if err := d.ask(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// about is the key that mends a problem: one that is missing, and is what the problem is about or named in it; else the one it is about.
+func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
+	words := strings.FieldsFunc(p.Text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
+	for _, each := range d.part.Keys[1:] {
+		_, given := d.values[each.Name]
+		subject := p.Key == d.key(each.Name)
+		if !given && (subject || slices.Contains(words, each.Name)) {
+			return each, true
+		}
+		if subject {
+			k, ok = each, true
+		}
+	}
+	return k, ok
+}
+
+// mistake is a problem in the words of the command line.
+func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
+	hint := p.Hint
+	if _, given := d.values[k.Name]; k.Name != "" && !given && hint == "" {
+		hint = "give it as --" + keyFlagName(nil, d.part, k)
+		if text := strings.Trim(k.Example, `"`); text != "" {
+			hint += ", for example " + text
+		}
+	}
+	return cli.Usage(hint, "%s", p.Text)
+}
+
+// ask reads a value. A secret may be pasted; it is not shown.
+func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
+	if err := d.Mend(); err != nil {
+		return err
+	}
+	doc := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
+	var line string
+	var err error
+	if k.Secret() {
+		line, err = d.hidden(ctx, fmt.Sprintf("%s (%s; paste it, or name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND; it is not shown): ", k.Name, doc))
+	} else {
+		line, err = console.NewPrompter(d.In, d.Err, slog.New(slog.DiscardHandler)).Ask(ctx, fmt.Sprintf("%s (%s): ", k.Name, doc))
+	}
+	line = strings.TrimSpace(line)
+	if err != nil || line == "" {
+		d.Print(d.Err, "") // the cursor stands behind the prompt
+		return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
+	}
+	delete(d.pasted, k.Name)
+	if k.Secret() && !secret.IsReference(line) {
+		return d.paste(k, line)
+	}
+	d.values[k.Name] = line
+	return nil
+}
+
+// hiddenLine is a line that was read.
+type hiddenLine struct {
+	text []byte
+	err  error
+}
+
+// echoOffTimeout is how long a terminal may take to stop showing what is typed; one that showed nothing before never changes.
+const echoOffTimeout = 200 * time.Millisecond
+
+// hidden reads a line that the terminal does not show. An interrupt ends it and leaves the terminal as it was.
+func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error) {
+	fd := int(d.In.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("look at the terminal: %w", err)
+	}
+	read := make(chan hiddenLine, 1)
+	sys.NewGroup(slog.New(slog.DiscardHandler), nil).Once("read a secret", func() error { // it ends with the process where nobody types
+		text, err := term.ReadPassword(fd)
+		read <- hiddenLine{text, err}
+		return nil
+	})
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for asked, begun := false, time.Now(); ; {
+		select {
+		case line := <-read:
+			d.Print(d.Err, "")
+			return string(line.text), line.err
+		case <-ctx.Done():
+			return "", errors.Join(ctx.Err(), term.Restore(fd, before))
+		case <-look.C:
+			now, err := term.GetState(fd)
+			if asked || err == nil && reflect.DeepEqual(now, before) && time.Since(begun) < echoOffTimeout {
+				continue // what is typed would still be seen
+			}
+			asked = true
+			look.Stop()
+			if _, err := d.Err.WriteString(prompt); err != nil {
+				return "", fmt.Errorf("ask: %w", err)
+			}
+		}
+	}
+}
+
+// secretsFolder holds what was pasted, under the home.
+const secretsFolder = "secrets"
+
+// keep puts what was pasted into new files that only the owner can read, and refers to them.
+func (d *sectionDraft) keep(home string) error {
+	folder := filepath.Join(home, secretsFolder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("keep a secret: %w", err)
+	}
+	for key, text := range d.pasted {
+		name, err := createUnused(folder, d.name+"-"+key, text+"\n")
+		if err != nil {
+			return fmt.Errorf("keep a secret: %w", err)
+		}
+		d.values[key] = "file:" + secretsFolder + "/" + name
+		d.Note("the secret is in " + filepath.Join(folder, name))
+	}
+	return nil
+}
+
+// createUnused writes a file under a name that is not taken, and returns the name.
+func createUnused(folder, name, text string) (string, error) {
+	for n := 1; ; n++ {
+		free := name
+		if n > 1 {
+			free = fmt.Sprintf("%s-%d", name, n)
+		}
+		f, err := os.OpenFile(filepath.Join(folder, free), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.WriteString(text)
+		return free, errors.Join(err, f.Sync(), f.Close())
+	}
+}

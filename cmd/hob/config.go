@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon/api/client"
+)
+
+//go:generate go run hob/cmd/hob config docs --out ../../docs/config.md
+
+// configCommands are the commands with what they all need.
+type configCommands struct {
+	*cli.App
+	config.Reference
+}
+
+// configCommand makes hob config. owned describes the sections that config does not know itself.
+func configCommand(a *cli.App, owned config.Owned) *cobra.Command {
+	k := configCommands{a, config.NewReference(owned)}
+	return cli.Family("config", "Look at config.toml, check it and change it",
+		k.pathCommand(), k.getCommand(), k.setCommand(), k.validateCommand(), k.schemaCommand(), k.editCommand(), k.docsCommand())
+}
+
+// file is the path of config.toml.
+func (k configCommands) file() (string, error) {
+	home, _, err := k.HomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, "config.toml"), cli.CheckHome(home)
+}
+
+func (k configCommands) pathCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "path", Short: "Print where config.toml is, or would be", Args: cli.None,
+		Example: "  hob config path\n  hob --home /srv/hob config path",
+		RunE: func(*cobra.Command, []string) error {
+			path, err := k.file()
+			if err != nil {
+				return err
+			}
+			if k.JSON {
+				_, err := os.Stat(path)
+				return k.Document(map[string]any{"path": path, "exists": err == nil})
+			}
+			return k.Text(path + "\n")
+		},
+	}
+}
+
+func (k configCommands) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of config.toml, for editors", Args: cli.None,
+		Long: "Print the JSON Schema (2020-12) of config.toml. Editors with a TOML language server take it, for example from a first line\n" +
+			"  #:schema ./config.schema.json",
+		Example: "  hob config schema > ~/.hob/config.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			doc, err := configSchema(k.Reference)
+			if err != nil {
+				return err
+			}
+			return k.Text(string(doc))
+		},
+	}
+}
+
+func (k configCommands) docsCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use: "docs", Short: "Print the reference of all keys, as Markdown", Args: cli.None,
+		Example: "  hob config docs\n  hob config docs --out config.md",
+		RunE: func(*cobra.Command, []string) error {
+			if out == "" && k.JSON {
+				return k.Document(map[string]string{"markdown": configPage(k.Reference)})
+			}
+			if out == "" {
+				return k.Text(configPage(k.Reference))
+			}
+			before, err := config.FileContent(out)
+			if err != nil {
+				return err
+			}
+			return config.WriteFile(out, before, []byte(configPage(k.Reference)))
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write it into this file")
+	return cmd
+}
+
+// environment is what overrides the file: the variables of this terminal, which a running hob may not have.
+func environment() []string { return os.Environ() }
+
+// configError makes one error of the problems of a key, or of a change.
+func configError(err error) error {
+	var list config.Errors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return err
+	}
+	if len(list) == 1 && list[0].File == "" {
+		return &cli.Problem{Code: cli.ExitUsage, Text: list[0].Text, Hint: list[0].Hint}
+	}
+	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: validation{Problems: list}}
+}
+
+// running reports whether a hob of this home is there to take a change.
+func (k configCommands) running(cmd *cobra.Command) bool {
+	home, _, err := k.HomeDir()
+	if err != nil {
+		return false
+	}
+	_, err = client.Find(cmd.Context(), home, false)
+	return err == nil
+}
+
+// tell says what becomes of a change.
+func (k configCommands) tell(cmd *cobra.Command) {
+	if k.running(cmd) {
+		k.Note("the running hob takes it at once")
+		return
+	}
+	k.Note("it holds from the next start of hob on")
+}
+
+// complete offers the names of keys.
+func (k configCommands) complete(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args)%2 == 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	path, err := k.file()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, name := range k.Names(path) {
+		if strings.HasPrefix(name, typed) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

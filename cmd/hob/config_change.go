@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hob/config"
+	"hob/config/schema"
+)
+
+// keyChange is one key that is to be set, or taken out.
+type keyChange struct {
+	Key   string // its full name as TOML writes it: model.price.input, models."a.b".model
+	Value string // what a person types for its type: 8192, true, 15m, a,b or ["a", "b"], { input = 3.0 }
+	Unset bool   // take it out; Value is not looked at
+}
+
+// byteOrderMark begins the files of some editors on Windows.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// setKeys makes changes to a document and returns the new one; all that they do not name stays as it is, byte by byte. The result is
+// validated as a whole, and refused with Errors when it has a mistake that the document did not have; so is a value that its key does not
+// take. An error that wraps ErrByHand is a document in which the key cannot be reached. file names the document in errors.
+func setKeys(r config.Reference, file string, doc []byte, changes ...keyChange) ([]byte, error) {
+	next, bom := bytes.CutPrefix(doc, []byte(byteOrderMark))
+	before, err := r.Check(file, doc, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if next, err = applyChange(r, file, next, c); err != nil {
+			return nil, err
+		}
+	}
+	after, err := r.Check(file, next, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEditByHand, err)
+	}
+	if worse := newProblems(before, after); len(worse) > 0 {
+		return nil, worse
+	}
+	if bom {
+		next = append([]byte(byteOrderMark), next...)
+	}
+	return next, nil
+}
+
+// newProblems are the mistakes of after that before does not have, wherever they stand.
+func newProblems(before, after []config.Problem) config.Errors {
+	var list config.Errors
+	for _, p := range after {
+		same := func(q config.Problem) bool { return p.Key == q.Key && p.Text == q.Text }
+		if !p.Advice && !slices.ContainsFunc(before, same) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func applyChange(r config.Reference, file string, doc []byte, c keyChange) ([]byte, error) {
+	path, err := config.SplitKey(c.Key)
+	if err != nil {
+		return nil, err
+	}
+	text := ""
+	if c.Unset {
+		err = checkRemovable(file, doc, path)
+	} else {
+		text, err = typedValue(r, doc, path, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, err := editDocument(doc, path, text)
+	if err != nil {
+		return nil, fmt.Errorf("set %s: %w (change it with: hob config edit)", c.Key, err)
+	}
+	return next, nil
+}
+
+// typedValue writes a value as its key takes it.
+func typedValue(r config.Reference, doc []byte, path []string, c keyChange) (string, error) {
+	k, err := r.Find(doc, path)
+	if err != nil {
+		return "", err
+	}
+	text, err := tomlLiteral(k, c.Value)
+	if err != nil {
+		return "", config.Errors{{Key: c.Key, Text: err.Error()}}
+	}
+	return text, nil
+}
+
+// checkRemovable says why a key cannot be taken out.
+func checkRemovable(file string, doc []byte, path []string) error {
+	tree, err := parseTOML(doc)
+	if err != nil {
+		return err
+	}
+	var at any = tree
+	for _, name := range path {
+		inner, ok := at.(map[string]any)
+		if at = inner[name]; !ok || at == nil {
+			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
+		}
+	}
+	if _, section := at.(map[string]any); section && !keyInFile(doc, path) {
+		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
+	}
+	return nil
+}
+
+// keyInFile reports whether a key stands in the file as a key = value of its own.
+func keyInFile(doc []byte, path []string) bool {
+	return slices.ContainsFunc(parseStatements(doc), func(s tomlStatement) bool { return !s.header && slices.Equal(s.path, path) })
+}
+
+// tomlLiteral writes what a person typed as TOML, by the key's type.
+func tomlLiteral(k schema.Key, text string) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("%s: the value is not UTF-8 text", lastName(k.Name))
+	}
+	text, raw := strings.TrimSpace(text), text
+	want := func(what string) (string, error) {
+		if k.Secret() {
+			return "", fmt.Errorf("%s: want %s", lastName(k.Name), what)
+		}
+		return "", fmt.Errorf("%s: want %s, found %q", lastName(k.Name), what, text)
+	}
+	switch k.Type {
+	case schema.Text:
+		return config.Quote(raw), nil
+	case schema.Switch:
+		if text != "true" && text != "false" {
+			return want("true or false")
+		}
+		return text, nil
+	case schema.Whole:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return want("a whole number")
+		}
+		return strconv.FormatInt(n, 10), nil
+	case schema.Number:
+		return numberLiteral(text, want)
+	case schema.Duration:
+		if _, err := time.ParseDuration(text); err != nil {
+			return want(`a time with its unit, like "30m" or "1h30m"`)
+		}
+		return config.Quote(text), nil
+	case schema.List:
+		if !strings.HasPrefix(text, "[") {
+			return listLiteral(text), nil
+		}
+		return rawLiteral(text, "a list, like a,b or [\"a\", \"b\"]", want)
+	}
+	return rawLiteral(text, "a value as TOML writes it, like { "+samplePair(k)+" }", want)
+}
+
+// samplePair is one pair of a table.
+func samplePair(k schema.Key) string {
+	if len(k.Keys) == 0 {
+		return "key = \"value\""
+	}
+	return lastName(k.Keys[0].Name) + " = " + k.Keys[0].Example
+}
+
+func numberLiteral(text string, want func(string) (string, error)) (string, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
+		return want("a number")
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10), nil
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s, nil
+}
+
+// listLiteral writes elements between commas, as the environment has them.
+func listLiteral(text string) string {
+	var parts []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, config.Quote(part))
+		}
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// rawLiteral takes one line of TOML as it is.
+func rawLiteral(text, what string, want func(string) (string, error)) (string, error) {
+	tree, err := parseTOML([]byte("x = " + text + "\n"))
+	if err != nil || len(tree) != 1 || strings.ContainsAny(text, "\r\n") || valueEnd([]byte(text), 0) != len(text) {
+		return want(what)
+	}
+	return text, nil
+}
+
+// lastName is a key's name within its table.
+func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"hob/config"
+)
+
+// ErrByHand is a change that cannot be made without touching what else stands there.
+var errEditByHand = errors.New("the place of this key is written in a way that only a person should change")
+
+// editDocument puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of that stays: comments, order, blank
+// lines, and how the other values are written. doc must be TOML without a byte order mark. What comes out is read again and compared: when
+// another key has changed, or the result is no TOML, the error is ErrByHand.
+func editDocument(doc []byte, path []string, value string) ([]byte, error) {
+	before, err := parseTOML(doc)
+	if err != nil {
+		return nil, err
+	}
+	next := rewriteDocument(doc, path, value)
+	after, err := parseTOML(next)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEditByHand, err)
+	}
+	var want any
+	if value != "" {
+		alone, err := parseTOML([]byte("x = " + value + "\n"))
+		if err != nil {
+			return nil, err
+		}
+		want = alone["x"]
+	}
+	if !putValue(before, path, want) || fmt.Sprintf("%#v", dropEmptyTables(before)) != fmt.Sprintf("%#v", dropEmptyTables(after)) {
+		return nil, errEditByHand
+	}
+	return next, nil
+}
+
+// parseTOML reads a document without its places.
+func parseTOML(doc []byte) (map[string]any, error) {
+	var tree map[string]any
+	if err := toml.Unmarshal(doc, &tree); err != nil {
+		return nil, err
+	}
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	return tree, nil
+}
+
+// putValue sets a value in a tree, or takes it out when it is nil; false when something else than a table is in the way.
+func putValue(tree map[string]any, path []string, value any) bool {
+	for _, name := range path[:len(path)-1] {
+		if tree[name] == nil {
+			tree[name] = map[string]any{}
+		}
+		inner, ok := tree[name].(map[string]any)
+		if !ok {
+			return false
+		}
+		tree = inner
+	}
+	name := path[len(path)-1]
+	if value == nil {
+		delete(tree, name)
+	} else {
+		tree[name] = value
+	}
+	return true
+}
+
+// dropEmptyTables drops empty tables: whether a table without keys is there makes no difference.
+func dropEmptyTables(tree map[string]any) map[string]any {
+	for name, v := range tree {
+		if inner, ok := v.(map[string]any); ok && len(dropEmptyTables(inner)) == 0 {
+			delete(tree, name)
+		}
+	}
+	return tree
+}
+
+// rewriteDocument makes the edit without looking at what came of it.
+func rewriteDocument(doc []byte, path []string, value string) []byte {
+	all := parseStatements(doc)
+	for i, s := range all {
+		if s.header || s.array || !hasPrefix(path, s.path) {
+			continue
+		}
+		if len(s.path) == len(path) && value == "" {
+			return removeRange(doc, lineRange(doc, s.key, s.end))
+		}
+		if len(s.path) == len(path) {
+			return splice(doc, byteRange{s.value, s.end}, value)
+		}
+		return editInline(doc, all[i], path, value)
+	}
+	if value == "" {
+		return doc
+	}
+	return insertKey(doc, all, path, value)
+}
+
+// insertKey adds a key that is not there: behind its neighbours, else under its section's header, else with a header at the end.
+func insertKey(doc []byte, all []tomlStatement, path []string, value string) []byte {
+	eol := lineEnding(doc)
+	section := path[:len(path)-1]
+	for _, s := range slices.Backward(all) {
+		if !s.header && !s.array && len(s.section) <= len(section) && hasPrefix(s.path, section) && len(s.path) > len(section) {
+			indent := doc[lineRange(doc, s.key, s.end).from:s.key]
+			if len(bytes.TrimLeft(indent, " \t")) > 0 {
+				indent = nil
+			}
+			return insertLineAfter(doc, s.end, string(indent)+config.KeyText(path[len(s.section):])+" = "+value, eol)
+		}
+	}
+	for _, s := range all {
+		if s.header && !s.array && slices.Equal(s.path, section) {
+			return insertLineAfter(doc, s.end, config.KeyText(path[len(path)-1:])+" = "+value, eol)
+		}
+	}
+	text := "[" + config.KeyText(section) + "]" + eol + config.KeyText(path[len(path)-1:]) + " = " + value + eol
+	if len(section) == 0 {
+		return splice(doc, byteRange{}, config.KeyText(path)+" = "+value+eol)
+	}
+	if len(doc) > 0 && doc[len(doc)-1] != '\n' {
+		text = eol + eol + text
+	} else if len(bytes.TrimSpace(doc)) > 0 && !bytes.HasSuffix(doc, []byte("\n"+eol)) {
+		text = eol + text
+	}
+	return append(slices.Clone(doc), text...)
+}
+
+// editInline edits inside a pair whose value is an inline table.
+func editInline(doc []byte, outer tomlStatement, path []string, value string) []byte {
+	for i, s := range outer.inner {
+		switch {
+		case !hasPrefix(path, s.path):
+			continue
+		case len(s.path) < len(path):
+			return editInline(doc, s, path, value)
+		case value != "":
+			return splice(doc, byteRange{s.value, s.end}, value)
+		case i > 0:
+			return removeRange(doc, byteRange{outer.inner[i-1].end, s.end})
+		case len(outer.inner) > 1:
+			return removeRange(doc, byteRange{s.key, outer.inner[1].key})
+		default:
+			return removeRange(doc, byteRange{s.key, s.end})
+		}
+	}
+	if value == "" {
+		return doc
+	}
+	pair := config.KeyText(path[len(outer.path):]) + " = " + value
+	if n := len(outer.inner); n > 0 {
+		return splice(doc, byteRange{outer.inner[n-1].end, outer.inner[n-1].end}, ", "+pair)
+	}
+	return splice(doc, byteRange{outer.value, outer.end}, "{ "+pair+" }")
+}
+
+// byteRange is a range of bytes.
+type byteRange struct{ from, to int }
+
+func splice(doc []byte, s byteRange, text string) []byte {
+	return slices.Concat(doc[:s.from], []byte(text), doc[s.to:])
+}
+
+func removeRange(doc []byte, s byteRange) []byte { return splice(doc, s, "") }
+
+// insertLineAfter puts a line behind the one that has the offset in it.
+func insertLineAfter(doc []byte, offset int, text, eol string) []byte {
+	to := lineRange(doc, offset, offset).to
+	if to == 0 || doc[to-1] != '\n' {
+		return splice(doc, byteRange{to, to}, eol+text)
+	}
+	return splice(doc, byteRange{to, to}, text+eol)
+}
+
+// lineRange widens a range to whole lines, their ends included.
+func lineRange(doc []byte, from, to int) byteRange {
+	s := byteRange{bytes.LastIndexByte(doc[:from], '\n') + 1, len(doc)}
+	if i := bytes.IndexByte(doc[to:], '\n'); i >= 0 {
+		s.to = to + i + 1
+	}
+	return s
+}
+
+// lineEnding is how the document ends its lines.
+func lineEnding(doc []byte) string {
+	if i := bytes.IndexByte(doc, '\n'); i > 0 && doc[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// hasPrefix reports whether path is start, or goes on from it.
+func hasPrefix(path, start []string) bool {
+	return len(path) >= len(start) && slices.Equal(path[:len(start)], start)
+}
+
+// tomlStatement is a header or a pair of a document, or a pair of an inline table, with the bytes that it takes.
+type tomlStatement struct {
+	section []string // of the header above it
+	path    []string // full name
+	header  bool
+	array   bool // it belongs to an [[array of tables]]
+	key     int  // where its first key begins
+	value   int  // where its value begins
+	end     int  // behind its value; for a header, behind its name
+	inner   []tomlStatement
+}
+
+// parseStatements reads all of a document that is TOML.
+func parseStatements(doc []byte) []tomlStatement {
+	var all []tomlStatement
+	var p unstable.Parser
+	p.Reset(doc)
+	var section []string
+	var arrays [][]string
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			path, from, to := keyPath(e)
+			section = path
+			if e.Kind == unstable.ArrayTable {
+				arrays = append(arrays, path)
+			}
+			all = append(all, tomlStatement{path: path, header: true, array: insideArray(arrays, path), key: from, end: to})
+		case unstable.KeyValue:
+			s := pairStatement(doc, e, section)
+			s.array = insideArray(arrays, section)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func insideArray(arrays [][]string, path []string) bool {
+	return slices.ContainsFunc(arrays, func(a []string) bool { return hasPrefix(path, a) })
+}
+
+func keyPath(e *unstable.Node) (path []string, from, to int) {
+	from = -1
+	for it := e.Key(); it.Next(); {
+		k := it.Node()
+		if from < 0 {
+			from = int(k.Raw.Offset)
+		}
+		path, to = append(path, string(k.Data)), int(k.Raw.Offset+k.Raw.Length)
+	}
+	return path, from, to
+}
+
+func pairStatement(doc []byte, e *unstable.Node, section []string) tomlStatement {
+	path, from, to := keyPath(e)
+	s := tomlStatement{section: section, path: slices.Concat(section, path), key: from}
+	s.value = len(doc) - len(bytes.TrimLeft(doc[to:], " \t="))
+	s.end = valueEnd(doc, s.value)
+	if v := e.Value(); v.Kind == unstable.InlineTable {
+		for it := v.Children(); it.Next(); {
+			s.inner = append(s.inner, pairStatement(doc, it.Node(), s.path))
+		}
+	}
+	return s
+}
+
+// valueEnd is the offset behind a value of a document that is TOML.
+func valueEnd(doc []byte, from int) int {
+	if from >= len(doc) {
+		return len(doc)
+	}
+	if doc[from] == '"' || doc[from] == '\'' {
+		return stringEnd(doc, from)
+	}
+	depth := 0
+	for i := from; i < len(doc); i++ {
+		switch c := doc[i]; c {
+		case '"', '\'':
+			i = stringEnd(doc, i) - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+			if depth < 0 {
+				return trimmedEnd(doc, from, i)
+			}
+		case '#', ',', '\n':
+			if depth == 0 {
+				return trimmedEnd(doc, from, i)
+			}
+			if c == '#' {
+				i = lineRange(doc, i, i).to - 1
+			}
+		}
+	}
+	return trimmedEnd(doc, from, len(doc))
+}
+
+// trimmedEnd is the end without the white space before it.
+func trimmedEnd(doc []byte, from, to int) int {
+	return from + len(bytes.TrimRight(doc[from:to], " \t\r"))
+}
+
+// stringEnd is the offset behind a string of any of the four kinds. A multi-line one may have up to two quotes right before its end.
+func stringEnd(doc []byte, from int) int {
+	q := doc[from]
+	long := bytes.Repeat([]byte{q}, 3)
+	multi := bytes.HasPrefix(doc[from:], long)
+	i := from + 1
+	if multi {
+		i = from + 3
+	}
+	for ; i < len(doc); i++ {
+		switch {
+		case doc[i] == '\\' && q == '"':
+			i++
+		case doc[i] == q && !multi:
+			return i + 1
+		case multi && bytes.HasPrefix(doc[i:], long):
+			i += 3
+			for n := 0; n < 2 && i < len(doc) && doc[i] == q; n++ {
+				i++
+			}
+			return i
+		}
+	}
+	return len(doc)
+}

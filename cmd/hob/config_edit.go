@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon/console"
+)
+
+func (k configCommands) editCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "edit", Short: "Open config.toml in your editor, and check it before it holds", Args: cli.None,
+		Long: "Open a copy of config.toml in $VISUAL, else $EDITOR, and check it when the editor ends. A copy without mistakes takes the place of the file;\n" +
+			"with mistakes you are asked whether to go back to the editor, to save it as it is, or to leave the file as it was.",
+		Example: "  hob config edit\n  EDITOR='code --wait' hob config edit",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := k.file()
+			if err != nil {
+				return err
+			}
+			if k.JSON {
+				return cli.Usage("use: hob config set", "hob config edit is for people: it has no JSON document to show")
+			}
+			return k.edit(cmd, path)
+		},
+	}
+}
+
+// edit works on a copy, so that the file is the old one or a whole new one, whatever happens to the editor.
+func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
+	before, err := config.FileContent(path)
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "hob-config-") // 0700: it may hold secrets
+	if err != nil {
+		return fmt.Errorf("make a copy to edit: %w", err)
+	}
+	draft := filepath.Join(folder, "config.toml")
+	kept := false
+	defer func() {
+		if kept {
+			return
+		}
+		if bad := os.RemoveAll(folder); bad != nil {
+			err = errors.Join(err, fmt.Errorf("remove the copy: %w", bad))
+		}
+	}()
+	if err := os.WriteFile(draft, before, 0o600); err != nil {
+		return fmt.Errorf("make a copy to edit: %w", err)
+	}
+	doc, err := k.draft(cmd.Context(), draft, path)
+	if err == nil && bytes.Equal(doc, before) {
+		k.Say("nothing was changed")
+		return nil
+	}
+	if err == nil {
+		err = saveConfig(path, before, doc)
+	}
+	if err != nil {
+		now, bad := os.ReadFile(draft)
+		if kept = bad == nil && !bytes.Equal(now, before); kept {
+			k.Note("what you have written is in " + draft)
+		}
+		return err
+	}
+	k.Say("%s is changed", path)
+	k.tell(cmd)
+	return nil
+}
+
+// draft lets a person edit until the document is valid, or until they want it as it is.
+func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, error) {
+	ask := console.NewPrompter(k.In, k.Err, slog.New(slog.DiscardHandler))
+	for {
+		if err := k.open(ctx, draft); err != nil {
+			return nil, err
+		}
+		doc, err := config.FileContent(draft)
+		if err != nil {
+			return nil, err
+		}
+		problems := k.mistakes(path, doc)
+		if config.Valid(problems) {
+			return doc, nil
+		}
+		for _, p := range problems {
+			k.Print(k.Err, console.Clean(p.String()))
+		}
+		line, err := ask.Ask(ctx, "go back to the editor? [Y]es, [s]ave it as it is, [n]o, leave the file as it was: ")
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+			k.Print(k.Err, "") // the cursor stands behind the prompt
+			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "the file was left as it was: what you wrote has " + countMistakes(problems)}
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "s", "save":
+			return doc, nil
+		case "n", "no":
+			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "the file was left as it was"}
+		}
+	}
+}
+
+// mistakes are all that is wrong with a document.
+func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
+	problems, err := k.Check(path, doc, nil)
+	var list config.Errors
+	if errors.As(err, &list) {
+		return list
+	}
+	return problems
+}
+
+// open runs the editor, whose name may be followed by flags.
+func (k configCommands) open(ctx context.Context, draft string) error {
+	line := os.Getenv("VISUAL")
+	if line == "" {
+		line = os.Getenv("EDITOR")
+	}
+	if line == "" {
+		line = "vi"
+		if runtime.GOOS == "windows" {
+			line = "notepad"
+		}
+	}
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "$VISUAL or $EDITOR is blank", Hint: "name an editor, for example EDITOR=nano, or use: hob config set"}
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], draft)...) //nolint:gosec // the editor is the caller's own choice
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = k.In, k.Out, k.Err
+	if err := cmd.Run(); err != nil {
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("the editor %s ended with: %v", words[0], err), Hint: "the file was left as it was; name another editor in $EDITOR, or use: hob config set"}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	_ "embed" // the page's beginning
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hob/config"
+	"hob/config/schema"
+)
+
+//go:embed config_page.md
+var configPageHead string
+
+// configPage is the reference as Markdown: docs/config.md.
+func configPage(r config.Reference) string {
+	var b strings.Builder
+	b.WriteString(configPageHead)
+	b.WriteString("\n```toml\n")
+	for i, p := range r.Parts() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		writeExample(&b, p)
+	}
+	b.WriteString("```\n")
+	for _, p := range r.Parts() {
+		writeKeyTable(&b, p)
+	}
+	return b.String()
+}
+
+// writeExample writes the section with an example of each of its keys.
+func writeExample(b *strings.Builder, p config.Part) {
+	header := "[" + p.Shown() + "]"
+	if p.Several {
+		header = "[" + header + "]"
+	}
+	fmt.Fprintf(b, "%s\n%s", header, p.Example)
+	if p.Example != "" {
+		return
+	}
+	for _, k := range p.Keys {
+		if !k.Apart {
+			fmt.Fprintf(b, "%s = %s\n", k.Name, k.Example)
+		}
+	}
+}
+
+func writeKeyTable(b *strings.Builder, p config.Part) {
+	title := p.Path
+	if p.Kind != "" {
+		title += ", kind " + p.Kind
+	}
+	if p.Several {
+		title = "[[" + title + "]]"
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", title, p.Doc)
+	if p.Like != "" {
+		fmt.Fprintf(b, "The keys are those of `[%s]`.\n", p.Like)
+		return
+	}
+	b.WriteString("\n| key | takes | left out | meaning |\n|---|---|---|---|\n")
+	for _, k := range schema.Flat(p.Keys) {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, keyTakes(k), keyDefault(k), markdownCell(k.Doc))
+	}
+}
+
+// keyTakes says what a key may be.
+func keyTakes(k schema.Key) string {
+	switch {
+	case len(k.Words) > 0:
+		words := make([]string, len(k.Words))
+		for i, w := range k.Words {
+			words[i] = "`" + w + "`"
+		}
+		return strings.Join(words, ", ")
+	case k.Secret():
+		return "secret: a reference, or the text itself"
+	case k.Range() != "":
+		return string(k.Type) + ": " + markdownCell(k.Range())
+	}
+	return string(k.Type)
+}
+
+// keyDefault says what holds when a key is left out.
+func keyDefault(k schema.Key) string {
+	switch v := k.Default.(type) {
+	case nil:
+		return markdownCell(k.Unset)
+	case []string:
+		if len(v) == 0 {
+			return "none"
+		}
+	case string:
+		return "`" + strconv.Quote(v) + "`"
+	}
+	return "`" + config.TOML(k.Default) + "`"
+}
+
+// markdownCell is a text within a table of Markdown.
+func markdownCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+)
+
+func (k configCommands) setCommand() *cobra.Command {
+	var unset bool
+	cmd := &cobra.Command{
+		Use: "set KEY VALUE [KEY VALUE]…", Short: "Change keys of config.toml, and leave all else in it as it is",
+		Long: "Change keys of config.toml. Comments, order and blank lines stay. VALUE is typed by its key: 80, true, 15m, a,b or [\"a\", \"b\"],\n" +
+			"{ input = 3.0 }. Several pairs are one change. The file is checked as a whole first; a change that would bring a mistake into it is refused.",
+		Example: "  hob config set turn.max_steps 80\n  hob config set model.backend openrouter model.model a/b model.api_key env:OPENROUTER_API_KEY\n" +
+			"  hob config set channels.alerts.kind ntfy channels.alerts.topic my-topic\n  hob config set budget.per_day -- -1\n  hob config set --unset model.thinking",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case unset && len(args) == 0:
+				return cli.Usage("see: "+cmd.CommandPath()+" --help", "%s --unset needs a KEY", cmd.CommandPath())
+			case !unset && (len(args) == 0 || len(args)%2 == 1):
+				return cli.Usage("see: "+cmd.CommandPath()+" --help", "%s needs pairs of KEY and VALUE", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if unset {
+				args = nil
+			}
+			return k.complete(cmd, args, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return k.set(cmd, parseChanges(args, unset)) },
+	}
+	cmd.Flags().BoolVar(&unset, "unset", false, "take the KEYs out, so that their defaults hold")
+	return cmd
+}
+
+func parseChanges(args []string, unset bool) []keyChange {
+	var list []keyChange
+	for i, arg := range args {
+		switch {
+		case unset:
+			list = append(list, keyChange{Key: arg, Unset: true})
+		case i%2 == 1:
+			list = append(list, keyChange{Key: args[i-1], Value: arg})
+		}
+	}
+	return list
+}
+
+func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
+	path, err := k.file()
+	if err != nil {
+		return err
+	}
+	before, err := config.FileContent(path)
+	if err != nil {
+		return err
+	}
+	next, err := setKeys(k.Reference, path, before, list...)
+	if err != nil {
+		return configError(err)
+	}
+	if err := saveConfig(path, before, next); err != nil {
+		return err
+	}
+	now, err := k.inForce(path, list)
+	if err != nil {
+		return err
+	}
+	if k.JSON {
+		return k.Document(now)
+	}
+	for _, s := range now {
+		switch s.From {
+		case config.FromDefault:
+			k.Say("%s is not set any more; what holds is: %s", s.Key, s.Text())
+		case config.FromEnvironment:
+			k.Say("%s is set in the file, but what holds is: %s", s.Key, s.Text())
+			k.Note(s.Variable + " of this terminal's environment holds over the file")
+		default:
+			k.Say("%s = %s", s.Key, s.Text())
+		}
+	}
+	k.tell(cmd)
+	return nil
+}
+
+// inForce are the changed keys as they are now.
+func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
+	var all []config.Setting
+	for _, c := range list {
+		now, err := k.Look(path, environment(), c.Key)
+		if err != nil && !c.Unset {
+			return nil, configError(err)
+		}
+		all = append(all, now...)
+	}
+	return all, nil
+}
+
+// saveConfig writes the file, with a hint for the one thing that may be in its way.
+func saveConfig(path string, before, doc []byte) error {
+	err := config.WriteFile(path, before, doc)
+	if errors.Is(err, config.ErrChanged) {
+		return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon/console"
+)
+
+// validation is the answer of a validation.
+type validation struct {
+	File     string           `json:"file,omitempty"`
+	Valid    bool             `json:"valid"`
+	Problems []config.Problem `json:"problems"`
+}
+
+func (k configCommands) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate [FILE]", Short: "Check config.toml, or another FILE, strictly", Args: cli.AtMost(1, "one FILE"), ValidArgsFunction: cli.Files("toml"),
+		Long: "Check config.toml, or another FILE, and print every mistake with its line and column. An unknown key is a mistake here. Variables of the\n" +
+			"environment that override keys of config.toml are checked with it. Exit code 1 when there is a mistake.",
+		Example: "  hob config validate\n  hob config validate draft.toml\n  hob config validate --json",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return k.validate(args[0], nil)
+			}
+			path, err := k.file()
+			if err != nil {
+				return err
+			}
+			return k.validate(path, environment())
+		},
+	}
+}
+
+func (k configCommands) validate(path string, env []string) error {
+	problems, err := k.CheckFile(path, env)
+	var list config.Errors
+	if errors.As(err, &list) {
+		problems, err = list, nil
+	}
+	if err != nil {
+		return err
+	}
+	valid := config.Valid(problems)
+	doc := validation{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
+	if k.JSON && valid {
+		return k.Document(doc)
+	}
+	if !k.JSON {
+		for _, p := range problems {
+			k.Print(k.Err, console.Clean(p.String()))
+		}
+	}
+	if !valid {
+		return &cli.Problem{Code: cli.ExitFailed, Text: path + " has " + countMistakes(problems), Doc: doc}
+	}
+	k.Say("%s is valid", path)
+	return nil
+}
+
+// countMistakes counts them.
+func countMistakes(problems []config.Problem) string {
+	n := int64(0)
+	for _, p := range problems {
+		if !p.Advice {
+			n++
+		}
+	}
+	return console.Plural(n, "mistake")
+}

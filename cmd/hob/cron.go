@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler"
+)
+
+// cronCommand makes hob cron.
+func cronCommand(a *cli.App) *cobra.Command {
+	return cli.Family("cron", "Make and look after recurring prompts and reminders",
+		cronAddCommand(a),
+		cronListCommand(a),
+		cronShowCommand(a),
+		cronUpdateCommand(a),
+		cronRemoveCommand(a),
+		cronVerbCommand(a, "run", "run", "Run a job now, beside its schedule"),
+		cronVerbCommand(a, "pause", "pause", "Stop a job for now"),
+		cronVerbCommand(a, "resume", "resume", "Let a paused job go on"),
+		cronRunsCommand(a),
+		cronNextCommand(a),
+	)
+}
+
+// scheduleFields are the fields that say when a job runs, of which a job has one; others are the other fields.
+func scheduleFields() []scheduler.Field {
+	return slices.DeleteFunc(scheduler.JobFields(), func(f scheduler.Field) bool { return !isScheduleField(f) })
+}
+
+func otherFields() []scheduler.Field {
+	return slices.DeleteFunc(scheduler.JobFields(), isScheduleField)
+}
+
+func isScheduleField(f scheduler.Field) bool { return f.Apart || f.Name == "when" }
+
+// scheduleText is the schedule as the cron tool reads it; "" when none is given.
+func scheduleText(d scheduler.Draft) (string, error) {
+	var given []string
+	for _, w := range []struct{ before, text string }{{"", d.Cron}, {"every ", d.Every}, {"at ", d.At}, {"", d.When}} {
+		if w.text != "" {
+			given = append(given, w.before+strings.TrimPrefix(w.text, w.before)) // "--every 'every 30m'" says it twice
+		}
+	}
+	switch len(given) {
+	case 0:
+		return "", nil
+	case 1:
+		return given[0], nil
+	}
+	return "", cli.Usage("", "--cron, --every, --at and --when exclude each other")
+}
+
+// cronCall is the input of the cron tool. The flags are bound to its draft, but for the limits, which the tool reads as one text.
+type cronCall struct {
+	Action string `json:"action"`
+	ID     int64  `json:"id,omitempty"`
+	scheduler.Draft
+
+	tools, maxTokens string
+}
+
+func (c *cronCall) flags(cmd *cobra.Command, name string) {
+	cli.FieldFlags(cmd, &c.Draft, scheduler.JobFields())
+	f := cmd.Flags()
+	f.Lookup("name").Usage = name
+	f.StringVar(&c.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
+	f.StringVar(&c.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")
+}
+
+// complete checks the flags as the tool would, naming them, and makes of them what the tool reads.
+func (c *cronCall) complete(cmd *cobra.Command, prompt []string) (err error) {
+	if c.When, err = scheduleText(c.Draft); err != nil {
+		return err
+	}
+	if err := c.check(cmd); err != nil {
+		return err
+	}
+	c.Limits, c.Prompt = c.limits(), cli.Joined(prompt)
+	c.GateText, err = gateText(c.Draft)
+	return err
+}
+
+// check refuses what the cron tool would refuse, by the names of the flags.
+func (c *cronCall) check(cmd *cobra.Command) error {
+	if err := cli.Filled(cmd); err != nil {
+		return err
+	}
+	if err := cli.CheckWords(cmd, scheduler.JobFields()); err != nil {
+		return err
+	}
+	if c.MaxLate != "" && c.MaxLate != scheduler.NoMaxLate && c.MaxLate != "default" {
+		if d, err := time.ParseDuration(c.MaxLate); err != nil || d <= 0 {
+			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", c.MaxLate)
+		}
+	}
+	if n, err := strconv.ParseInt(c.maxTokens, 10, 64); c.maxTokens != "" && c.maxTokens != "none" && (err != nil || n < 1) {
+		return cli.Usage("for example --max-tokens 20000", "--max-tokens %q is not a number of tokens", c.maxTokens)
+	}
+	if c.tools != "" && strings.ContainsAny(c.tools, " \t\n=") {
+		return cli.Usage("for example --tools read,grep", "--tools %q is not a list of tools with commas between them", c.tools)
+	}
+	if err := checkGate(c.Draft); err != nil {
+		return err
+	}
+	if c.Zone == "" {
+		return nil
+	}
+	_, err := parseZone(c.Zone)
+	return err
+}
+
+// limits are what a run may do at most, as the cron tool reads it.
+func (c *cronCall) limits() string {
+	var parts []string
+	if c.tools != "" {
+		parts = append(parts, "tools="+c.tools)
+	}
+	if c.maxTokens != "" {
+		parts = append(parts, "tokens="+c.maxTokens)
+	}
+	return strings.Join(parts, " ")
+}
+
+func cronAddCommand(a *cli.App) *cobra.Command {
+	c := cronCall{Action: "add"}
+	cmd := &cobra.Command{
+		Use: "add PROMPT", Short: "Make a job", Args: cli.AtLeast(1, "a PROMPT"),
+		Example: "  hob cron add --name morning --cron \"0 9 * * 1-5\" \"Brief me.\"\n" +
+			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"\n" +
+			"  hob cron add --every 1h --gate-url https://example.org/feed.xml \"Say what is new there.\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.complete(cmd, args); err != nil {
+				return err
+			}
+			if c.When == "" {
+				return cli.Usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
+			}
+			return changeJob(cmd.Context(), a, c)
+		},
+	}
+	c.flags(cmd, "what to call it (default: made from the prompt)")
+	return cmd
+}
+
+func cronUpdateCommand(a *cli.App) *cobra.Command {
+	c := cronCall{Action: "update"}
+	cmd := &cobra.Command{
+		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron update tea --every 45m\n  hob cron update tea --name coffee \"say: coffee?\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.complete(cmd, args[1:]); err != nil {
+				return err
+			}
+			if len(scheduler.Given(c.Draft)) == 0 {
+				return cli.Usage("see: hob cron update --help", "nothing to change is given: a flag, or a new PROMPT")
+			}
+			return updateJob(cmd.Context(), a, args[0], c)
+		},
+	}
+	c.flags(cmd, "a new name")
+	return cmd
+}
+
+// updateJob changes a job; with a new name, the call names the old one by its id.
+func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
+	if in.Name == "" {
+		in.Name = job
+		return changeJob(ctx, a, in)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var row scheduler.View
+	if err := c.Show(ctx, "jobs", job, &row); err != nil {
+		return err
+	}
+	in.ID = row.ID
+	return changeJob(ctx, a, in)
+}
+
+func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeJob(cmd.Context(), a, cronCall{Action: action, Draft: scheduler.Draft{Name: args[0]}})
+		},
+	}
+}
+
+// cronRemoveCommand asks: what a job was made of is gone for good.
+func cronRemoveCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron rm tea\n  hob cron rm --yes tea",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var job scheduler.View
+		if err := c.Show(cmd.Context(), "jobs", args[0], &job); err != nil {
+			return err
+		}
+		loss := fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", job.Name, console.Period(job.Spec), console.Cut(job.Prompt))
+		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+			return err
+		}
+		return changeJob(cmd.Context(), a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: job.Name}})
+	}
+	return cmd
+}
+
+// changeJob calls the cron tool and prints the job as it is now.
+func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode the call: %w", err)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := cli.CallTool(ctx, a, c, "cron", client.ToolCall{Input: raw})
+	if err != nil {
+		return err
+	}
+	if !out.Success {
+		p := cli.ToolFailure(out)
+		p.Text, p.Hint = cronFlagText(p.Text), cronHint(in.Action, p.Hint)
+		if strings.HasPrefix(p.Text, "--") {
+			p.Hint = cronHint(in.Action, "the parameters are: ")
+		}
+		return p
+	}
+	var made struct {
+		Jobs []json.RawMessage `json:"jobs"`
+	}
+	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
+		return a.Done(out.Raw, out.Message)
+	}
+	var job scheduler.View
+	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {
+		return fmt.Errorf("the job is not understood: %w", err)
+	}
+	if !a.JSON {
+		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
+	}
+	return a.Document(withNotes(storedJob(ctx, a, c, made.Jobs[0]), job.Notes))
+}
+
+// withNotes adds to a job what the call has taken because nobody said it: what is stored does not have it.
+func withNotes(doc json.RawMessage, notes []string) json.RawMessage {
+	var now scheduler.View
+	if json.Unmarshal(doc, &now) != nil || len(notes) == 0 || len(now.Notes) > 0 {
+		return doc
+	}
+	list, err := json.Marshal(notes)
+	if err != nil {
+		return doc
+	}
+	return slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(doc), []byte("}")), []byte(`,"notes":`), list, []byte("}"))
+}
+
+// cronHint turns what the tool advises a model to do into the command that does it.
+func cronHint(action, hint string) string {
+	switch {
+	case strings.HasPrefix(hint, "the parameters are: "), hint == cronListHint && action == "add":
+		return "see: hob cron " + strings.Replace(action, "remove", "rm", 1) + " --help"
+	case hint == cronListHint:
+		return "list them with: hob cron list"
+	}
+	return hint
+}
+
+// cronFlagText names the flag where the cron tool names its parameter: at the beginning of what it says.
+func cronFlagText(text string) string {
+	for _, before := range []string{"cron add: ", "cron update: "} {
+		text = strings.TrimPrefix(text, before)
+	}
+	return cli.InFlags(text, otherFields(), map[string]string{"tools": "tools", "limits": "tools", "max_tokens": "max-tokens"})
+}
+
+// cronListHint is the tool's own hint.
+const cronListHint = "action list shows the jobs"
+
+// storedJob is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
+func storedJob(ctx context.Context, a *cli.App, c *client.Client, job json.RawMessage) json.RawMessage {
+	var row scheduler.View
+	var now json.RawMessage
+	if json.Unmarshal(job, &row) != nil || c.Show(ctx, "jobs", row.Name, &now) != nil {
+		return job
+	}
+	return now
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/console"
+	"hob/scheduler"
+)
+
+// jobClock shows an instant in the job's own zone, with seconds when its schedule has some.
+func jobClock(j scheduler.View) func(time.Time) string {
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC // the job says that it is broken
+	}
+	fine := slices.ContainsFunc(j.Next, func(t time.Time) bool { return t.Second() != 0 })
+	return func(t time.Time) string { return console.InZone(t, zone, fine) }
+}
+
+// jobSchedule is when it comes due, and whether it runs only then.
+func jobSchedule(j scheduler.View) string {
+	if j.Gate != "" {
+		return console.Period(j.Spec) + ", gated"
+	}
+	return console.Period(j.Spec)
+}
+
+// jobState is the next time, or why there is none.
+func jobState(j scheduler.View) string {
+	switch {
+	case j.Broken != "":
+		return "broken"
+	case j.Paused:
+		return "paused"
+	case jobHeld(j) != "":
+		return jobHeld(j)
+	case len(j.Next) == 0:
+		return "done"
+	}
+	return jobClock(j)(j.Next[0])
+}
+
+// jobHeld says that it waits because it has failed; "" when it does not.
+func jobHeld(j scheduler.View) string {
+	if j.Held.IsZero() {
+		return ""
+	}
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return "held until " + j.Held.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
+}
+
+// jobInWords is a job with its estimate, and what it waits for, as the lines that a person reads.
+func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
+	var in struct {
+		Estimate json.RawMessage `json:"estimate"`
+		Held     json.RawMessage `json:"held_until"`
+	}
+	if json.Unmarshal(raw, &in) != nil {
+		return raw
+	}
+	if j.Estimate != nil {
+		text, err := json.Marshal(j.Estimate.Text)
+		if err != nil {
+			return raw
+		}
+		raw = bytes.Replace(raw, in.Estimate, text, 1)
+	}
+	if jobHeld(j) != "" {
+		raw = bytes.Replace(raw, append([]byte(`"held_until":`), in.Held...), []byte(`"held":"`+strings.TrimPrefix(jobHeld(j), "held ")+`"`), 1)
+	}
+	return raw
+}
+
+func cronListCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[scheduler.View]{
+		Resource: "jobs", Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
+		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
+		Row: func(j scheduler.View, _ cli.Clock) []string {
+			return []string{j.Name, jobSchedule(j), j.Zone, jobState(j), j.Prompt}
+		},
+	})
+}
+
+func cronShowCommand(a *cli.App) *cobra.Command {
+	return cli.Show(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage, _ cli.Clock) error {
+		var j scheduler.View
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return fmt.Errorf("the job is not understood: %w", err)
+		}
+		sheet := console.Sheet{Clock: jobClock(j), Text: func(key, text string) string {
+			if key == "spec" || key == "max_late" {
+				return console.Period(text)
+			}
+			return text
+		}}
+		return a.Text(sheet.Details(jobInWords(j, raw)))
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/scheduler"
+	"hob/scheduler/phrase"
+	"hob/scheduler/spec"
+)
+
+// maxPreview is the most instants that cron next shows.
+const maxPreview = 1000
+
+// cronPreview is what cron next is told.
+type cronPreview struct {
+	scheduler.Draft // its schedule
+	tz              string
+	after           string
+	n               int
+}
+
+func cronNextCommand(a *cli.App) *cobra.Command {
+	var p cronPreview
+	cmd := &cobra.Command{
+		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
+		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
+		Args:    cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
+			return previewTimes(cmd.Context(), a, p, args)
+		},
+	}
+	cli.FieldFlags(cmd, &p.Draft, scheduleFields())
+	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
+	cmd.Flags().StringVar(&p.after, "after", "", "start behind this RFC 3339 instant (default now)")
+	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
+	return cmd
+}
+
+func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string) error {
+	words, err := scheduleText(p.Draft)
+	if err != nil {
+		return err
+	}
+	if (words == "") == (len(args) != 1) {
+		return cli.Usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
+	}
+	if p.n < 1 || p.n > maxPreview {
+		return cli.Usage("", "-n %d is not a number from 1 to %d", p.n, maxPreview)
+	}
+	after := time.Now()
+	if p.after != "" {
+		if after, err = time.Parse(time.RFC3339, p.after); err != nil {
+			return cli.Usage("for example --after 2026-03-29T00:00:00Z", "--after %q is not an RFC 3339 instant", p.after)
+		}
+	}
+	var times []time.Time
+	var zone *time.Location
+	if words != "" {
+		times, zone, err = scheduleTimes(a, p, words, after)
+	} else {
+		times, zone, err = jobTimes(ctx, a, p, args[0], after)
+	}
+	if err != nil {
+		return err
+	}
+	return printTimes(a, times, zone)
+}
+
+// scheduleTimes works a schedule out without the daemon, as a job's is.
+func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]time.Time, *time.Location, error) {
+	zone := time.Local
+	if p.tz != "" {
+		var err error
+		if zone, err = parseZone(p.tz); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := phrase.Resolve(words, zone, after)
+	if err != nil {
+		return nil, nil, cli.Usage("", "%v", err)
+	}
+	if r.Assumed != "" {
+		a.Note(r.Assumed)
+	}
+	s, err := spec.Parse(r.Spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read back %q: %w", r.Spec, err)
+	}
+	return spec.Preview(s, zone, after, after, p.n), zone, nil
+}
+
+// jobTimes works out the times of a job that exists, also when it is paused.
+func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after time.Time) ([]time.Time, *time.Location, error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var j scheduler.View
+	if err := c.Show(ctx, "jobs", name, &j); err != nil {
+		return nil, nil, err
+	}
+	zone, err := parseZone(cmp.Or(p.tz, j.Zone))
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := spec.Parse(j.Spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
+	}
+	return spec.Preview(s, zone, after, j.Start(), p.n), zone, nil
+}
+
+func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {
+	if a.JSON {
+		doc := make([]string, len(times))
+		for i, t := range times {
+			doc[i] = t.UTC().Format(time.RFC3339)
+		}
+		return a.Document(doc)
+	}
+	if len(times) == 0 {
+		a.Say("it never comes due again")
+	}
+	for _, t := range times {
+		a.Say("%s", t.In(zone).Format("Mon 2006-01-02 15:04:05 MST"))
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler"
+)
+
+// cronRunsHead are the columns of a job's runs; those of all jobs have the name in front.
+func cronRunsHead() []string {
+	return []string{"DUE", "STATE", "LATE", "BEGAN", "ENDED", "ANSWER", "COST", "TURN", "REASON"}
+}
+
+// cronRunCells of a run: what it came to stands in the place of its state.
+func cronRunCells(r api.Fire, clock cli.Clock) []string {
+	state, late, turn := r.State, "-", "-"
+	if r.Outcome != "" {
+		state = r.Outcome
+	}
+	if r.LateMS >= 1000 {
+		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Truncate(time.Second).String()) // as the reason has it
+	}
+	if r.Turn != 0 {
+		turn = cli.ID(r.Turn)
+	}
+	due := clock(r.Due)
+	if zone, err := scheduler.Zone(r.Zone); err == nil {
+		due = console.InZone(r.Due, zone, r.Due.Second() != 0)
+	}
+	reason := console.ToYou(r.Reason)
+	if r.Why != "" {
+		reason += " (answer: " + r.Why + ")"
+	}
+	return []string{due, state, late, runTime(r, r.Started), runTime(r, r.Ended), console.OrDash(r.RunDelivery.Outcome), runCost(r), turn, reason}
+}
+
+// runTime shows when something happened, on the day that the slot was due without the date.
+func runTime(r api.Fire, t time.Time) string {
+	zone, err := scheduler.Zone(r.Zone)
+	if err != nil {
+		zone = time.Local
+	}
+	switch {
+	case t.IsZero():
+		return "-"
+	case t.In(zone).Format(time.DateOnly) == r.Due.In(zone).Format(time.DateOnly):
+		return t.In(zone).Format(time.TimeOnly)
+	}
+	return t.In(zone).Format("01-02 15:04")
+}
+
+func runCost(r api.Fire) string {
+	switch {
+	case r.CostMicros < 0 && r.Tokens > 0:
+		return "unknown, " + console.Thousands(r.Tokens) + " tok"
+	case r.CostMicros > 0:
+		return fmt.Sprintf("%.4f", float64(r.CostMicros)/1e6)
+	}
+	return "-"
+}
+
+func cronRunsCommand(a *cli.App) *cobra.Command {
+	f := client.Filter{}
+	l := cli.Listing[api.Fire]{
+		Resource: "fires", Noun: "runs", None: "nothing has come due yet",
+		States: []string{"due", "queued", "running", "waiting", "done", "ran", "late", "failed", "missed", "coalesced", "skipped"},
+		Head:   append([]string{"NAME"}, cronRunsHead()...),
+		Row:    func(r api.Fire, clock cli.Clock) []string { return append([]string{r.Job}, cronRunCells(r, clock)...) },
+	}
+	cmd := &cobra.Command{
+		Use: "runs [JOB]", Short: "List what came due and what became of it, newest first", Args: cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron runs\n  hob cron runs tea --state missed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				f.Name = args[0]
+				l.None, l.Head, l.Row = "it has not come due yet", cronRunsHead(), cronRunCells
+				l.Empty = func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none
+					return c.Show(ctx, "jobs", f.Name, new(json.RawMessage))
+				}
+			}
+			return cli.ListRows(cmd.Context(), a, l, f)
+		},
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}

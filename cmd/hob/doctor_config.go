@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/secret"
+	"hob/packaging/service"
+)
+
+// checkConfig looks at the file, and at what a running hob says of it.
+func checkConfig(_ context.Context, s *doctorFacts) checkResult {
+	if r := s.outside(); r != nil && s.there {
+		return *r
+	}
+	var v findings
+	if s.unread != nil {
+		v.add(checkFail, "mend config.toml; hob runs on the last good one", "%v", s.unread)
+	}
+	for _, p := range s.problems {
+		switch {
+		case p.Fatal:
+			v.add(checkFail, "mend that line", "%s", p)
+		case !p.Advice:
+			v.add(checkWarn, "mend that line", "%s", p)
+		}
+	}
+	if v.state == "" {
+		for _, text := range s.status.Config {
+			v.add(checkWarn, "see hob status", "%s", text)
+		}
+	}
+	if s.config != nil {
+		v.shared(s.config.Tools.Roots)
+	}
+	if _, err := os.Stat(filepath.Join(s.home, "config.toml")); errors.Is(err, os.ErrNotExist) {
+		return v.result("there is no config.toml: hob runs on its defaults")
+	}
+	return v.result("config.toml is valid")
+}
+
+// shared warns of roots that others most likely fill, and whose files count as the owner's.
+func (v *findings) shared(roots []string) {
+	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
+	for _, root := range roots {
+		colon := strings.LastIndexByte(root, ':')
+		path, mode := root[:max(colon, 0)], root[colon+1:]
+		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
+			v.add(checkWarn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
+		}
+	}
+}
+
+// checkSecrets resolves the references of the models and of [voice], and looks who can read the files behind them.
+func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	if s.config == nil {
+		return skipCheck("the config cannot be read")
+	}
+	keys := map[string]string{"model.api_key": s.config.Model.APIKey, "voice.api_key": s.config.Voice.APIKey}
+	for name, m := range s.config.Models {
+		keys["models."+name+".api_key"] = m.APIKey
+	}
+	var v findings
+	resolver := secret.Resolver{Home: s.home}
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		ref := keys[name]
+		if ref == "" {
+			continue
+		}
+		n++
+		if !secret.IsReference(ref) {
+			v.literal(s, name)
+			continue
+		}
+		if _, err := resolver.Resolve(ctx, name, ref); err != nil {
+			v.unresolved(s, name, ref, err)
+		}
+		if path, ok := strings.CutPrefix(ref, "file:"); ok {
+			v.private(s.located(strings.TrimSpace(path)), 0o600)
+		}
+	}
+	if n == 0 {
+		return v.result("the config refers to no key of a model")
+	}
+	return v.result("%d of %d keys of models can be read, by you only", n, n)
+}
+
+// literal looks at a key that stands in the config itself.
+func (v *findings) literal(s *doctorFacts, name string) {
+	before := len(v.fixes)
+	v.private(filepath.Join(s.home, "config.toml"), 0o600)
+	if len(v.fixes) == before {
+		v.add(checkWarn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s stands in the config itself", name)
+	}
+}
+
+// unresolved notes a reference that leads nowhere. A service has other variables than this shell.
+func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
+	state := checkFail
+	if strings.HasPrefix(ref, "env:") && s.client != nil {
+		state = checkWarn
+		err = fmt.Errorf("%w; hob itself may have it", err)
+	}
+	v.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
+}
+
+// located is where a reference file:PATH leads to.
+func (s *doctorFacts) located(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		if dir, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(dir, rest)
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.home, path)
+}
+
+// checkService looks at the service.
+func checkService(ctx context.Context, s *doctorFacts) checkResult {
+	st, err := s.service(ctx)
+	if f, ok := event.AsFault(err); ok || errors.Is(err, exec.ErrNotFound) {
+		text := "there is no service manager here"
+		if f != nil {
+			text = f.Text
+		}
+		return checkResult{State: checkSkip, Found: text, Mend: "let what starts programs here run: hob up --no-chat"}
+	}
+	if err != nil {
+		return checkResult{State: checkFail, Found: err.Error()}
+	}
+	var v findings
+	switch {
+	case !st.Installed:
+		v.add(checkWarn, "hob service install", "hob is not installed as a service of %s", st.Manager)
+		return v.result("")
+	case !st.Running && s.client == nil:
+		v.add(checkFail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
+	case !st.Running:
+		v.add(checkWarn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
+	}
+	if !st.Enabled {
+		v.add(checkWarn, "hob service install", "the %s service does not start by itself", st.Scope)
+	}
+	if st.Lingers != nil && !*st.Lingers {
+		v.add(checkWarn, "loginctl enable-linger", "the service stops when you log out")
+	}
+	return v.result("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
+}
+
+// service asks the manager about the service that fits the caller.
+func (s *doctorFacts) service(ctx context.Context) (service.State, error) {
+	m, err := service.Here()
+	if err != nil {
+		return service.State{}, err
+	}
+	program, err := service.Program(os.Args[0])
+	if err != nil {
+		return service.State{}, err
+	}
+	spec := service.Spec{Program: program, System: service.Choose(m)}
+	if s.named {
+		spec.Home = s.home
+	}
+	manager, err := service.For(m, spec)
+	if err != nil {
+		return service.State{}, err
+	}
+	return manager.State(ctx)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// slowStatus is how long an idle hob may take for its status.
+const slowStatus = time.Second
+
+// checkDaemon looks at the daemon and its progress.
+func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
+	var v findings
+	switch {
+	case errors.Is(s.lame, daemon.ErrRunning):
+		v.add(checkFail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
+	case s.client == nil && (s.idle() || errors.Is(s.noone, client.ErrNoDaemon)):
+		v.add(checkWarn, "hob up, or hob service start", "hob does not run")
+	case s.client == nil:
+		v.add(checkFail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.noone)
+	case s.sick != nil:
+		v.add(checkFail, "hob service logs", "hob answers, but not with its status: %v", s.sick)
+	default:
+		v.progress(s)
+	}
+	return v.result("hob %s answers in %s at %s", s.status.Version, console.Span(s.took.Milliseconds()), s.status.Address)
+}
+
+func (v *findings) progress(s *doctorFacts) {
+	if s.status.Thread.State == "stuck" {
+		v.add(checkFail, "hob service restart", "the thread makes no progress")
+	}
+	if s.status.Scheduler.State == "stuck" {
+		v.add(checkFail, "hob service restart", "the scheduler makes no progress")
+	}
+	if s.status.Database.Fault != "" {
+		v.add(checkFail, "hob status; docs/operations.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
+	}
+	if s.status.SafeMode.On {
+		v.add(checkFail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)
+	}
+	if s.took > slowStatus {
+		v.add(checkWarn, "look what else the machine does", "hob took %s to answer", console.Span(s.took.Milliseconds()))
+	}
+}
+
+// checkModel asks whether each model that is used can be reached, with its key.
+func checkModel(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var roster api.Roster
+	var servers []api.ModelServer
+	if err := errors.Join(s.client.Show(ctx, "model", "", &roster), s.client.Show(ctx, "model", "servers", &servers)); err != nil {
+		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob model list"}
+	}
+	var v findings
+	for _, m := range roster.Models {
+		if m.Fault != "" {
+			v.add(checkFail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
+		} else if m.Resting != nil {
+			v.add(checkWarn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, console.Exact(m.Resting.Until), m.Resting.Fault)
+		}
+	}
+	for _, server := range servers {
+		if len(server.Names) > 0 && server.Error != "" {
+			mend := "hob model test " + server.Names[0]
+			if server.Hint != "" {
+				mend = server.Hint + "; then: " + mend
+			}
+			v.add(checkFail, mend, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
+		}
+	}
+	switch {
+	case s.status.Model != "builtin":
+	case s.config == nil:
+		return v.result("the built-in interpreter serves; what is set cannot be read")
+	case s.config.Model.Backend != "" && s.config.Model.Backend != "builtin":
+		return v.result("the built-in interpreter serves, although [model] is set to %s/%s (to ask that one: hob model use default)", s.config.Model.Backend, s.config.Model.Model)
+	default:
+		return v.result("the built-in interpreter serves: no model is set")
+	}
+	return v.result("%s can be reached", s.status.Model)
+}
+
+// checkVoice asks whether the endpoint of [voice] is there and takes its key. Nothing is transcribed for that.
+func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var voice api.Transcription
+	if err := s.client.Show(ctx, "model", "voice", &voice); err != nil {
+		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob service logs"}
+	}
+	var v findings
+	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
+	switch {
+	case voice.Error != "" && voice.Passing:
+		v.add(checkWarn, "try it again in a while: hob doctor", "%s", found)
+	case voice.Error != "":
+		v.add(checkFail, "look at base_url, model and api_key in [voice] of config.toml", "%s", found)
+	case voice.BaseURL == "":
+		return v.result("no [voice] is set: hob keeps voice notes, and does not listen to them")
+	case !voice.Key:
+		return v.result("%s is there, and asks for no key", voice.BaseURL)
+	}
+	return v.result("%s is there, and takes the key", voice.BaseURL)
+}
+
+func checkChannels(_ context.Context, s *doctorFacts) checkResult {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var v findings
+	untried := 0
+	for _, c := range s.status.Channels {
+		if c.Sending.State == "not tried" {
+			untried++
+		}
+		for what, d := range map[string]api.Direction{"receive": c.Receiving, "send": c.Sending} {
+			switch d.State {
+			case "down":
+				v.add(checkFail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
+			case "degraded":
+				v.add(checkWarn, "", "%s had trouble to %s: %s", c.Name, what, d.LastError)
+			}
+		}
+	}
+	if len(s.status.Channels) == 0 {
+		return v.result("only the command line: no channel is set")
+	}
+	all := console.Plural(int64(len(s.status.Channels)), "channel")
+	switch untried {
+	case 0:
+		return v.result("%s can receive and send", all)
+	case 1:
+		return v.result("%s can receive; %d can send, 1 was not tried", all, len(s.status.Channels)-1)
+	}
+	return v.result("%s can receive; %d can send, %d were not tried", all, len(s.status.Channels)-untried, untried)
+}
+
+func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var list []api.Job
+	if err := s.client.List(ctx, "jobs", client.Filter{}, &list); err != nil {
+		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob cron list"}
+	}
+	var v findings
+	for _, j := range list {
+		switch {
+		case j.Broken != "":
+			v.add(checkFail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
+		case j.Failures > 0:
+			v.add(checkWarn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
+		}
+	}
+	return v.result("%s, none broken", console.Plural(int64(len(list)), "job"))
+}
+
+// failureWindow is how far back failures are looked for.
+const failureWindow = 24 * time.Hour
+
+// checkFailures counts what was given up lately.
+func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	since := s.now().Add(-failureWindow)
+	var v findings
+	for _, of := range []struct{ resource, state, time, what, mend string }{
+		{"inbox", "dead", "received", "input", "hob inbox list --state dead, then hob inbox retry SEQ"},
+		{"turns", "failed", "ended", "failed turn", "hob turns list --state failed, then hob turns show ID"},
+		{"outbox", "dead", "ended", "message that could not be sent", "hob outbox list --state dead, then hob outbox retry ID"},
+	} {
+		var rows []map[string]any
+		if err := s.client.List(ctx, of.resource, client.Filter{State: of.state, Limit: 1000}, &rows); err != nil {
+			return checkResult{State: checkFail, Found: err.Error(), Mend: "hob " + of.resource + " list"}
+		}
+		n := int64(0)
+		for _, row := range rows {
+			text, _ := row[of.time].(string)
+			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(since) {
+				n++
+			}
+		}
+		if n > 0 {
+			v.add(checkWarn, of.mend, "%d × %s", n, of.what)
+		}
+	}
+	return v.result("nothing was given up within a day")
+}

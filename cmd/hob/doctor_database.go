@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/console"
+	"hob/daemon/event"
+)
+
+// checkDatabase looks at the database itself while no hob runs; a running one is asked.
+func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
+	if s.client != nil && s.sick == nil {
+		return checkResult{State: checkOK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
+	}
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	lost, isLost := event.AsFault(daemon.LostDatabase(s.home))
+	switch {
+	case s.idle() && isLost:
+		return checkResult{State: checkFail, Found: lost.Text, Mend: lost.Hint}
+	case !s.idle():
+		return skipCheck("a hob has it open")
+	case errors.Is(s.lame, os.ErrNotExist):
+		return skipCheck("there is none yet")
+	case s.lame != nil:
+		mend := "hob backup list, then hob backup restore PATH"
+		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
+			mend = "hob backup restore " + list[0].Path
+		}
+		return checkResult{State: checkFail, Found: s.lame.Error(), Mend: mend}
+	}
+	return checkResult{State: checkOK, Found: console.Size(s.stored.Bytes) + ", whole and sound"}
+}
+
+// maxBackupAge is the age from which a backup is too old: two nights, and some hours for a machine that is off at night.
+const maxBackupAge = 60 * time.Hour
+
+// checkBackup looks at the newest copy.
+func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	list, err := daemon.Backups(s.home)
+	if err != nil {
+		return checkResult{State: checkFail, Found: err.Error()}
+	}
+	var v findings
+	if len(list) == 0 {
+		v.add(checkWarn, "hob backup create", "there is no backup yet; hob makes one each night")
+		return v.result("")
+	}
+	newest := list[0]
+	if _, err := daemon.VerifyBackup(ctx, newest.Path); err != nil {
+		v.add(checkFail, "hob backup create", "the newest backup is not good: %v", err)
+	}
+	if age := s.now().Sub(newest.Made); age > maxBackupAge {
+		state := checkFail
+		if s.client == nil { // it makes none while it does not run
+			state = checkWarn
+		}
+		v.add(state, "hob backup create", "the newest backup is %d days old", age/(24*time.Hour))
+	}
+	return v.result("%s, the newest of %s, is whole and sound", console.Plural(int64(len(list)), "backup"), console.Exact(newest.Made))
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/console"
+	"hob/daemon/sys"
+)
+
+// checkHome looks at the folders.
+func checkHome(_ context.Context, s *doctorFacts) checkResult {
+	if !s.there {
+		return *s.outside()
+	}
+	if s.closed != nil {
+		uid, _, err := sys.FileOwner(s.home)
+		if err != nil {
+			return checkResult{State: checkFail, Found: err.Error(), Mend: "look at the rights of the folders above it"}
+		}
+		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closed), Mend: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+	}
+	var v findings
+	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
+		v.private(dir, 0o700)
+	}
+	return v.result("%s, closed to others", s.home)
+}
+
+// private wants a file or folder to have no rights beyond mode. One that is not there is fine.
+func (v *findings) private(path string, mode os.FileMode) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) || runtime.GOOS == "windows" {
+		return
+	}
+	if err != nil {
+		v.add(checkFail, "", "%v", err)
+		return
+	}
+	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
+		return
+	}
+	v.add(checkFail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
+	v.fixes = append(v.fixes, checkFix{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
+}
+
+// checkFiles looks at what holds keys and memories.
+func checkFiles(_ context.Context, s *doctorFacts) checkResult {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
+	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
+		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
+		if err != nil {
+			return checkResult{State: checkFail, Found: err.Error()}
+		}
+		for _, name := range found {
+			list = append(list, s.state(filepath.FromSlash(name)))
+		}
+	}
+	var v findings
+	for _, path := range list {
+		v.private(path, 0o600)
+	}
+	return v.result("token, socket, database and backups are closed to others")
+}
+
+// The room that is wanted, in bytes: less is a warning, much less a failure.
+const (
+	lowDiskSpace = 1 << 30
+	noDiskSpace  = 64 << 20
+)
+
+func checkDisk(_ context.Context, s *doctorFacts) checkResult {
+	dir := s.home
+	for !s.there { // where it would be made
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := s.free(dir)
+	if err != nil {
+		return checkResult{State: checkFail, Found: err.Error()}
+	}
+	var v findings
+	switch {
+	case free < noDiskSpace:
+		v.add(checkFail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+	case free < lowDiskSpace:
+		v.add(checkWarn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+	}
+	return v.result("%s are free", console.Size(free))
+}
+
+// clockTolerance is how far in the future a file may be before the clock is said to have gone back.
+const clockTolerance = time.Hour
+
+func checkClock(_ context.Context, s *doctorFacts) checkResult {
+	var v findings
+	now := s.now()
+	if now.Year() < 2026 {
+		v.add(checkFail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+	}
+	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(clockTolerance)) {
+		v.add(checkFail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
+	}
+	zone, from := s.status.Zone, "the machine's"
+	switch {
+	case s.config == nil:
+		from = "the one that hob runs with: config.toml cannot be read"
+	case s.config.Owner.Timezone != "":
+		zone, from = s.config.Owner.Timezone, "the config's"
+	}
+	if zone == "" { // no hob says which name the machine's has
+		return v.result("%s (the machine's zone)", console.Exact(now))
+	}
+	here, err := time.LoadLocation(zone)
+	if err != nil {
+		here = time.Local
+		v.add(checkFail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
+	}
+	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
+}
+
+// checkLeftovers looks for what nobody needs any more. Only where no hob works can that be told.
+func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	if !s.idle() {
+		return skipCheck("hob runs and looks after its files itself")
+	}
+	list, err := daemon.Leftovers(s.home)
+	if err != nil {
+		return checkResult{State: checkFail, Found: err.Error()}
+	}
+	temp, err := fs.Glob(os.DirFS(s.state()), "*.tmp")
+	if err != nil {
+		return checkResult{State: checkFail, Found: err.Error()}
+	}
+	for _, name := range append(temp, "address", filepath.Join("run", "hob.sock")) {
+		if _, err := os.Lstat(s.state(name)); err == nil {
+			list = append(list, s.state(name))
+		}
+	}
+	var v findings
+	for _, path := range list {
+		v.add(checkWarn, "", "%s is left of an earlier run", path)
+		v.fixes = append(v.fixes, checkFix{"removed " + path, func() error { return os.RemoveAll(path) }})
+	}
+	return v.result("nothing is left of an earlier run")
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"hob/daemon"
+)
+
+// checkSandbox asks the hob that runs how it confines commands, since a service may do less than a shell; without one it tries.
+func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
+	c := s.status.Sandbox
+	if s.client == nil || s.sick != nil || c.Kind == "" {
+		if s.config == nil {
+			return skipCheck("the config cannot be read")
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return checkResult{State: checkFail, Found: err.Error()}
+		}
+		c = daemon.Confinement(ctx, s.home, self, s.config)
+	}
+	var v findings
+	switch {
+	case !c.Works && c.Mode == "require":
+		v.add(checkFail, c.Hint, "no command runs: %s", c.Why)
+	case !c.Works && c.Mode == "off":
+		v.add(checkWarn, c.Hint, "commands are not confined: %s", c.Why)
+	case !c.Works:
+		v.add(checkWarn, c.Hint, "each command is asked for, and not confined: %s", c.Why)
+	}
+	how := c.Kind + " works, without the network"
+	if c.Network {
+		how = c.Kind + " works, with the network"
+	}
+	if c.Works && c.Bound != "" {
+		how += "; at most " + c.Bound
+	}
+	if c.Why != "" {
+		how += "; " + c.Why
+	}
+	return v.result("%s", how)
+}

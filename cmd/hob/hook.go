@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/console"
+	"hob/daemon/secret"
+	"hob/scheduler/webhook"
+)
+
+// hookCommand makes hob hook.
+func hookCommand(a *cli.App) *cobra.Command {
+	return cli.Family("hook", "Let other programs start chores: webhooks",
+		hookAddCommand(a),
+		hookListCommand(a),
+		cli.Show(a, "hooks", "HOOK", "Show a webhook; its secret is never shown", nil),
+		hookTestCommand(a),
+		hookRunsCommand(a),
+		hookVerbCommand(a, "pause", "Let a webhook answer as if it were not there", "webhook %s is paused"),
+		hookVerbCommand(a, "resume", "Let a paused webhook receive again", "webhook %s receives again"),
+		hookRotateCommand(a),
+		hookRemoveCommand(a),
+	)
+}
+
+func hookState(h webhook.View) string {
+	switch {
+	case h.Broken != "":
+		return "broken"
+	case h.Paused:
+		return "paused"
+	case h.Off != "":
+		why, _, _ := strings.Cut(h.Off, " (") // hob hook show has all of it
+		return "off: " + why
+	}
+	return "receiving"
+}
+
+func hookListCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[webhook.View]{
+		Resource: "hooks", Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
+		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
+		Row: func(h webhook.View, _ cli.Clock) []string {
+			return []string{h.Name, h.Kind, hookState(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
+		},
+	})
+}
+
+// hookArgs are the flags that are given, by the names that the API has for them. What is wrong is said by the names of the flags.
+func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (map[string]string, error) {
+	if err := cli.Filled(cmd); err != nil {
+		return nil, err
+	}
+	if d.Name == "" {
+		return nil, cli.Usage("for example --name deploys", "say what to call it: --name")
+	}
+	if err := cli.CheckWords(cmd, webhook.Fields()); err != nil {
+		return nil, err
+	}
+	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
+		return nil, literalSecretError("--old-secret")
+	}
+	first, err := readHookSecret(a, d.Secret)
+	if err != nil {
+		return nil, err
+	}
+	args := map[string]string{}
+	for _, f := range webhook.Fields() {
+		if f.Flag != "" && f.Name != "name" && cmd.Flags().Changed(f.FlagName()) {
+			args[f.Name] = cmd.Flags().Lookup(f.FlagName()).Value.String()
+		}
+	}
+	if first != "" {
+		args["secret"] = first
+	}
+	return args, nil
+}
+
+// readHookSecret is a reference as it is, and for "-" what standard input holds. A secret itself is refused: every user of the machine
+// can read a command line.
+func readHookSecret(a *cli.App, given string) (string, error) {
+	switch {
+	case given == "" || secret.IsReference(given):
+		return given, nil
+	case given != "-":
+		return "", literalSecretError("--secret")
+	}
+	text, err := io.ReadAll(io.LimitReader(a.In, maxSecret))
+	if err != nil {
+		return "", fmt.Errorf("read the secret: %w", err)
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		return "", cli.Usage("for example: printf %s \"$SECRET\" | hob hook add --secret - …", "standard input holds no secret")
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func literalSecretError(flag string) error {
+	return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "%s takes a reference, not the secret itself", flag)
+}
+
+func hookAddCommand(a *cli.App) *cobra.Command {
+	var d webhook.Draft
+	cmd := &cobra.Command{
+		Use: "add PROMPT", Short: "Make a webhook; its secret is told this once", Args: cli.AtLeast(1, "a PROMPT"),
+		Example: "  hob hook add --name deploys \"Tell me what was deployed: {{.service}}.\"\n" +
+			"  hob hook add --name issues --kind github --secret env:GITHUB_SECRET \"Sum up {{.issue.title}} by {{.sender.login}}.\"\n" +
+			"  hob hook add --name door --kind none \"say: somebody is at the door\"",
+		RunE: func(cmd *cobra.Command, prompt []string) error {
+			in, err := hookArgs(a, cmd, d)
+			if err != nil {
+				return err
+			}
+			in["prompt"] = cli.Joined(prompt)
+			return changeHook(cmd.Context(), a, d.Name, "add", in, func(h webhook.Made) string {
+				return withNewSecret(h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
+			})
+		},
+	}
+	cli.FieldFlags(cmd, &d, webhook.Fields())
+	return cmd
+}
+
+// withNewSecret adds a secret that was just made, and what to do with it.
+func withNewSecret(h webhook.Made, said string) string {
+	if h.Secret == "" {
+		return said
+	}
+	said += "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
+	if sets := map[webhook.Kind]string{webhook.Slack: "Slack", webhook.Stripe: "Stripe"}[webhook.Kind(h.Kind)]; sets != "" {
+		said += "\n" + sets + " signs with a secret of its own and takes no other: give hob that one with hob hook rotate --secret - " + h.Name
+	}
+	return said
+}
+
+// changeHook carries out a verb and says what the webhook is now.
+func changeHook(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(webhook.Made) string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "hooks", name, verb, args, &raw); err != nil {
+		return hookFlagError(err)
+	}
+	var h webhook.Made
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return fmt.Errorf("the webhook is not understood: %w", err)
+	}
+	if h.Secret != "" && a.Quiet && !a.JSON { // it is shown once: no flag may lose it
+		a.Say("%s", h.Secret)
+		return nil
+	}
+	return a.Done(raw, say(h))
+}
+
+// hookFlagError names the flag where the API names its argument: at the beginning of what it says.
+func hookFlagError(err error) error {
+	code, text, hint := cli.Explain(err)
+	if code != cli.ExitUsage {
+		return err
+	}
+	return cli.Usage(hint, "%s", cli.InFlags(text, webhook.Fields(), nil, ": ", " "))
+}
+
+// fetchHook is a webhook as it is.
+func fetchHook(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h webhook.View, err error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil, h, err
+	}
+	if err := c.Show(ctx, "hooks", name, &raw); err != nil {
+		return nil, h, err
+	}
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, h, fmt.Errorf("the webhook is not understood: %w", err)
+	}
+	return raw, h, nil
+}
+
+func hookVerbCommand(a *cli.App, verb, short, done string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, "hooks"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			raw, h, err := fetchHook(cmd.Context(), a, args[0])
+			if err != nil {
+				return err
+			}
+			if h.Paused == (verb == "pause") {
+				return a.Done(raw, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
+			}
+			return changeHook(cmd.Context(), a, h.Name, verb, nil, func(h webhook.Made) string { return fmt.Sprintf(done, h.Name) })
+		},
+	}
+}
+
+func hookRotateCommand(a *cli.App) *cobra.Command {
+	var given string
+	var done bool
+	cmd := &cobra.Command{
+		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one is taken too until --done", Args: cli.Exactly(1, "one HOOK"),
+		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
+			if done && given != "" {
+				return cli.Usage("", "--done and --secret exclude each other")
+			}
+			first, err := readHookSecret(a, given)
+			if err != nil {
+				return err
+			}
+			in, said := map[string]string{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
+			if first != "" {
+				in["secret"] = first
+			}
+			if done {
+				in["done"], said = "true", "webhook %s takes its new secret only"
+			}
+			return changeHook(cmd.Context(), a, args[0], "rotate", in, func(h webhook.Made) string { return withNewSecret(h, fmt.Sprintf(said, h.Name)) })
+		},
+	}
+	cmd.Flags().StringVar(&given, "secret", "", "the new one: a reference, or - to read it from standard input (default: hob makes one)")
+	cmd.Flags().BoolVar(&done, "done", false, "take the old secret no more")
+	return cmd
+}
+
+// hookRemoveCommand asks: the secret of a webhook is gone for good.
+func hookRemoveCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Args: cli.Exactly(1, "one HOOK"),
+		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook rm deploys\n  hob hook rm --yes deploys",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var h webhook.Made
+		if err := c.Show(cmd.Context(), "hooks", args[0], &h); err != nil {
+			return err
+		}
+		loss := fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
+		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+			return err
+		}
+		return changeHook(cmd.Context(), a, h.Name, "remove", nil, func(h webhook.Made) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
+	}
+	return cmd
+}

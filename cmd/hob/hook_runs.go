@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler/webhook"
+)
+
+// hookRunCells of a fire: what it came to stands in the place of its state, and why in that of an answer that there is not.
+func hookRunCells(r api.Fire, clock cli.Clock, answers map[int64]string) []string {
+	state, turn := r.State, "-"
+	if r.Outcome != "" {
+		state = r.Outcome
+	}
+	if r.Turn != 0 {
+		turn = cli.ID(r.Turn)
+	}
+	answer := answers[r.Turn]
+	if answer == "" {
+		answer = console.ToYou(r.Reason)
+	}
+	return []string{clock(r.Created), state, turn, r.Key, console.OrDash(r.RunDelivery.Outcome), console.OrDash(console.OneLine(answer))}
+}
+
+func hookRunsCommand(a *cli.App) *cobra.Command {
+	f := client.Filter{}
+	answers := map[int64]string{}
+	l := cli.Listing[api.Fire]{
+		Resource: "fires", Noun: "runs", None: "nobody has posted to it yet",
+		States: []string{"queued", "running", "waiting", "done", "ran", "failed", "missed", "skipped"},
+		Head:   []string{"RECEIVED", "STATE", "TURN", "ID", "DELIVERY", "ANSWER"},
+		Row:    func(r api.Fire, clock cli.Clock) []string { return hookRunCells(r, clock, answers) },
+	}
+	cmd := &cobra.Command{
+		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
+		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := hookAnswers(cmd.Context(), a, args[0], answers)
+			if err != nil {
+				return err
+			}
+			f.Name = "hook:" + name
+			return cli.ListRows(cmd.Context(), a, l, f)
+		},
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}
+
+// hookAnswers finds the name of a webhook, also of one that is gone, and reads what its newest turns have said.
+func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64]string) (string, error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return "", err
+	}
+	var h webhook.View
+	var fires []json.RawMessage
+	missing := c.Show(ctx, "hooks", name, &h)
+	if missing == nil {
+		name = h.Name
+	} else if err := c.List(ctx, "fires", client.Filter{Name: "hook:" + name, Limit: 1}, &fires); err != nil || len(fires) == 0 {
+		return "", missing
+	}
+	var turns []api.Turn
+	if err := c.List(ctx, "turns", client.Filter{Name: "hook:" + name, Limit: 1000}, &turns); err != nil {
+		return "", fmt.Errorf("read the answers: %w", err)
+	}
+	for _, t := range turns {
+		answers[t.ID] = t.Text
+	}
+	return name, nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api/client"
+	"hob/scheduler/webhook"
+)
+
+// hookTestText is the outcome in one sentence.
+func hookTestText(t webhook.Trial) string {
+	var answer client.Problem
+	_ = json.Unmarshal(t.Answer, &answer) // it may be anything
+	text := fmt.Sprintf("%d %s", t.Status, http.StatusText(t.Status))
+	switch {
+	case answer.Detail != "":
+		text += ": " + answer.Detail
+	case t.Inbox != 0 && t.Status == http.StatusAccepted:
+		text += fmt.Sprintf(": inbox row %d", t.Inbox)
+	case t.Inbox != 0:
+		text += fmt.Sprintf(": inbox row %d, as before", t.Inbox)
+	}
+	return text
+}
+
+func hookTestCommand(a *cli.App) *cobra.Command {
+	var file string
+	var headers []string
+	cmd := &cobra.Command{
+		Use: "test HOOK", Short: "Post to a webhook as its senders would, and show the answer", Args: cli.Exactly(1, "one HOOK"),
+		ValidArgsFunction: cli.Complete(a, "hooks"),
+		Example:           "  hob hook test deploys\n  hob hook test issues --body issue.json --header \"X-GitHub-Event: issues\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
+			in := map[string]string{}
+			if len(headers) > 0 {
+				in["headers"] = strings.Join(headers, "\n")
+			}
+			if file != "" {
+				body, err := readBody(a, file)
+				if err != nil {
+					return err
+				}
+				in["body"] = body
+			}
+			return testHook(cmd, a, args[0], in)
+		},
+	}
+	cmd.Flags().StringVar(&file, "body", "", "a `file` with the body, or - for standard input (default: a sample of the kind)")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, `a header in the place of the one that the sender would send, as in "X-GitHub-Event: issues"; can be repeated`)
+	return cmd
+}
+
+func testHook(cmd *cobra.Command, a *cli.App, name string, in map[string]string) error {
+	c, err := a.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(cmd.Context(), "hooks", name, "test", in, &raw); err != nil {
+		var p *client.Problem
+		if errors.As(err, &p) && p.Status == http.StatusRequestEntityTooLarge {
+			p.Hint = "post a larger body to the address itself: hob hook show " + name
+		}
+		return err
+	}
+	var t webhook.Trial
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	if t.Status >= http.StatusMultipleChoices {
+		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: raw}
+		var h webhook.View
+		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
+			p.Hint = "it is paused: hob hook resume " + name
+		}
+		return p
+	}
+	text := hookTestText(t)
+	if t.Inbox != 0 {
+		text += "\nsee what comes of it: hob hook runs " + name
+	}
+	return a.Done(raw, text)
+}
+
+// readBody reads at most what a webhook may ever take.
+func readBody(a *cli.App, path string) (string, error) {
+	in := a.In
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", cli.Usage("", "--body: %v", err)
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	body, err := io.ReadAll(io.LimitReader(in, webhook.MostBody+1))
+	if err != nil {
+		return "", fmt.Errorf("read the body: %w", err)
+	}
+	return string(body), nil
+}

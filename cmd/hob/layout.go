@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// layout is what a page is drawn on: the zone of its times, and its width in cells; 0 is no terminal.
+type layout struct {
+	zone  *time.Location
+	width int
+}
+
+// layoutFor asks the daemon for the owner's zone.
+func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, error) {
+	var s api.Status
+	if err := c.Show(ctx, "status", "", &s); err != nil {
+		return layout{}, err
+	}
+	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out)}, nil
+}
+
+// zoneOrLocal is the zone of an IANA name, the machine's where it is not known here.
+func zoneOrLocal(name string) *time.Location {
+	if name == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.Local
+	}
+	return zone
+}
+
+// at is an instant with its zone, to the second.
+func (p layout) at(t time.Time) string { return console.InZone(t, p.zone, true) }
+
+// clock is the time of day of an instant.
+func (p layout) clock(t time.Time) string { return t.In(p.zone).Format("15:04:05") }
+
+// near is an instant beside another one: the time of day where it is the same day.
+func (p layout) near(t, to time.Time) string {
+	if t.In(p.zone).Format(time.DateOnly) == to.In(p.zone).Format(time.DateOnly) {
+		return p.clock(t)
+	}
+	return p.at(t)
+}
+
+// line cuts a text to one line of the page; off a terminal, to 200 cells.
+func (p layout) line(text string) string {
+	width := p.width
+	if width <= 0 {
+		width = 200
+	}
+	text = strings.TrimRight(console.Clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\n", " ⏎ ")), " ")
+	if console.Cells(text) <= width {
+		return text
+	}
+	used, cut := 1, 0
+	for i, r := range text {
+		if used += console.Cells(string(r)); used > width {
+			break
+		}
+		cut = i + len(string(r))
+	}
+	return strings.TrimRight(text[:cut], " ") + "…"
+}
+
+// percentText says how much of a cap is used, in per cent.
+func percentText(used, most int64) string {
+	if most <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %%)", 100*used/most)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/daemon/logfile"
+)
+
+// logsFlags are the command line's words for a logfile.Query.
+type logsFlags struct {
+	follow       bool
+	turn         int64
+	limit        int
+	level, since string
+}
+
+// logsCommand makes hob logs.
+func logsCommand(a *cli.App) *cobra.Command {
+	var f logsFlags
+	cmd := &cobra.Command{
+		Use: "logs", Short: "Show what hob has logged", Args: cli.None, Example: "  hob logs -f --level warn",
+		Long: "Show the newest lines of hob's log, oldest first. It needs no running hob.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := f.query(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			return showLogs(cmd.Context(), a, q, f.follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what is logged, until Ctrl-C")
+	cmd.Flags().Int64Var(&f.turn, "turn", 0, "only lines about this turn")
+	cmd.Flags().IntVarP(&f.limit, "lines", "n", 50, "at most this many lines, the newest; 0: all")
+	cmd.Flags().StringVar(&f.level, "level", "debug", "only lines of this level and above: debug, info, warn, error")
+	cmd.Flags().StringVar(&f.since, "since", "", "only lines since a time span ago (1h, 30m) or an instant (2026-11-21T09:00:00Z)")
+	cli.CompleteFlag(cmd, "level", cli.Words("debug", "info", "warn", "error"))
+	return cmd
+}
+
+func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, error) {
+	q := logfile.Query{Limit: f.limit, Turn: f.turn}
+	if cmd.Flags().Changed("turn") && f.turn < 1 {
+		return q, cli.Usage("see: hob turns list", "--turn %d is not the id of a turn", f.turn)
+	}
+	if f.limit < 0 {
+		return q, cli.Usage("", "--lines %d is less than nothing", f.limit)
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, f.level) || q.Level.UnmarshalText([]byte(f.level)) != nil {
+		return q, cli.Usage("the levels are: debug, info, warn, error", "there is no level %q", f.level)
+	}
+	if f.since == "" {
+		return q, nil
+	}
+	if d, err := time.ParseDuration(f.since); err == nil && d >= 0 {
+		q.Since = now.Add(-d)
+		return q, nil
+	}
+	at, err := time.Parse(time.RFC3339, f.since)
+	if err != nil {
+		return q, cli.Usage("for example --since 1h, or --since 2026-11-21T09:00:00Z", "--since %q is neither a time span nor an instant", f.since)
+	}
+	q.Since = at
+	return q, nil
+}
+
+// showLogs asks the daemon; without one it reads the file, which is no database. When the daemon goes away, following ends.
+func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) error {
+	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: time.Local}
+	each := func(line []byte) error {
+		if a.JSON {
+			return a.Text(string(line) + "\n")
+		}
+		return a.Text(w.line(line) + "\n")
+	}
+	c, err := a.Client(ctx)
+	switch {
+	case errors.Is(err, client.ErrNoDaemon):
+		home, _, err := a.HomeDir()
+		if err != nil {
+			return err
+		}
+		return logfile.Follow(ctx, filepath.Join(home, "state", "log", "hob.log"), q, follow, nil, each)
+	case err != nil:
+		return err
+	}
+	err = c.Logs(ctx, q, follow, each)
+	if follow && (ctx.Err() != nil || errors.Is(err, client.ErrStreamEnded)) {
+		return nil // Ctrl-C, or hob has stopped: there is no more to come
+	}
+	return err
+}
+
+// logWriter writes a line of the log for people.
+type logWriter struct {
+	color bool
+	zone  *time.Location
+}
+
+// logAttr is one attribute of a line.
+type logAttr struct {
+	key   string
+	value json.RawMessage
+}
+
+// line shows time, level, message and the other attributes in their order; errors stand last, because they are long.
+func (w logWriter) line(raw []byte) string {
+	list, ok := logAttrs(raw)
+	if !ok {
+		return console.Clean(string(raw))
+	}
+	var at, level, msg, turn, fault string
+	var rest []string
+	for _, f := range list {
+		switch text := unquoteJSON(f.value); f.key {
+		case slog.TimeKey:
+			at = w.instant(text)
+		case slog.LevelKey:
+			level = text
+		case slog.MessageKey:
+			msg = text
+		case "turn":
+			turn = "turn " + text
+		case "err":
+			fault = text
+		default:
+			rest = append(rest, f.key+" "+text)
+		}
+	}
+	if turn != "" {
+		rest = slices.Insert(rest, 0, turn)
+	}
+	text := at + "  " + w.level(level) + "  " + console.Clean(msg)
+	if len(rest) > 0 {
+		text += console.Clean(" · " + strings.Join(rest, " · "))
+	}
+	if fault != "" {
+		text += w.paint("31", console.Clean(": "+fault))
+	}
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+func (w logWriter) instant(text string) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return t.In(w.zone).Format("2006-01-02 15:04:05.000 MST")
+}
+
+// level is padded to one width, and coloured where it matters.
+func (w logWriter) level(level string) string {
+	text := fmt.Sprintf("%-5s", console.OneLine(level))
+	switch level {
+	case "ERROR":
+		return w.paint("31", text)
+	case "WARN":
+		return w.paint("33", text)
+	}
+	return text
+}
+
+// paint wraps a text in a colour (ECMA-48, SGR), on a terminal only.
+func (w logWriter) paint(color, text string) string {
+	if !w.color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// logAttrs takes a line apart, in its order.
+func logAttrs(raw []byte) (list []logAttr, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, false
+		}
+		list = append(list, logAttr{fmt.Sprint(key), v})
+	}
+	return list, true
+}
+
+// unquoteJSON is a text without its quotes, and anything else as it is.
+func unquoteJSON(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// maxServerModels is how many models of a server are listed without --all.
+const maxServerModels = 20
+
+// modelCommand makes hob model.
+func modelCommand(a *cli.App) *cobra.Command {
+	return cli.Family("model", "See, try and choose the language models that think for hob",
+		modelListCommand(a), modelTestCommand(a),
+		&cobra.Command{
+			Use: "use NAME", Short: "Ask another model first from now on",
+			Long: "Ask another model first from now on, also after a restart. NAME is the NAME of a [models.NAME] in config.toml, or backend/model;\n" +
+				"\"default\" goes back to [model], and \"builtin\" is the interpreter that needs no model.",
+			Example: "  hob model use local\n  hob model use ollama/qwen3:8b\n  hob model use default", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: completeModel(a),
+			RunE: func(cmd *cobra.Command, args []string) error { return useModel(cmd.Context(), a, args[0]) },
+		},
+		modelLoginCommand(a), modelLogoutCommand(a),
+	)
+}
+
+func useModel(ctx context.Context, a *cli.App, name string) error {
+	if strings.TrimSpace(name) == "" {
+		return cli.Usage("hob model list shows them", "the NAME is empty")
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "model", name, "use", nil, &raw); err != nil {
+		return err
+	}
+	var done api.Text
+	if err := json.Unmarshal(raw, &done); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	return a.Done(raw, done.Text)
+}
+
+func modelListCommand(a *cli.App) *cobra.Command {
+	var whole, offline bool
+	cmd := &cobra.Command{
+		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: cli.AtMost(1, "one WORD"), ValidArgsFunction: cli.Words(),
+		Long: "List the models that hob is set up with, in the order in which it asks them, then what each of their servers has, and the servers\n" +
+			"that are found on this machine (LM Studio, ollama, llama.cpp, vLLM and others on their usual ports). WORD shows only models whose name has it.",
+		Example: "  hob model list\n  hob model list qwen",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listModels(cmd.Context(), a, modelFilter{word: cli.Joined(args), whole: whole, offline: offline})
+		},
+	}
+	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("all models of a server, not only %d", maxServerModels))
+	cmd.Flags().BoolVar(&offline, "configured", false, "only what the config says: no server is asked")
+	return cmd
+}
+
+// modelFilter says what of the lists is shown.
+type modelFilter struct {
+	word           string
+	whole, offline bool
+}
+
+func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var roster, servers json.RawMessage
+	if err := c.Show(ctx, "model", "", &roster); err != nil {
+		return err
+	}
+	if !f.offline {
+		if cli.IsTerminal(a.Err) {
+			a.Note("asking the servers …")
+		}
+		if err := c.Show(ctx, "model", "servers", &servers); err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		return modelsDocument(a, roster, servers)
+	}
+	return printModels(a, roster, servers, f, cli.OwnersClock(ctx, c))
+}
+
+// modelsDocument joins the two answers: {"chosen", "models", "servers"}.
+func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
+	var doc struct {
+		Chosen  string          `json:"chosen"`
+		Models  json.RawMessage `json:"models"`
+		Servers json.RawMessage `json:"servers,omitempty"`
+	}
+	if err := json.Unmarshal(roster, &doc); err != nil {
+		return fmt.Errorf("the list of models is not understood: %w", err)
+	}
+	doc.Servers = servers
+	return a.Document(doc)
+}
+
+func printModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, clock cli.Clock) error {
+	var r api.Roster
+	var list []api.ModelServer
+	if err := json.Unmarshal(roster, &r); err != nil {
+		return fmt.Errorf("the list of models is not understood: %w", err)
+	}
+	if servers != nil {
+		if err := json.Unmarshal(servers, &list); err != nil {
+			return fmt.Errorf("the list of servers is not understood: %w", err)
+		}
+	}
+	var cells [][]string
+	for _, m := range r.Models {
+		cells = append(cells, modelCells(m, clock))
+	}
+	if err := a.Table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
+		return err
+	}
+	if r.Chosen != "" {
+		a.Say("\n%s was chosen instead of [model]; back to it: hob model use default", r.Chosen)
+	}
+	for _, s := range list {
+		if err := printServer(a, s, f); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 && !f.offline {
+		a.Say("\nNo model server is set up or found on this machine. See docs/config.md, [model].")
+	}
+	return nil
+}
+
+func modelCells(m api.Model, clock cli.Clock) []string {
+	order, state := "-", "ready"
+	switch {
+	case m.Order > 0:
+		order = fmt.Sprint(m.Order)
+	default:
+		state = "not asked"
+	}
+	if m.Resting != nil {
+		state = fmt.Sprintf("rests until %s: %s", clock(m.Resting.Until), m.Resting.Text)
+	}
+	if m.Fault != "" {
+		state = m.Fault
+	}
+	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), contextText(m), priceText(m.Local, m.Price.Input, m.Price.Output), state}
+}
+
+// contextText is how much a model reads; the interpreter reads everything.
+func contextText(m api.Model) string {
+	if m.Backend == "builtin" {
+		return "-"
+	}
+	return tokensText(m.Context)
+}
+
+func tokensText(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return console.Thousands(n)
+}
+
+// priceText shows prices of a million tokens.
+func priceText(free bool, in, out int64) string {
+	switch {
+	case free:
+		return "free"
+	case in == 0 && out == 0:
+		return "-"
+	default:
+		return console.Money(in) + "/" + console.Money(out)
+	}
+}
+
+// printServer shows what a server has.
+func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
+	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
+	if len(s.Names) == 0 {
+		head += " (found on this machine; try it with: hob model test " + s.Backend + "/MODEL)"
+	}
+	a.Say("%s", head)
+	if s.Error != "" {
+		a.Say("  %s", s.Error)
+		if s.Hint != "" {
+			a.Say("  %s", s.Hint)
+		}
+		return nil
+	}
+	var cells [][]string
+	left := 0
+	for _, m := range s.Models {
+		switch {
+		case !strings.Contains(strings.ToLower(m.ID), strings.ToLower(f.word)):
+		case len(cells) == maxServerModels && !f.whole:
+			left++
+		default:
+			cells = append(cells, []string{m.ID, tokensText(m.Context), priceText(m.Free, m.Price.Input, m.Price.Output), yesNo(m.Tools), yesNo(m.Vision), yesNo(m.Loaded)})
+		}
+	}
+	if len(cells) == 0 && f.word != "" {
+		a.Say("none with %q", f.word)
+		return nil
+	}
+	if len(cells) == 0 {
+		a.Say("no models")
+		return nil
+	}
+	if err := a.Table([]string{"MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
+		return err
+	}
+	if left > 0 {
+		a.Say("and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
+	}
+	return nil
+}
+
+func yesNo(b *bool) string {
+	switch {
+	case b == nil:
+		return "-"
+	case *b:
+		return "yes"
+	default:
+		return "no"
+	}
+}
+
+// completeModel offers the names of the config's models.
+func completeModel(a *cli.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return modelNames(cmd.Context(), a), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func modelNames(ctx context.Context, a *cli.App) []string {
+	names := []string{"default", "builtin"}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return names
+	}
+	return append(names, configuredModels(ctx, c)...)
+}
+
+func configuredModels(ctx context.Context, c *client.Client) []string {
+	var r api.Roster
+	if c.Show(ctx, "model", "", &r) != nil {
+		return nil // completion offers less
+	}
+	var names []string
+	for _, m := range r.Models {
+		if m.Name != "default" && m.Name != "builtin" {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

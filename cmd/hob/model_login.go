@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/daemon/sys"
+)
+
+func modelLoginCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "login codex", Short: "Sign in to the account that pays for a backend", Args: onlyCodex,
+		Long: "Sign in to a ChatGPT account, whose subscription then pays for the backend codex. Open the address that is printed in a browser. Where\n" +
+			"the browser runs on this machine, that is all; else copy the address that it ends up at and paste it here.",
+		Example: "  hob model login codex", ValidArgs: []string{"codex"},
+		RunE: func(cmd *cobra.Command, _ []string) error { return loginCodex(cmd.Context(), a) },
+	}
+}
+
+func modelLogoutCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "logout codex", Short: "Forget the sign-in of a backend", Args: onlyCodex, Example: "  hob model logout codex", ValidArgs: []string{"codex"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.Act(cmd.Context(), "model", "codex", "logout", nil, "signed out")
+		},
+	}
+}
+
+func onlyCodex(cmd *cobra.Command, args []string) error {
+	if err := cli.Exactly(1, "the name of a backend: codex")(cmd, args); err != nil {
+		return err
+	}
+	if args[0] != "codex" {
+		return cli.Usage("the others take an api_key in config.toml", "only codex has a sign-in, not %q", args[0])
+	}
+	return nil
+}
+
+// loginCodex begins a sign-in, and waits until the browser or a pasted address ends it.
+func loginCodex(ctx context.Context, a *cli.App) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var s api.SignIn
+	if err := c.Act(ctx, "model", "codex", "login", nil, &s); err != nil {
+		return err
+	}
+	a.Print(a.Err, "Open this address in a browser and sign in:\n\n  "+console.OneLine(s.Address)+"\n")
+	if s.Note != "" {
+		a.Note(s.Note)
+	}
+	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	raw, err := awaitLogin(ctx, a, c)
+	if err != nil {
+		return errors.Join(err, cancelLogin(ctx, c))
+	}
+	var who api.Account
+	if err := json.Unmarshal(raw, &who); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	name := who.Email
+	if name == "" {
+		name = who.Account
+	}
+	return a.Done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
+}
+
+// cancelLogin frees the port of a sign-in that nobody waits for any more.
+func cancelLogin(ctx context.Context, c *client.Client) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	return c.Act(ctx, "model", "codex", "cancel", nil, nil)
+}
+
+// loginResult is how a sign-in came to its end.
+type loginResult struct {
+	who json.RawMessage
+	err error
+}
+
+// awaitLogin waits for the end of the sign-in; meanwhile it takes addresses that are pasted. One that is wrong is told, and the next
+// one may be right.
+func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage, error) {
+	over := make(chan loginResult, 1)
+	lines := make(chan string)
+	g := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
+	g.Once("wait for the sign-in", func() error {
+		var e loginResult
+		e.err = c.Act(ctx, "model", "codex", "wait", nil, &e.who)
+		over <- e
+		return nil
+	})
+	g.Once("read addresses", func() error { // it ends with the process where nobody types
+		defer close(lines)
+		in := bufio.NewScanner(a.In)
+		for in.Scan() {
+			select {
+			case lines <- in.Text():
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return in.Err()
+	})
+	for {
+		select {
+		case e := <-over:
+			return e.who, e.err
+		case text, more := <-lines:
+			if !more {
+				if !cli.IsTerminal(a.In) {
+					return nil, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
+				}
+				lines = nil // whoever closed the input may still use the browser
+				continue
+			}
+			if strings.TrimSpace(text) == "" {
+				continue
+			}
+			if err := c.Act(ctx, "model", "codex", "finish", map[string]string{"address": text}, nil); err != nil {
+				said, hint, _ := client.Explain(err)
+				a.Note(strings.TrimSuffix(said+": "+hint, ": "))
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/console"
+)
+
+func modelTestCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: cli.AtMost(1, "one NAME"),
+		Long: "Put a model to a real trial, of four requests at most: a sentence, a tool's call, the use of its result, a small picture. It is paid for\n" +
+			"like everything else. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is tried.",
+		Example: "  hob model test\n  hob model test ollama/qwen3:8b", ValidArgsFunction: completeModel(a),
+		RunE: func(cmd *cobra.Command, args []string) error { return testModel(cmd.Context(), a, cli.Joined(args)) },
+	}
+	return cmd
+}
+
+func testModel(ctx context.Context, a *cli.App, name string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = "first"
+	}
+	if cli.IsTerminal(a.Err) {
+		a.Note("asking the model, which may take a while …")
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "model", name, "test", nil, &raw); err != nil {
+		return err
+	}
+	var t api.ModelTest
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the trial is not understood: %w", err)
+	}
+	if a.JSON {
+		err = a.Document(raw)
+	} else {
+		err = a.Text(modelTestText(t))
+	}
+	if err == nil && t.Text.Outcome != "yes" {
+		return &cli.Problem{Code: cli.ExitFailed} // all has been said
+	}
+	return err
+}
+
+func modelTestText(t api.ModelTest) string {
+	var b strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&b, "%-8s %s\n", name, console.OneLine(text)) }
+	fmt.Fprintf(&b, "%s\n", console.OneLine(t.Provider+"/"+t.Model))
+	line("text", textTestResult(t))
+	line("tools", checkText(t.Call, "it calls tools", "it does not call tools"))
+	line("results", checkText(t.Result, "it uses their results", "it does not use their results"))
+	line("images", checkText(t.Vision, "it sees them", "it does not see them"))
+	used, cost := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token")), "cost unknown"
+	if t.Usage.Priced {
+		cost = fmt.Sprintf("%.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
+	}
+	line("used", used+", "+cost+", "+console.Span(t.TookMS))
+	return b.String()
+}
+
+func textTestResult(t api.ModelTest) string {
+	if t.Text.Outcome != "yes" {
+		return checkText(t.Text.Check, "", "it gave no usable answer")
+	}
+	text := fmt.Sprintf("yes: %q, first piece after %s, all after %s", t.Text.Text, console.Span(t.Text.FirstMS), console.Span(t.Text.TookMS))
+	if !t.Text.Streams {
+		text += ", in one piece"
+	}
+	if t.Text.Speed > 0 {
+		text += fmt.Sprintf(", %.0f tokens/s", t.Text.Speed)
+	}
+	return text
+}
+
+func checkText(c api.ModelCheck, yes, no string) string {
+	switch c.Outcome {
+	case "yes":
+		return "yes: " + yes + ", " + console.Span(c.TookMS)
+	case "skipped":
+		return "not tried"
+	case "no":
+		return "no: " + strings.TrimSuffix(no+"; "+c.Error, "; ")
+	default:
+		return strings.ReplaceAll(string(c.Outcome), "_", " ") + ": " + c.Error
+	}
+}

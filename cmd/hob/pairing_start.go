@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+func pairingStartCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "start CHANNEL", Short: "Show a code that makes you a channel's owner, and wait for it", Args: cli.Exactly(1, "one CHANNEL"),
+		Long: "Show a code. Whoever types it into a private chat with hob on that channel, within ten minutes, is its owner from then on: the account is\n" +
+			"known by the platform's own id, not by a name. The command waits for that, and shows every wrong code; five of them end the pairing, and so\n" +
+			"does Ctrl-C. It ends with 0 when somebody was bound, else with 1. With --json a first document has the code and the link, and a second one how\n" +
+			"it ended. Tell the code to nobody.",
+		Example: "  hob pairing start telegram", ValidArgsFunction: cli.Complete(a, "channels"),
+		RunE: func(cmd *cobra.Command, args []string) error { return startPairing(cmd.Context(), a, args[0]) },
+	}
+}
+
+// startPairing begins a pairing, and stays until it is over. It ends the pairing when it cannot stay: nobody would see who types the code.
+func startPairing(ctx context.Context, a *cli.App, channel string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w := &pairingWatch{App: a, client: c}
+	if w.seq, err = newestEvent(ctx, c); err != nil {
+		return err
+	}
+	if err := beginPairing(ctx, c, channel, &w.PairingStart); err != nil {
+		return err
+	}
+	if err := showPairingCode(a, w.PairingStart); err != nil {
+		return errors.Join(err, endPairing(ctx, c, w.ID))
+	}
+	ended, err := w.end(ctx)
+	if err != nil {
+		return errors.Join(err, endPairing(ctx, c, w.ID))
+	}
+	var r api.Pairing
+	if err := json.Unmarshal(ended, &r); err != nil {
+		return fmt.Errorf("the pairing is not understood: %w", err)
+	}
+	switch {
+	case r.State == pairingBound:
+		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", pairedName(r), r.Channel))
+	case r.State == "revoked":
+		return &cli.Problem{Code: cli.ExitFailed, Text: "the pairing was revoked", Doc: ended}
+	case !time.Now().Before(r.Until):
+		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code's ten minutes are over", Hint: "begin again with: hob pairing start " + channel, Doc: ended}
+	default:
+		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code is not taken any more", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
+	}
+}
+
+// pairingBeginTimeout is how long a daemon may take to begin a pairing: it asks the platform for the link.
+const pairingBeginTimeout = 15 * time.Second
+
+// beginPairing begins a pairing. An interrupt does not end it halfway, so that what was begun is known, and can be ended.
+func beginPairing(ctx context.Context, c *client.Client, channel string, b *api.PairingStart) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pairingBeginTimeout)
+	defer stop()
+	return c.Act(ctx, pairingsResource, channel, "start", nil, b)
+}
+
+// newestEvent is the newest event, from which on the pairing is watched.
+func newestEvent(ctx context.Context, c *client.Client) (seq int64, err error) {
+	err = c.Follow(ctx, math.MaxInt64, false, func(f client.Frame) error {
+		seq = max(seq, f.Start)
+		return nil
+	})
+	return seq, err
+}
+
+// showPairingCode tells the code, here and nowhere else. With --json the pairing is a document, and so is how it ended.
+func showPairingCode(a *cli.App, b api.PairingStart) error {
+	if a.JSON {
+		return a.Document(b)
+	}
+	for _, n := range b.Notes {
+		a.Print(a.Err, "hob: "+console.OneLine(n))
+	}
+	where := "Open a private chat with hob on " + b.Channel + ", and send it this code:"
+	if b.Link != "" {
+		where = console.OneLine(b.Link) + " The code is:"
+	}
+	a.Print(a.Err, where+"\n\n  "+console.OneLine(b.Code)+"\n")
+	drawQR(a, b.URL)
+	a.Print(a.Err, fmt.Sprintf("It is taken until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
+	return nil
+}
+
+// drawQR shows a link as a QR code, for a phone that looks at the terminal, where there is room for it.
+func drawQR(a *cli.App, link string) {
+	if link == "" || !cli.IsTerminal(a.Err) {
+		return
+	}
+	text, width, err := qrText(link, a.Color(a.Err))
+	switch {
+	case err != nil:
+		a.Note(err.Error()) // the link itself stands above
+	case width <= cli.Columns(a.Err):
+		a.Print(a.Err, text)
+	}
+}
+
+// triesLeft are those that are left, in words.
+func triesLeft(n int64) string {
+	if n == 1 {
+		return "1 try is left"
+	}
+	return fmt.Sprintf("%d tries are left", n)
+}
+
+// pairingWatch looks at a pairing until it is open no more. What is stored counts; the live view says when to look, and who guesses.
+type pairingWatch struct {
+	*cli.App
+	client *client.Client
+	api.PairingStart
+	seq int64 // the newest event that was seen
+}
+
+// again is the pause before a daemon that is gone is asked again, and slack what a clock may take to come round.
+const (
+	reconnectDelay = time.Second
+	clockSlack     = 50 * time.Millisecond
+)
+
+// end waits for the end, and returns the pairing as it is then. A restart of the daemon does not end it.
+func (w *pairingWatch) end(ctx context.Context) (json.RawMessage, error) {
+	for {
+		var raw json.RawMessage
+		var r api.Pairing
+		err := w.client.Show(ctx, pairingsResource, cli.ID(w.ID), &raw)
+		if err == nil {
+			err = json.Unmarshal(raw, &r)
+		}
+		switch {
+		case err == nil && r.State != pairingOpen:
+			return raw, nil
+		case err == nil:
+			err = w.change(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, client.ErrNoDaemon) && time.Now().After(w.Until), err != nil && !errors.Is(err, client.ErrNoDaemon):
+			return nil, err
+		case err != nil:
+			pause(ctx, reconnectDelay)
+		}
+	}
+}
+
+// change returns when the pairing may have changed, or its time is over. Wrong codes are shown as they come.
+func (w *pairingWatch) change(ctx context.Context) error {
+	within, stop := context.WithDeadline(ctx, w.Until.Add(clockSlack))
+	defer stop()
+	changed := errors.New("changed")
+	err := w.client.Follow(within, w.seq, true, func(f client.Frame) error {
+		if f.Event == nil {
+			w.seq = max(w.seq, f.Start)
+			return nil
+		}
+		w.seq = f.Event.Seq
+		if !strings.HasPrefix(f.Event.Type, "pairing.") {
+			return nil
+		}
+		w.wrong(f.Event.Type, f.Event.Data)
+		return changed
+	})
+	switch {
+	case errors.Is(err, changed), within.Err() != nil:
+		return nil
+	case errors.Is(err, client.ErrStreamEnded): // the daemon stops, and may start again
+		return fmt.Errorf("%w: %w", client.ErrNoDaemon, err)
+	}
+	return err
+}
+
+// wrong shows a wrong code of this pairing.
+func (w *pairingWatch) wrong(kind string, data map[string]any) {
+	id, _ := data["pairing"].(float64)
+	left, _ := data["left"].(float64)
+	if kind != "pairing.wrong" || int64(id) != w.ID {
+		return
+	}
+	r := api.Pairing{}
+	r.Person, _ = data["person"].(string)
+	r.Name, _ = data["name"].(string)
+	w.Print(w.Err, fmt.Sprintf("wrong code from %s: %s", pairedName(r), triesLeft(int64(left))))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// pairingEndTimeout is how long the end of a pairing may take to be noted.
+const pairingEndTimeout = 5 * time.Second
+
+// endPairing ends a pairing that nobody watches any more, also after an interrupt. Whom it has bound in the meantime stays bound.
+func endPairing(ctx context.Context, c *client.Client, id int64) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pairingEndTimeout)
+	defer stop()
+	return c.Act(ctx, pairingsResource, cli.ID(id), "end", nil, nil)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+)
+
+// safeModeCommand makes hob safe-mode.
+func safeModeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch, Example: "  hob safe-mode\n  hob safe-mode off",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var s statusView
+			if err := c.Show(cmd.Context(), "status", "", &s); err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.Document(map[string]any{"on": s.SafeMode.On, "why": s.SafeMode.Why})
+			}
+			if !s.SafeMode.On {
+				a.Say("safe mode is off")
+				return nil
+			}
+			a.Say("safe mode is on: %s\nleave it with: hob safe-mode off", s.SafeMode.Why)
+			return nil
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "off", Short: "Leave safe mode", Args: cli.None, Example: "  hob safe-mode off",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// sandboxText says what confines, and what is missing.
+func sandboxText(c api.Sandbox) string {
+	text := c.Kind
+	switch {
+	case c.Works && c.Network:
+		text += " · with the network"
+	case c.Works:
+		text += " · without the network"
+	case c.Mode == "require":
+		text = "no command runs"
+	case c.Mode == "auto":
+		text = "each command is asked for"
+	default:
+		text = "off"
+	}
+	if c.Why != "" && c.Mode != "off" {
+		text += " · " + c.Why
+	}
+	return text
+}
+
+// statusView is how hob is, as a page.
+type statusView struct{ api.Status }
+
+// statusCommand makes hob status.
+func statusCommand(a *cli.App) *cobra.Command {
+	watch := false
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show how hob is", Args: cli.None, Example: "  hob status\n  hob status --watch",
+		Long: "Show how hob is: models, thread, questions, channels, outbox, scheduler, budget, database, and what is wrong with the config.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch {
+				return watchStatus(cmd.Context(), a)
+			}
+			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage, _ cli.Clock) error {
+				var s statusView
+				if err := json.Unmarshal(raw, &s); err != nil {
+					return fmt.Errorf("the status is not understood: %w", err)
+				}
+				return a.Text(s.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out)}))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every second until Ctrl-C; off a terminal, a line (with --json a document) for each change")
+	return cmd
+}
+
+// page is the whole status.
+func (s statusView) page(p layout) string {
+	var b strings.Builder
+	last := ""
+	line := func(name, text string) {
+		if name == last {
+			name = ""
+		} else {
+			last = name
+		}
+		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
+	}
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptimeText(s.UptimeMS), webAddress(s.Address))))
+	for _, t := range s.Trouble {
+		line("trouble", t)
+	}
+	line("model", console.OrDash(s.Model))
+	for _, m := range s.Models {
+		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {
+			line("models", modelText(m, p))
+		}
+	}
+	line("thread", s.thread())
+	if s.Questions > 0 {
+		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
+	}
+	for _, c := range s.Channels {
+		line("channels", c.Name+" receiving "+statusDirection(c.Receiving, p))
+		line("channels", c.Name+" sending "+statusDirection(c.Sending, p))
+	}
+	for _, c := range s.Thread.Children {
+		line("sub-agent", subagentText(c))
+	}
+	for _, t := range s.Thread.Todo {
+		line("todo", todoText(t))
+	}
+	for _, c := range s.Background {
+		line("background", c)
+	}
+	for _, t := range s.Terminals {
+		line("tmux", t)
+	}
+	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
+	line("scheduler", s.schedule(p))
+	line("budget", budgetLine(s.Budget)+" today")
+	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
+	if s.Sandbox.Kind != "" {
+		line("sandbox", sandboxText(s.Sandbox))
+	}
+	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
+	line("home", s.Home)
+	for _, c := range s.Config {
+		line("config", c)
+	}
+	if s.SafeMode.On {
+		line("safe mode", s.SafeMode.Why+"; leave it with: hob safe-mode off")
+	}
+	return b.String()
+}
+
+func subagentText(c api.Subagent) string {
+	text := c.ID + " · " + c.Title
+	if c.State != "running" {
+		return text + " · waits for a free lane"
+	}
+	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
+}
+
+func todoText(t api.Todo) string {
+	text := t.Session
+	if t.Plan {
+		text += " · in plan mode"
+	}
+	if t.Total > 0 {
+		text += fmt.Sprintf(" · %d of %d done", t.Done, t.Total)
+	}
+	if t.Doing != "" {
+		text += " · now: " + t.Doing
+	}
+	return text
+}
+
+// modelText is the model, and whether it is asked.
+func modelText(m api.Model, p layout) string {
+	name := m.Backend
+	if m.Model != "" && m.Model != m.Backend {
+		name += "/" + m.Model
+	}
+	if m.Name != "default" && m.Name != name {
+		name = m.Name + " " + name
+	}
+	switch {
+	case m.Order == 0:
+		return "- " + name + " · cannot be asked: " + m.Fault
+	case m.Resting != nil:
+		return fmt.Sprintf("%d %s · rests until %s: %s", m.Order, name, p.at(m.Resting.Until), m.Resting.Text)
+	default:
+		return fmt.Sprintf("%d %s · ready", m.Order, name)
+	}
+}
+
+// statusDirection is the state of a direction, since when, and why it is not well.
+func statusDirection(d api.Direction, p layout) string {
+	text := console.OrDash(string(d.State))
+	if !d.Since.IsZero() {
+		text += " since " + console.InZone(d.Since, p.zone, false)
+	}
+	if d.LastError != "" && d.State != "ok" {
+		text += " (" + d.LastError + ")"
+	}
+	return text
+}
+
+// uptimeText is a time span in its two largest units.
+func uptimeText(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm %ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+func (s statusView) word() string {
+	if s.State == "safe-mode" {
+		return "in safe mode"
+	}
+	return s.State
+}
+
+func (s statusView) thread() string {
+	text := console.OrDash(s.Thread.State)
+	if s.Thread.Turn != 0 {
+		text += fmt.Sprintf(" with turn %d", s.Thread.Turn)
+	}
+	return text + fmt.Sprintf(" · %d queued · %d waiting", s.Thread.Queued, s.Thread.Waiting)
+}
+
+func (s statusView) schedule(p layout) string {
+	text := console.Plural(s.Scheduler.Jobs, "job")
+	if s.Scheduler.State == "stuck" {
+		text = "stuck · " + text
+	}
+	if !s.Scheduler.Next.IsZero() {
+		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, p.at(s.Scheduler.Next))
+	}
+	return text
+}
+
+// showSummary is hob without a command: how it is, and what to do next.
+func showSummary(ctx context.Context, a *cli.App) error {
+	c, err := a.Client(ctx)
+	if errors.Is(err, client.ErrNoDaemon) {
+		if a.JSON {
+			return a.Document(map[string]string{"state": "stopped", "next": "hob up"})
+		}
+		a.Say("hob is not running\nstart it with: hob up\nall commands: hob help")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var s statusView
+	if err := c.Show(ctx, "status", "", &s); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(map[string]string{"state": s.State, "next": s.next()})
+	}
+	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(layout{zone: zoneOrLocal(s.Zone)}), s.next())
+	return nil
+}
+
+// next is the command that makes most sense now.
+func (s statusView) next() string {
+	switch {
+	case s.SafeMode.On:
+		return "hob safe-mode"
+	case s.Questions > 0:
+		return "hob approvals list"
+	case s.State == "degraded":
+		return "hob status"
+	}
+	return "hob chat"
+}

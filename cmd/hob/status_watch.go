@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/console"
+)
+
+// watchInterval is the pause between two looks.
+const watchInterval = time.Second
+
+// watchStatus shows the status again and again until ctx ends, which is no failure. A hob that goes away meanwhile is waited for.
+func watchStatus(ctx context.Context, a *cli.App) error {
+	raw, err := fetchStatus(ctx, a)
+	if err != nil {
+		return err
+	}
+	show := printStatusChanges(a)
+	if !a.JSON && cli.IsTerminal(a.Out) {
+		show = redrawStatus(a)
+	}
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		if ctx.Err() != nil {
+			return nil // what was asked for last was cut off
+		}
+		if err := show(raw, err); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		raw, err = fetchStatus(ctx, a)
+	}
+}
+
+func fetchStatus(ctx context.Context, a *cli.App) (json.RawMessage, error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var raw json.RawMessage
+	err = c.Show(ctx, "status", "", &raw)
+	return raw, err
+}
+
+// redrawStatus draws over what was there: the cursor goes home, each line is cleared to its end as it is written, and what is left below
+// is cleared last (ECMA-48: CUP, EL, ED), so that nothing flickers.
+func redrawStatus(a *cli.App) func(json.RawMessage, error) error {
+	return func(raw json.RawMessage, lost error) error {
+		p := layout{width: cli.Columns(a.Out)}
+		text := ""
+		if lost != nil {
+			_, why, _ := cli.Explain(lost)
+			text = p.line("hob does not answer: "+why) + "\n"
+		} else {
+			var s statusView
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return fmt.Errorf("the status is not understood: %w", err)
+			}
+			p.zone = zoneOrLocal(s.Zone)
+			text = s.page(p)
+		}
+		return a.Text("\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J")
+	}
+}
+
+// printStatusChanges prints a line, or a document, when what it says is new.
+func printStatusChanges(a *cli.App) func(json.RawMessage, error) error {
+	last := ""
+	return func(raw json.RawMessage, lost error) error {
+		text := ""
+		var s statusView
+		switch {
+		case lost != nil:
+			_, why, _ := cli.Explain(lost)
+			text, raw = "hob does not answer: "+why, nil
+		default:
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return fmt.Errorf("the status is not understood: %w", err)
+			}
+			text = s.brief()
+		}
+		if text == last {
+			return nil
+		}
+		last = text
+		switch {
+		case !a.JSON:
+			return a.Text(console.InZone(time.Now(), zoneOrLocal(s.Zone), true) + " · " + text + "\n")
+		case raw == nil:
+			return a.Document(map[string]string{"error": text})
+		default:
+			return a.Document(raw)
+		}
+	}
+}
+
+// brief is the status on one line, without what changes all the time.
+func (s statusView) brief() string {
+	p := layout{zone: zoneOrLocal(s.Zone)}
+	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}
+	for _, m := range s.Models {
+		if m.Resting != nil {
+			parts = append(parts, "model "+modelText(m, p))
+		}
+	}
+	for _, c := range s.Channels {
+		if c.Receiving.State != "ok" || c.Sending.State != "ok" && c.Sending.State != "not tried" {
+			parts = append(parts, c.Name+": receiving "+string(c.Receiving.State)+", sending "+string(c.Sending.State))
+		}
+	}
+	if n := int64(len(s.Config)); n > 0 {
+		parts = append(parts, console.Plural(n, "remark")+" on the config")
+	}
+	return console.OneLine(strings.Join(parts, " · "))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/console"
+)
+
+// turnsCommand makes hob turns.
+func turnsCommand(a *cli.App) *cobra.Command {
+	return cli.Family("turns", "See what hob has thought and done, turn by turn",
+		cli.List(a, cli.Listing[api.Turn]{
+			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",
+			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
+			Head:   turnHead(), Row: turnCells,
+		}),
+		&cobra.Command{
+			Use: "show TURN", Short: "Show a turn as a timeline, with every call and its cost", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
+			RunE: func(cmd *cobra.Command, args []string) error { return showTurn(cmd.Context(), a, args[0]) },
+		},
+		&cobra.Command{
+			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
+			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
+		},
+		cli.Verb(a, "turns", "stop", "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
+	)
+}
+
+func turnHead() []string {
+	return []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"}
+}
+
+func turnCells(t api.Turn, clock cli.Clock) []string {
+	said := t.Text
+	if said == "" {
+		said = console.ToYou(t.Why)
+	}
+	return []string{cli.ID(t.ID), string(t.State), t.Session, clock(t.Started), console.Span(t.RunningMS), console.Thousands(t.Tokens), said}
+}
+
+// showTurn draws a turn's timeline.
+func showTurn(ctx context.Context, a *cli.App, id string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if id, err = a.RowID(ctx, c, "turns", id); err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Show(ctx, "turns", id, &raw); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(raw)
+	}
+	var t timeline
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the turn is not understood: %w", err)
+	}
+	p, err := layoutFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(t.page(p))
+}
+
+// whyTurn traces a turn from the last message that it sent.
+func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
+	c, err := a.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if turn, err = a.RowID(cmd.Context(), c, "turns", turn); err != nil {
+		return err
+	}
+	var t timeline
+	if err := c.Show(cmd.Context(), "turns", turn, &t); err != nil {
+		return err
+	}
+	if len(t.Outbox) == 0 {
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("turn %s has sent nothing that could be traced", turn), Hint: "see: hob turns show " + turn}
+	}
+	return showWhy(cmd.Context(), a, strconv.FormatInt(t.Outbox[len(t.Outbox)-1].ID, 10))
+}

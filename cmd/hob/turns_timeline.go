@@ -1,0 +1,277 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/console"
+)
+
+// timeline is a turn with everything that belongs to it, as a timeline.
+type timeline struct{ api.TurnDetail }
+
+// timelineEntry is one entry of the timeline: its line, and what belongs to it below.
+type timelineEntry struct {
+	at    time.Time
+	line  string
+	below []string
+}
+
+// page is the timeline: a head, what happened when, and how it ended.
+func (t timeline) page(p layout) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("turn %d · %s · session %s · asked by %s", t.ID, t.State, t.Session, t.Asker)))
+	fmt.Fprintln(&b, p.line("begun "+p.at(t.Started)+t.span(p)))
+	fmt.Fprintln(&b)
+	day := t.Started.In(p.zone).Format(time.DateOnly)
+	for _, m := range t.moments(p) {
+		when := strings.Repeat(" ", 8)
+		if !m.at.IsZero() {
+			if d := m.at.In(p.zone).Format(time.DateOnly); d != day {
+				day = d
+				fmt.Fprintln(&b, d)
+			}
+			when = p.clock(m.at)
+		}
+		fmt.Fprintln(&b, p.line(when+"  "+m.line))
+		for _, text := range m.below {
+			fmt.Fprintln(&b, p.line("            "+text))
+		}
+	}
+	fmt.Fprintln(&b)
+	fmt.Fprintln(&b, p.line(t.end()))
+	return b.String()
+}
+
+func (t timeline) span(p layout) string {
+	if t.Ended.IsZero() {
+		return " · not ended yet"
+	}
+	return " · ended " + p.at(t.Ended)
+}
+
+// end says how it ended and what it cost in all.
+func (t timeline) end() string {
+	requests, calls := int64(0), int64(0)
+	for _, s := range t.Control {
+		if s.Kind == "model" {
+			requests++
+		} else {
+			calls++
+		}
+	}
+	parts := []string{string(t.State)}
+	switch {
+	case t.State == "waiting" && t.Why != "":
+		parts[0] = console.ToYou(t.Why)
+	case t.Why != "":
+		parts[0] += ": " + console.ToYou(t.Why)
+	}
+	parts = append(parts, "ran "+console.Span(t.RunningMS), console.Plural(requests, "model request"), console.Plural(calls, "call"))
+	if t.Attempts > 1 {
+		parts = append(parts, console.Plural(int64(t.Attempts), "attempt"))
+	}
+	if t.Tokens > 0 {
+		parts = append(parts, console.Thousands(t.Tokens)+" tokens")
+	}
+	cost := "unknown"
+	if t.Cost >= 0 {
+		cost = exactMoney(int64(t.Cost))
+	}
+	return strings.Join(append(parts, "cost "+cost), " · ")
+}
+
+// exactMoney shows also what is far below a cent.
+func exactMoney(micros int64) string {
+	if micros%10_000 == 0 {
+		return console.Money(micros)
+	}
+	return fmt.Sprintf("%.4f", float64(micros)/1e6)
+}
+
+// moments are all entries in the order of time; steps that have no time of their own stay behind the step before.
+func (t timeline) moments(p layout) []timelineEntry {
+	var list []timelineEntry
+	for _, in := range t.Inbox {
+		who := in.Source
+		if in.Sender != "" {
+			who += ", " + in.Sender
+		}
+		list = append(list, timelineEntry{at: in.Received, line: fmt.Sprintf("%s from %s (inbox %d): %s", in.Kind, who, in.Seq, in.Text)})
+	}
+	last := t.Started
+	for _, s := range t.Control {
+		m := t.step(p, s)
+		if m.at.IsZero() || m.at.Before(last) {
+			m.at = last
+		}
+		last = m.at
+		list = append(list, m)
+	}
+	for _, o := range t.Outbox {
+		list = append(list, t.sent(o))
+	}
+	slices.SortStableFunc(list, func(a, b timelineEntry) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	return list
+}
+
+func (t timeline) step(p layout, s api.Step) timelineEntry {
+	if s.Kind == "model" {
+		return t.request(s)
+	}
+	return t.call(p, s)
+}
+
+// request is a step of the model: what it used, and what it said or why nothing came.
+func (t timeline) request(s api.Step) timelineEntry {
+	parts := []string{"model " + console.OrDash(s.Model)}
+	if span := stepDuration(s); span != "" {
+		parts = append(parts, span)
+	}
+	tokens := usageText(s)
+	if tokens != "" && s.Usage.Priced {
+		parts = append(parts, exactMoney(s.Usage.Cost))
+	}
+	m := timelineEntry{at: stepStart(s), line: strings.Join(parts, " · ")}
+	switch {
+	case s.Why != "":
+		m.below = append(m.below, "failed: "+s.Why)
+	case s.State == "unknown":
+		m.below = append(m.below, "interrupted: whether it was answered is not known")
+	case s.State == "intent":
+		m.below = append(m.below, "under way")
+	}
+	if tokens != "" {
+		m.below = append(m.below, tokens)
+	}
+	for _, it := range t.Items {
+		if it.Step == s.N && it.Text != "" && (it.Kind == "text" || it.Kind == "reasoning") {
+			m.below = append(m.below, map[string]string{"text": "says: ", "reasoning": "thinks: "}[it.Kind]+it.Text)
+		}
+	}
+	return m
+}
+
+// usageText is the tokens of a request, "" when it counted none.
+func usageText(s api.Step) string {
+	u := s.Usage
+	if u.Input+u.Output == 0 {
+		return ""
+	}
+	text := console.Thousands(u.Input) + " tokens in"
+	if u.Cached > 0 {
+		text += " (" + console.Thousands(u.Cached) + " cached)"
+	}
+	text += " · " + console.Thousands(u.Output) + " out"
+	if u.Reasoning > 0 {
+		text += " (" + console.Thousands(u.Reasoning) + " reasoning)"
+	}
+	if !u.Priced {
+		text += " · price not known"
+	}
+	return text
+}
+
+// stepStart is when a step began; one that reserved nothing has only an end.
+func stepStart(s api.Step) time.Time {
+	if s.Started.IsZero() {
+		return s.Ended
+	}
+	return s.Started
+}
+
+func stepDuration(s api.Step) string {
+	if s.Started.IsZero() || s.Ended.IsZero() {
+		return ""
+	}
+	return console.Span(s.Ended.Sub(s.Started).Milliseconds())
+}
+
+// call is a step of a tool: its arguments, what the gate and the owner said, what it waits for, and its result.
+func (t timeline) call(p layout, s api.Step) timelineEntry {
+	parts := []string{s.Tool}
+	if span := stepDuration(s); span != "" {
+		parts = append(parts, span)
+	}
+	m := timelineEntry{at: stepStart(s)}
+	var result []string
+	for _, it := range t.Items {
+		switch {
+		case it.CallID != s.CallID:
+		case it.Kind == "call" && it.Args != "":
+			m.below = append(m.below, "with: "+it.Args)
+		case it.Kind == "result" && it.IsError:
+			result = append(result, "error: "+it.Text)
+		case it.Kind == "result":
+			result = append(result, "gives: "+it.Text)
+		}
+	}
+	for _, r := range t.Audit {
+		if r.Call == s.CallID {
+			m.below = append(m.below, "gate: "+r.Decision+", "+console.ToYou(r.Reason))
+			if r.Outcome != "" {
+				parts = append(parts, r.Outcome)
+			}
+		}
+	}
+	for _, q := range t.Questions {
+		if q.ID == s.Asked && s.Asked != 0 {
+			m.below = append(m.below, questionText(q, p))
+			if m.at.IsZero() {
+				m.at = q.Asked
+			}
+		}
+	}
+	for _, w := range t.Waits {
+		if w.CallID == s.CallID && w.Kind != "question" { // that has been said
+			m.below = append(m.below, waitText(w, p))
+		}
+	}
+	if s.State == "unknown" {
+		parts = append(parts, "whether it took effect is not known")
+	}
+	m.line, m.below = strings.Join(parts, " · "), append(m.below, result...)
+	return m
+}
+
+// questionText is what was asked, and who answered when.
+func questionText(q api.Question, p layout) string {
+	text := "asked you: " + q.Code + " at " + p.clock(q.Asked)
+	switch {
+	case q.State == "open":
+		return text + " · open until " + p.at(q.Until)
+	case q.State == "expired":
+		return text + " · nobody answered"
+	}
+	text += " · " + console.OrDash(q.Answer)
+	if q.By != "" {
+		text += " from " + q.By + " at " + p.near(q.When, q.Asked)
+	}
+	return text
+}
+
+func waitText(w api.Wait, p layout) string {
+	text := strings.TrimSpace("waits for " + w.Kind + " " + w.Subject)
+	if !w.Until.IsZero() {
+		text += " until " + p.at(w.Until)
+	}
+	if !w.Met.IsZero() {
+		text += " · met at " + p.near(w.Met, w.Until) + " (" + console.OrDash(w.How) + ")"
+	}
+	return text
+}
+
+// sent is a message that went out, and what went wrong on the way.
+func (t timeline) sent(o api.OutboxRow) timelineEntry {
+	m := timelineEntry{at: o.Created, line: fmt.Sprintf("answer to %s (outbox %d, %s): %s", o.To, o.ID, o.State, o.Body)}
+	for _, d := range o.Deliveries {
+		if d.Error != "" {
+			m.below = append(m.below, console.Plural(int64(d.Attempts), "attempt")+": "+d.Error)
+		}
+	}
+	return m
+}

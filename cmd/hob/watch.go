@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler/filewatch"
+)
+
+// watchesResource is the watches, as the API calls them.
+const watchesResource = "watches"
+
+// watchCommand makes hob watch.
+func watchCommand(a *cli.App) *cobra.Command {
+	return cli.Family("watch", "Make and look after prompts that run when files change",
+		watchAddCommand(a),
+		watchListCommand(a),
+		watchShowCommand(a),
+		watchRemoveCommand(a),
+		watchVerbCommand(a, "pause", "Stop a watch for now"),
+		watchVerbCommand(a, "resume", "Let a paused watch go on; what changed meanwhile is told"),
+		watchRunsCommand(a),
+	)
+}
+
+// watchKinds are the changes that a watch can report.
+func watchKinds() []string {
+	var list []string
+	for _, k := range filewatch.Kinds() {
+		list = append(list, string(k))
+	}
+	return list
+}
+
+// watchCall is the input of the watch tool. The flags are bound to its draft.
+type watchCall struct {
+	Action string `json:"action"`
+	filewatch.Draft
+}
+
+func (c *watchCall) flags(cmd *cobra.Command) {
+	cli.FieldFlags(cmd, &c.Draft, filewatch.Fields())
+	cli.CompleteFlag(cmd, "events", cli.Words(watchKinds()...))
+}
+
+// check refuses what the watch tool would refuse, by the names of the flags.
+func (c *watchCall) check(cmd *cobra.Command) error {
+	if err := cli.Filled(cmd); err != nil {
+		return err
+	}
+	if len(c.Paths) == 0 {
+		return cli.Usage("for example --path ~/Downloads", "say what to watch: --path")
+	}
+	for _, k := range c.Events {
+		if !slices.Contains(watchKinds(), k) {
+			return cli.Usage("", "--events %q is not one of %s", k, strings.Join(watchKinds(), ", "))
+		}
+	}
+	for flag, text := range map[string]string{"settle": c.Settle, "poll": c.Poll} {
+		if d, err := time.ParseDuration(text); text != "" && (err != nil || d <= 0) {
+			return cli.Usage("for example --"+flag+" 30s", "--%s %q is not a time span", flag, text)
+		}
+	}
+	return nil
+}
+
+func watchAddCommand(a *cli.App) *cobra.Command {
+	c := watchCall{Action: "add"}
+	cmd := &cobra.Command{
+		Use: "add PROMPT", Short: "Make a watch", Args: cli.AtLeast(1, "a PROMPT"),
+		Example: "  hob watch add --name papers --path '~/Downloads/*.pdf' \"Say what the new paper is called.\"\n" +
+			"  hob watch add --path ~/notes --include '*.md' --events create,write \"say: the notes have changed\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(cmd); err != nil {
+				return err
+			}
+			c.Prompt = cli.Joined(args)
+			return changeWatch(cmd.Context(), a, c)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource), Example: "  hob watch " + verb + " papers",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeWatch(cmd.Context(), a, watchCall{verb, filewatch.Draft{Name: args[0]}})
+		},
+	}
+}
+
+// watchRemoveCommand asks: what a watch was made of is gone for good.
+func watchRemoveCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource),
+		Example: "  hob watch rm papers\n  hob watch rm --yes papers",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var w filewatch.View
+		if err := c.Show(cmd.Context(), watchesResource, args[0], &w); err != nil {
+			return err
+		}
+		loss := fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
+		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+			return err
+		}
+		return changeWatch(cmd.Context(), a, watchCall{"remove", filewatch.Draft{Name: w.Name}})
+	}
+	return cmd
+}
+
+// changeWatch calls the watch tool and prints the watch as it is now.
+func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode the call: %w", err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find this folder: %w", err)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := cli.CallTool(ctx, a, c, "watch", client.ToolCall{Input: raw, Workdir: here})
+	if err != nil {
+		return err
+	}
+	if !out.Success {
+		p := cli.ToolFailure(out)
+		p.Text, p.Hint = cli.InFlags(strings.TrimPrefix(p.Text, "watch add: "), filewatch.Fields(), map[string]string{"path": "path"}), watchHint(p.Hint, in.Action == "add")
+		return p
+	}
+	var made struct {
+		Watches []json.RawMessage `json:"watches"`
+	}
+	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Watches) == 0 || !a.JSON {
+		return a.Done(out.Raw, out.Message)
+	}
+	return a.Document(storedWatch(ctx, c, made.Watches[0]))
+}
+
+// storedWatch is a watch as the daemon lists it; one that is gone is shown as the tool last saw it.
+func storedWatch(ctx context.Context, c *client.Client, w json.RawMessage) json.RawMessage {
+	var named filewatch.View
+	var now json.RawMessage
+	if json.Unmarshal(w, &named) != nil || c.Show(ctx, watchesResource, named.Name, &now) != nil {
+		return w
+	}
+	return now
+}
+
+// watchHint turns what the tool advises a model to do into the command that does it. adding: a watch was to be made.
+func watchHint(hint string, adding bool) string {
+	switch {
+	case hint == "action list shows the watches" && adding:
+		return "see: hob watch add --help"
+	case hint == "action list shows the watches":
+		return "list them with: hob watch list"
+	case strings.HasPrefix(hint, "for example paths "), strings.HasPrefix(hint, "the parameters are: "):
+		return "see: hob watch add --help"
+	}
+	return hint
+}

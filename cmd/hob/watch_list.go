@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler/filewatch"
+)
+
+func watchState(w filewatch.View) string {
+	switch {
+	case w.Broken != "":
+		return "broken"
+	case w.Paused:
+		return "paused"
+	case w.Waits != "":
+		return "waits for the folder"
+	case w.Trouble != "":
+		return "limited"
+	case !w.Ready:
+		return "looking"
+	}
+	return "watching"
+}
+
+func watchListCommand(a *cli.App) *cobra.Command {
+	cmd := cli.List(a, cli.Listing[filewatch.View]{
+		Resource: watchesResource, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
+		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
+		Row: func(w filewatch.View, _ cli.Clock) []string {
+			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w), w.Prompt}
+		},
+	})
+	cmd.Example = "  hob watch list"
+	return cmd
+}
+
+func watchShowCommand(a *cli.App) *cobra.Command {
+	cmd := cli.Show(a, watchesResource, "WATCH", "Show a watch with all that was said about it", nil)
+	cmd.Example = "  hob watch show papers"
+	return cmd
+}
+
+// watchRunCells of a run: what it came to stands in the place of its state.
+func watchRunCells(f api.Fire, clock cli.Clock) []string {
+	state, turn := f.State, "-"
+	if f.Outcome != "" {
+		state = f.Outcome
+	}
+	if f.Turn != 0 {
+		turn = cli.ID(f.Turn)
+	}
+	return []string{clock(f.Created), state, turn, console.ToYou(f.Reason)}
+}
+
+func watchRunsCommand(a *cli.App) *cobra.Command {
+	f := client.Filter{}
+	l := cli.Listing[api.Fire]{
+		Resource: "fires", Noun: "runs", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
+		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: watchRunCells,
+		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a watch that is gone has a record; one that never was has none
+			return c.Show(ctx, watchesResource, f.Name, new(json.RawMessage))
+		},
+	}
+	cmd := &cobra.Command{
+		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource),
+		Example: "  hob watch runs papers\n  hob watch runs papers --state failed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Name = watchID(cmd.Context(), a, args[0])
+			return cli.ListRows(cmd.Context(), a, l, f)
+		},
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}
+
+// watchID is the id of a watch, since a job may have its name. One that is gone is known by the name that it had.
+func watchID(ctx context.Context, a *cli.App, name string) string {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return name // the list says what is wrong
+	}
+	var w filewatch.View
+	if err := c.Show(ctx, watchesResource, name, &w); err != nil {
+		return name
+	}
+	return cli.ID(w.ID)
+}
