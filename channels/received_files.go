@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/filename"
+	"hob/daemon/fsguard"
 )
 
 // Limits for the files of one message.
@@ -24,8 +24,8 @@ const (
 
 // Part describes a received file. It gets a name that is not in taken, and a type derived from the content.
 func Part(name, claim string, data []byte, taken map[string]bool) event.Part {
-	p := event.Part{Kind: event.File, Name: filename.Own(filename.Received(name), taken), MIME: filename.Type(name, claim, data), Size: int64(len(data))}
-	if filename.Picture(p.MIME) {
+	p := event.Part{Kind: event.File, Name: fsguard.UniqueName(fsguard.ReceivedName(name), taken), MIME: fsguard.FileType(name, claim, data), Size: int64(len(data))}
+	if fsguard.IsPicture(p.MIME) {
 		p.Kind = event.Image
 	}
 	return p
@@ -47,7 +47,7 @@ func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]
 			room -= len(data)
 		}
 		if why != "" {
-			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", filename.Received(f.Name), why))...)
+			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", fsguard.ReceivedName(f.Name), why))...)
 			continue
 		}
 		p := Part(f.Name, f.MIME, data, taken)

@@ -6,7 +6,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/filename"
+	"hob/daemon/fsguard"
 )
 
 // Limits for the files of one message.
@@ -43,7 +43,7 @@ func checkFiles(files []File) error {
 	}
 	all := 0
 	for i, f := range files {
-		what := fmt.Sprintf("attachment %d (%s)", i+1, filename.Name(f.Name))
+		what := fmt.Sprintf("attachment %d (%s)", i+1, fsguard.SafeName(f.Name))
 		if len(f.Data) == 0 {
 			return event.NewFault(event.Invalid, "attach a file that holds something", "%s is empty", what)
 		}

@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/filename"
+	"hob/daemon/fsguard"
 )
 
 // maxFile is hob's limit, in bytes. A homeserver may allow less ("m.upload.size") and then refuses the
@@ -34,7 +34,7 @@ type about struct {
 func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, error) {
 	f := d.File
 	out := outgoing{Type: "m.file", Body: f.Name, FileName: f.Name, Info: &about{f.MIME, f.Size}}
-	if filename.Picture(f.MIME) {
+	if fsguard.IsPicture(f.MIME) {
 		out.Type = "m.image"
 	}
 	if caption := strings.TrimSpace(markup.Plain().Render(d.Body).Text); caption != "" {

@@ -12,7 +12,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/filename"
+	"hob/daemon/fsguard"
 )
 
 // sniffed is the number of bytes from which a file's type is detected (MIME Sniffing, section 5.2, reads at most 1,445).
@@ -24,13 +24,13 @@ func (s Store) Enclose(ctx context.Context, path string, size int64, data io.Rea
 	if err := ctx.Err(); err != nil {
 		return event.Enclosed{}, err
 	}
-	e := event.Enclosed{Name: filename.Name(path), Path: path, Size: size}
+	e := event.Enclosed{Name: fsguard.SafeName(path), Path: path, Size: size}
 	head := make([]byte, sniffed)
 	n, err := io.ReadFull(data, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return event.Enclosed{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	e.MIME = filename.Type(e.Name, "", head[:n])
+	e.MIME = fsguard.FileType(e.Name, "", head[:n])
 	if size > event.MaxEnclosed {
 		return e, nil
 	}

@@ -6,6 +6,8 @@
 //
 // It refuses only what is refused in every mode: hob's state folder, and files that are not regular. It never decides about permission.
 //
+// It also makes safe names for files that are received or sent (SafeName, ReceivedName, UniqueName), and detects their types (FileType).
+//
 // It recognises the state folder by identity (device and inode), not by name. The reason: closing any descriptor of the database drops
 // SQLite's locks, so a file in there must not even be opened.
 package fsguard

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/fail daemon/filename daemon/fsguard daemon/glob daemon/logfile daemon/netguard daemon/metrics daemon/secret daemon/sys daemon/walk")
+var leaves = words("daemon/fail daemon/fsguard daemon/glob daemon/logfile daemon/netguard daemon/metrics daemon/secret daemon/sys daemon/walk")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -35,18 +35,17 @@ var table = []row{
 	{pkg: "scheduler/filewatch", may: words("config/schema scheduler"), event: true}, // file watches
 	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
-	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts"), event: true}, // the config becomes a set of tools
-	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                   // channels and pairings as the API sees them, and what the owner is told of them
-	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},  // jobs, watches and webhooks as tools, API and config see them
-	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                    // how a gate is evaluated
+	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox"), event: true},                 // the config becomes a set of tools
+	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                  // channels and pairings as the API sees them, and what the owner is told of them
+	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
+	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},
 	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
-	{pkg: "channels/all", may: words("channels channels/*"), event: true},
-	{pkg: "tools/all", may: words("tools tools/* tools/fs/document daemon/sandbox"), event: true},
+	{pkg: "channels/all", may: words("channels channels/*")},
+	{pkg: "tools/all", may: words("tools tools/* tools/fs/document daemon/sandbox")},
 	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
 	{pkg: "channels/poll", may: words("channels")}, // receiving: what all adapters share
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
@@ -55,11 +54,11 @@ var table = []row{
 	{pkg: "tools/automation", may: words("scheduler scheduler/filewatch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
-	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
-	{pkg: "tools/*/*", event: true}, // the machine inside a tool: an engine, a format
+	{pkg: "tools/fs/document", may: words("tools/fs/picture")},
+	{pkg: "tools/*/*"}, // the machine inside a tool: an engine, a format
 	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
 	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin daemon/llm/openai scheduler/phrase"), event: true}, // the config's sections become models; openai finds servers
-	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},                                                                    // a backend may speak openai's protocols
+	{pkg: "daemon/llm/*", may: words("daemon/llm"), event: true},                                                                                      // a backend
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                                                                              // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
@@ -67,7 +66,6 @@ var table = []row{
 	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
-	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console packaging packaging/* scheduler scheduler/*"), event: true},

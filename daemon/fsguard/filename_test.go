@@ -1,11 +1,11 @@
-package filename_test
+package fsguard_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"hob/daemon/filename"
+	"hob/daemon/fsguard"
 )
 
 // For a container of video or audio the sender's claim counts if it says audio; otherwise the bytes decide.
@@ -24,7 +24,7 @@ func TestTypeOfSounds(t *testing.T) {
 		{"x.png", "audio/ogg", "\x89PNG\r\n\x1a\n", "image/png"},
 		{"x.txt", "audio/ogg", "only words", "text/plain"},
 	} {
-		if got := filename.Type(c.name, c.claim, []byte(c.head)); got != c.want {
+		if got := fsguard.FileType(c.name, c.claim, []byte(c.head)); got != c.want {
 			t.Errorf("%s (%s): %s, want %s", c.name, c.claim, got, c.want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestReceived(t *testing.T) {
 		"【】":           "()",
 		"..":           "file",
 	} {
-		if got := filename.Received(name); got != want {
+		if got := fsguard.ReceivedName(name); got != want {
 			t.Errorf("%q became %q, want %q", name, got, want)
 		}
 	}
@@ -52,11 +52,11 @@ func FuzzName(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		got := filename.Name(name)
+		got := fsguard.SafeName(name)
 		if got == "" || len(got) > 200 || !utf8.ValidString(got) || strings.ContainsAny(got, "/\\\x00\n\r\x1b\u202e\":") || got == "." || got == ".." {
 			t.Errorf("%q became %q", name, got)
 		}
-		if again := filename.Name(got); len(got) < 190 && again != got {
+		if again := fsguard.SafeName(got); len(got) < 190 && again != got {
 			t.Errorf("%q became %q, and that %q", name, got, again)
 		}
 	})

@@ -1,5 +1,4 @@
-// Package filename makes safe names for files that are received or sent, and detects their types. It is pure: it opens no file.
-package filename
+package fsguard
 
 import (
 	"mime"
@@ -17,9 +16,9 @@ const maxName = 200
 // noName replaces a name of which nothing is usable.
 const noName = "file"
 
-// Name turns a sender's file name into a safe name for a file in one of hob's folders: without path, invisible characters, or anything
+// SafeName turns a sender's file name into a safe name for a file in one of hob's folders: without path, invisible characters, or anything
 // that leads elsewhere. It is never empty and at most 200 bytes long.
-func Name(name string) string {
+func SafeName(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -35,12 +34,12 @@ func Name(name string) string {
 	return withTail(name, "")
 }
 
-// Received is Name for a file that somebody sent. It also replaces brackets, because the model is told about a file in a bracketed line,
+// ReceivedName is SafeName for a file that somebody sent. It also replaces brackets, because the model is told about a file in a bracketed line,
 // which the name must not end or imitate.
-func Received(name string) string {
+func ReceivedName(name string) string {
 	return strings.NewReplacer(
 		"[", "(", "]", ")", "［", "(", "］", ")", "【", "(", "】", ")", "〔", "(", "〕", ")", "〖", "(", "〗", ")", "⟦", "(", "⟧", ")", "⁅", "(", "⁆", ")", "❲", "(", "❳", ")", "〚", "(", "〛", ")", "·", "-",
-	).Replace(Name(name))
+	).Replace(SafeName(name))
 }
 
 // withTail inserts tail between a name and its extension and shortens the name if the result would be too long.
@@ -57,8 +56,8 @@ func withTail(name, tail string) string {
 	return base + tail + ext
 }
 
-// Own makes a name differ from the taken ones, also on file systems that ignore case, and adds it to them.
-func Own(name string, taken map[string]bool) string {
+// UniqueName makes a name differ from the taken ones, also on file systems that ignore case, and adds it to them.
+func UniqueName(name string, taken map[string]bool) string {
 	own := name
 	for n := 2; taken[strings.ToLower(own)]; n++ {
 		own = withTail(name, "-"+strconv.Itoa(n))
@@ -73,10 +72,10 @@ const (
 	anyText  = "text/plain"
 )
 
-// Type returns the MIME type of a file. head needs its first 512 bytes. The bytes decide; the extension distinguishes kinds of text,
+// FileType returns the MIME type of a file. head needs its first 512 bytes. The bytes decide; the extension distinguishes kinds of text,
 // because nothing else does. The sender's claim counts only if the bytes say nothing, and never makes a text or an image of bytes that
 // are neither.
-func Type(name, claim string, head []byte) string {
+func FileType(name, claim string, head []byte) string {
 	seen, _, _ := strings.Cut(http.DetectContentType(head), "; charset=utf-8")
 	claim, _, err := mime.ParseMediaType(claim)
 	sound := err == nil && strings.HasPrefix(claim, "audio/")
@@ -88,7 +87,7 @@ func Type(name, claim string, head []byte) string {
 	case seen != anyBytes:
 		return seen
 	}
-	if err != nil || !strings.Contains(claim, "/") || Picture(claim) || strings.HasPrefix(claim, "text/") {
+	if err != nil || !strings.Contains(claim, "/") || IsPicture(claim) || strings.HasPrefix(claim, "text/") {
 		return anyBytes
 	}
 	return claim
@@ -120,7 +119,7 @@ func textKind(name string) string {
 	}
 }
 
-// Picture reports whether a type is an image that models accept. These types are detected from the first bytes.
-func Picture(kind string) bool {
+// IsPicture reports whether a type is an image that models accept. These types are detected from the first bytes.
+func IsPicture(kind string) bool {
 	return kind == "image/png" || kind == "image/jpeg" || kind == "image/gif" || kind == "image/webp"
 }
