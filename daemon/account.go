@@ -40,7 +40,7 @@ func credentials(a *codex.Account) func(context.Context) (llm.Credentials, error
 }
 
 // begin starts a sign-in.
-func (a *account) begin(ctx context.Context) (api.SignIn, error) {
+func (a *account) begin(ctx context.Context, _ api.None) (api.SignIn, error) {
 	l, err := a.Begin(context.WithoutCancel(ctx)) // it outlives the request that began it
 	if err != nil {
 		return api.SignIn{}, err
@@ -52,7 +52,7 @@ func (a *account) begin(ctx context.Context) (api.SignIn, error) {
 }
 
 // wait blocks until the newest sign-in has ended, and says who is signed in.
-func (a *account) wait(ctx context.Context) (api.Account, error) {
+func (a *account) wait(ctx context.Context, _ api.None) (api.Account, error) {
 	a.mu.Lock()
 	l, begun := a.login, a.begun
 	a.mu.Unlock()
@@ -67,12 +67,18 @@ func (a *account) wait(ctx context.Context) (api.Account, error) {
 }
 
 // finish ends the sign-in under way with the address that the browser ended up at.
-func (a *account) finish(ctx context.Context, address string) (api.Account, error) {
-	if err := a.Finish(ctx, address); err != nil {
+func (a *account) finish(ctx context.Context, in api.SignInAddress) (api.Account, error) {
+	if err := a.Finish(ctx, in.Address); err != nil {
 		return api.Account{}, err
 	}
 	a.mended()
 	return a.who(ctx)
+}
+
+// cancel ends the sign-in under way, if there is one.
+func (a *account) cancel(context.Context, api.None) (api.Done, error) {
+	a.Cancel()
+	return api.Done{OK: true}, nil
 }
 
 // who says who is signed in.
@@ -81,7 +87,7 @@ func (a *account) who(ctx context.Context) (api.Account, error) {
 	return api.Account(s), err
 }
 
-func (a *account) logout(ctx context.Context) (api.SignedOut, error) {
+func (a *account) logout(ctx context.Context, _ api.None) (api.SignedOut, error) {
 	revoked, err := a.Logout(ctx)
 	return api.SignedOut{Revoked: revoked}, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -98,20 +99,14 @@ func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 	}, err
 }
 
-// madeBackup is what hob backup create answers.
-type madeBackup struct {
-	BackupReport
-	MS int64 `json:"ms"`
-}
-
-// backup makes a copy that has been looked at.
-func (a acts) backup(ctx context.Context, path string) (any, error) {
-	start := a.clock.Mono()
-	r, err := a.backups.Save(ctx, path)
+// createBackup makes a copy and verifies it.
+func createBackup(ctx context.Context, d *daemon, in api.BackupPath) (api.Backup, error) {
+	start := d.clock.Mono()
+	r, err := d.backups.Save(ctx, in.Path)
 	if err != nil {
-		return nil, backupFault(err)
+		return api.Backup{}, backupFault(err)
 	}
-	return madeBackup{r, (a.clock.Mono() - start).Milliseconds()}, nil
+	return api.Backup{BackupReport: r, MS: (d.clock.Mono() - start).Milliseconds()}, nil
 }
 
 // backupFault is what a user reads when a backup could not be written.

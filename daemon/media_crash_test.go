@@ -74,8 +74,7 @@ func TestFileCrashChild(t *testing.T) {
 	if home == "" {
 		t.Skip("TestFileCrashes runs it")
 	}
-	var out any
-	err := start(t, home).client.Send(t.Context(), "owner", "text", &out, client.Attachment{Name: "report.txt", Data: []byte("bread")})
+	_, err := start(t, home).client.Send(t.Context(), "owner", "text", client.Attachment{Name: "report.txt", Data: []byte("bread")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -267,8 +267,7 @@ func emptied(t *testing.T, home string) {
 // What the owner sends straight to a channel has files too, under plain names.
 func TestFilesStraightToAChannel(t *testing.T) {
 	s := newStudio(t, t.TempDir(), "")
-	var out map[string]any
-	err := s.client.Send(t.Context(), "owner", "", &out, client.Attachment{Name: "../a\u202etxt.exe", Data: []byte("x")}, client.Attachment{Name: "b.md", Data: []byte("# B")})
+	_, err := s.client.Send(t.Context(), "owner", "", client.Attachment{Name: "../a\u202etxt.exe", Data: []byte("x")}, client.Attachment{Name: "b.md", Data: []byte("# B")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,5 +275,6 @@ func TestFilesStraightToAChannel(t *testing.T) {
 	if a, b := list[0].File, list[1].File; a == nil || b == nil || a.Name != "atxt.exe" || a.Data != "x" || b.Name != "b.md" || b.MIME != "text/markdown" || b.Data != "# B" {
 		t.Errorf("arrived %+v and %+v", list[0].File, list[1].File)
 	}
-	refused(t, s.client.Send(t.Context(), "owner", "x", &out, client.Attachment{Name: "empty"}), event.Invalid, "attachment 1 (empty) is empty")
+	_, err = s.client.Send(t.Context(), "owner", "x", client.Attachment{Name: "empty"})
+	refused(t, err, event.Invalid, "attachment 1 (empty) is empty")
 }

@@ -141,13 +141,12 @@ func (h *house) by(person, text string) channels.Message {
 
 func (h *house) begin(channel string) api.PairingStart {
 	h.t.Helper()
-	out, err := h.Admin.Act(h.t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: channel})
+	b, err := h.Admin.StartPairing(h.t.Context(), channel)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	b, ok := out.(api.PairingStart)
-	if !ok || b.State != channels.PairingOpen || b.Left != channels.PairingTries {
-		h.t.Fatalf("%+v", out)
+	if b.State != channels.PairingOpen || b.Left != channels.PairingTries {
+		h.t.Fatalf("%+v", b)
 	}
 	return b
 }
@@ -227,15 +226,15 @@ func TestPairingBindsAnOwner(t *testing.T) {
 	h.says(h.y, h.by("7", "on another channel"))
 	same(t, "after a restart", h.inbox(), "owner main /status", "owner main "+b.Code[:4], "owner main back again")
 
-	out, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)})
-	if r, ok := out.(channels.PairingRow); err != nil || !ok || r.State != channels.PairingRevoked {
-		t.Fatalf("%+v, %v", out, err)
+	r, err := h.Admin.RevokePairing(t.Context(), b.ID)
+	if err != nil || r.State != channels.PairingRevoked {
+		t.Fatalf("%+v, %v", r, err)
 	}
 	h.says(h.x, code, h.by("7", "let me in"))
 	if list := h.inbox(); len(list) != 3 || len(h.Owner()) != 0 {
 		t.Errorf("who was revoked is still heard: %q, %q", list, h.Owner())
 	}
-	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)}); !isKind(err, event.Clash) {
+	if _, err := h.Admin.RevokePairing(t.Context(), b.ID); !isKind(err, event.Clash) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	again := h.begin("x")
@@ -366,7 +365,7 @@ func TestPairingOutlivesACrash(t *testing.T) {
 func TestLobby(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	start := func(name string) error {
-		_, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: name})
+		_, err := h.Admin.StartPairing(t.Context(), name)
 		return err
 	}
 	h.says(h.x, h.by("9", "is anybody there?")) // all of them are opened
@@ -383,12 +382,12 @@ func TestLobby(t *testing.T) {
 	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "token: it is missing") {
 		t.Errorf("a channel that is down: %q", b.Notes)
 	}
-	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingOver {
+	if _, err := h.Admin.EndPairing(t.Context(), b.ID); err != nil || h.pairing(b.ID).State != channels.PairingOver {
 		t.Errorf("ended: %+v, %v", h.pairing(b.ID), err)
 	}
 	b = h.begin("x")
 	h.says(h.x, h.by("7", b.Code))
-	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingBound {
+	if _, err := h.Admin.EndPairing(t.Context(), b.ID); err != nil || h.pairing(b.ID).State != channels.PairingBound {
 		t.Errorf("an end must not unbind: %+v, %v", h.pairing(b.ID), err)
 	}
 	var shown []string
@@ -406,9 +405,7 @@ func TestLobby(t *testing.T) {
 func TestChannelTrial(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	test := func(name, send string) (api.ChannelTest, error) {
-		out, err := h.Admin.Act(t.Context(), api.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
-		tr, _ := out.(api.ChannelTest)
-		return tr, err
+		return h.Admin.Test(t.Context(), name, api.TestMessage{Send: send})
 	}
 	h.says(h.x, h.by("9", "is anybody there?"))
 	if tr, err := test("x", ""); err != nil || tr.Fault != "" || len(tr.Works) == 0 || tr.Outbox != 0 {
@@ -450,18 +447,20 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].To != "alerts:talk" || rows[0].Right != channels.OwnerRight {
 		t.Errorf("the question goes to %+v, %v", rows, err)
 	}
-	act := func(resource, verb, id string) (any, error) {
-		return h.Admin.Act(t.Context(), api.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
+	test := func(name string) (api.ChannelTest, error) {
+		return h.Admin.Test(t.Context(), name, api.TestMessage{Send: "true"})
 	}
-	if out, err := act("channels", "test", "alerts"); err != nil || out.(api.ChannelTest).To != "alerts:talk" {
+	if out, err := test("alerts"); err != nil || out.To != "alerts:talk" {
 		t.Errorf("channels test --send: %+v, %v", out, err)
 	}
-	for hint, do := range map[string][3]string{
-		"owner = true and a token in [channels.alerts]": {"pairings", "start", "alerts"},
-		"an address of it in [owner] addresses":         {"channels", "test", "news"},
+	_, notPaired := h.Admin.StartPairing(t.Context(), "alerts")
+	_, notTested := test("news")
+	for hint, err := range map[string]error{
+		"owner = true and a token in [channels.alerts]": notPaired,
+		"an address of it in [owner] addresses":         notTested,
 	} {
-		if _, err := act(do[0], do[1], do[2]); err == nil || !strings.Contains(hintOf(err), hint) || strings.Contains(hintOf(err), "pairing") {
-			t.Errorf("%s: %v (%s), want the hint %q", do, err, hintOf(err), hint)
+		if err == nil || !strings.Contains(hintOf(err), hint) || strings.Contains(hintOf(err), "pairing") {
+			t.Errorf("%v (%s), want the hint %q", err, hintOf(err), hint)
 		}
 	}
 }

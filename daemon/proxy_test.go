@@ -41,7 +41,7 @@ func TestModelsAndChannelsThroughAProxy(t *testing.T) {
 			t.Errorf("the model says %q", got)
 		}
 		for _, to := range []string{"alerts:far", "near:near"} {
-			if err := r.client.Send(t.Context(), to, "hello", nil); err != nil {
+			if _, err := r.client.Send(t.Context(), to, "hello"); err != nil {
 				t.Fatal(err)
 			}
 		}

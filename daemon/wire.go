@@ -8,11 +8,8 @@ import (
 
 	"hob/channels"
 	"hob/channels/admin"
-	"hob/channels/cli"
 	"hob/config"
 	"hob/daemon/agent"
-	"hob/daemon/api"
-	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
@@ -23,7 +20,6 @@ import (
 	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/sys"
-	"hob/daemon/toolcall"
 	"hob/daemon/toolset"
 	"hob/daemon/transcribe"
 	"hob/daemon/triggers"
@@ -302,31 +298,3 @@ func eventTypes() []string {
 
 // instance marks the processes that this home's daemon starts.
 func (o Options) instance() string { return sys.Digest(o.Home) }
-
-// localAPI is what the local API is made of.
-func (d *daemon) localAPI(c *cli.Channel) server.Deps {
-	models := roster{d.models, d.transcription, d.account, d.notices.useModel, d.secrets.Text}
-	return server.Deps{
-		Messages: poster{c, d.tools.Spawn}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.jobs, watches: d.watches, hooks: d.webhooks, status: d.status.show, models: models, work: d.store.Tasks, admin: d.channelAdmin(), hide: d.secrets.Text},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, models: models, hooks: d.webhooks, admin: d.channelAdmin(), artifacts: d.artifacts, backups: d.backups},
-		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: func() []api.MissingTool { return missingTools(d.live.Set()) }},
-		Events: events{d.store}, Feed: &d.feed, Health: d.status, Hooks: d.webhooks, Plain: plain, Log: d.log,
-	}
-}
-
-// missingTools lists the tools that cannot work here, with the reasons.
-func missingTools(s toolset.Set) (list []api.MissingTool) {
-	for _, m := range s.Missing {
-		list = append(list, api.MissingTool{Spec: m.Spec, Why: m.Why})
-	}
-	return list
-}
-
-// events is the live view as the API reads it.
-type events struct{ store *store.Store }
-
-func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event, error) {
-	return e.store.Events.EventsAfter(ctx, seq, limit)
-}
-func (e events) Last(ctx context.Context) (int64, error) { return e.store.Events.LastEvent(ctx) }
-func (e events) Wake() <-chan struct{}                   { return e.store.Events.EventsSignal() }

@@ -50,8 +50,8 @@ const testTime = 30 * time.Second
 // greeting is the message that a test sends.
 const greeting = "hob can reach you here"
 
-// test runs the adapter's test. It sends a message only if send is set, and only to the owner.
-func (s Service) test(ctx context.Context, name string, send bool) (api.ChannelTest, error) {
+// Test runs the adapter's test. It sends a message only if in asks for one, and only to the owner.
+func (s Service) Test(ctx context.Context, name string, in api.TestMessage) (api.ChannelTest, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
 		return api.ChannelTest{}, err
@@ -65,7 +65,7 @@ func (s Service) test(ctx context.Context, name string, send bool) (api.ChannelT
 		t.Fault = s.Hide(err.Error())
 		return t, nil
 	}
-	if !send {
+	if in.Send != "true" {
 		return t, nil
 	}
 	owners := s.Owners(name)

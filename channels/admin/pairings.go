@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"math/big"
-	"strconv"
 	"time"
 
 	"hob/channels"
@@ -69,32 +68,25 @@ func (s Service) Pairing(ctx context.Context, id int64) (channels.PairingRow, er
 	return s.PairingStore.Row(ctx, s.Now(), id)
 }
 
-// Act carries out a verb: start a channel's pairing, end or revoke a pairing, or test a channel.
-func (s Service) Act(ctx context.Context, act api.Act) (any, error) {
-	switch act.Verb {
-	case "start":
-		return s.start(ctx, act.ID)
-	case "test":
-		return s.test(ctx, act.ID, act.Args["send"] == "true")
-	}
-	id, err := strconv.ParseInt(act.ID, 10, 64)
-	if err != nil {
-		return nil, event.NewFault(event.Invalid, "hob pairing list shows them", "%q is not the id of a pairing", act.ID)
-	}
-	if act.Verb == "end" {
-		err = s.PairingStore.End(ctx, id)
-	} else {
-		err = s.PairingStore.Revoke(ctx, id)
-	}
-	if err != nil {
-		return nil, err
+// EndPairing closes a pairing that is still open; a person who is bound stays so.
+func (s Service) EndPairing(ctx context.Context, id int64) (channels.PairingRow, error) {
+	if err := s.PairingStore.End(ctx, id); err != nil {
+		return channels.PairingRow{}, err
 	}
 	return s.Pairing(ctx, id)
 }
 
-// start begins a pairing. It also works on a channel that fails now, because that may recover before the code
+// RevokePairing takes a pairing back: its person is a stranger from then on.
+func (s Service) RevokePairing(ctx context.Context, id int64) (channels.PairingRow, error) {
+	if err := s.PairingStore.Revoke(ctx, id); err != nil {
+		return channels.PairingRow{}, err
+	}
+	return s.Pairing(ctx, id)
+}
+
+// StartPairing begins a pairing on a channel. It also works on a channel that fails now, because that may recover before the code
 // expires.
-func (s Service) start(ctx context.Context, name string) (api.PairingStart, error) {
+func (s Service) StartPairing(ctx context.Context, name string) (api.PairingStart, error) {
 	ch, unfit, err := s.find(name)
 	if err != nil {
 		return api.PairingStart{}, err

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -32,15 +30,11 @@ func sendCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var raw json.RawMessage
-			if err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), &raw, files...); err != nil {
+			sent, err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), files...)
+			if err != nil {
 				return err
 			}
-			var made api.Sent
-			if err := json.Unmarshal(raw, &made); err != nil {
-				return fmt.Errorf("the answer is not understood: %w", err)
-			}
-			return a.Done(raw, fmt.Sprintf("queued as message %d for %s", made.Outbox, args[0]))
+			return a.Done(sent, fmt.Sprintf("queued as message %d for %s", sent.Outbox, args[0]))
 		},
 	}
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")

@@ -68,11 +68,7 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	return a.Done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
+	return a.Done(r, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
 // sessionKey is the key of the live session that a person means by its key or its id. A name that is neither is a new session's.
@@ -123,11 +119,11 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	if err := a.Sure(ctx, yes, loss, "archive it?"); err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.RemoveSession(ctx, key, &raw); err != nil {
+	done, err := client.Do(ctx, c, api.ArchiveSession, key, api.None{})
+	if err != nil {
 		return err
 	}
-	return a.Done(raw, fmt.Sprintf("session %s is archived", key))
+	return a.Done(done, fmt.Sprintf("session %s is archived", key))
 }
 
 // drawSession shows a conversation as it was led.

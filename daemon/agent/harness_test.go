@@ -293,11 +293,11 @@ func (r *harness) ask(text string) int64 {
 
 func (r *harness) inbox(seq int64) api.InboxRow {
 	r.t.Helper()
-	row, err := r.rows().One(context.Background(), "inbox", fmt.Sprint(seq))
+	row, err := r.rows().InboxRow(context.Background(), fmt.Sprint(seq))
 	if err != nil {
 		r.t.Fatalf("inbox %d: %v", seq, err)
 	}
-	return row.(api.InboxRow)
+	return row
 }
 
 func (r *harness) turns() []api.Turn {

@@ -2,7 +2,16 @@ package api
 
 import (
 	"time"
+
+	"hob/scheduler"
+	"hob/scheduler/filewatch"
 )
+
+// Job is a job as it is shown.
+type Job = scheduler.View
+
+// Watch is a file watch as it is shown.
+type Watch = filewatch.View
 
 // Fire is one slot of a job, one event of a watch or one call of a webhook: when it was due, what it came to, and what it cost.
 type Fire struct {

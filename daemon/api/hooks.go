@@ -3,6 +3,19 @@ package api
 import (
 	"net/http"
 	"time"
+
+	"hob/scheduler/webhook"
+)
+
+type (
+	// Hook is a webhook as it is shown.
+	Hook = webhook.View
+	// HookDraft is a webhook as it is asked for.
+	HookDraft = webhook.Texts
+	// MadeHook is a webhook that was just made or given a new secret.
+	MadeHook = webhook.Made
+	// HookTest is what a test of a webhook came to.
+	HookTest = webhook.Trial
 )
 
 // HookRequest is one request that came to a webhook.

@@ -7,7 +7,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/policy"
-	"hob/scheduler"
 	"hob/tools/tasks"
 )
 
@@ -159,29 +158,3 @@ type Grant = policy.Grant
 
 // Task is a task of the backlog.
 type Task = tasks.Task
-
-// OK is the answer of a verb that has nothing to show.
-type OK struct {
-	OK bool `json:"ok"`
-}
-
-// Text is the answer of a verb that says in words what it has done.
-type Text struct {
-	Text string `json:"text"`
-}
-
-// Answered is the answer to a question.
-type Answered struct {
-	Answer string `json:"answer"`
-	Code   string `json:"code"`
-	Turn   int64  `json:"turn"`
-}
-
-// Sent is a message that was queued.
-type Sent struct {
-	Outbox int64         `json:"outbox"`
-	To     event.Address `json:"to"`
-}
-
-// Job is a scheduled prompt.
-type Job = scheduler.View

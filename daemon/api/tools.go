@@ -6,27 +6,29 @@ import (
 	"hob/tools"
 )
 
-// ToolCall is one call of a tool from outside a turn.
+// ToolCall is one call of a tool from outside a turn. The path names the tool.
 type ToolCall struct {
-	Name    string
-	Args    json.RawMessage // a JSON object
-	Workdir string          // absolute: relative paths start there; "" is the workspace
-	Approve string          // hash of the call that the caller has seen and approves; "" approves nothing
+	Input   json.RawMessage `json:"input"`             // a JSON object
+	Workdir string          `json:"workdir,omitempty"` // absolute: relative paths start there; "" is the workspace
+	Approve string          `json:"approve,omitempty"` // hash of the call that the caller has seen and approves (Problem.Hash); "" approves nothing
 }
 
 // Outcome is what a call of a tool answers; hob tool --json prints it.
 type Outcome struct {
-	Success bool       `json:"success"`
-	Result  any        `json:"result,omitempty"` // the typed result
-	Message string     `json:"message"`          // what the model would read; of an error the sentence alone
-	Error   tools.Code `json:"error,omitempty"`
-	Hint    string     `json:"hint,omitempty"`
+	Success bool            `json:"success"`
+	Result  json.RawMessage `json:"result,omitempty"` // a document of the tool's own type
+	Message string          `json:"message"`          // what the model would read; of an error the sentence alone
+	Error   tools.Code      `json:"error,omitempty"`
+	Hint    string          `json:"hint,omitempty"`
 }
 
-// MissingTool is a tool that cannot work here; in a list it stands among those that can.
-type MissingTool struct {
+// ToolSpec describes a tool.
+type ToolSpec = tools.Spec
+
+// Tool is a tool in a list.
+type Tool struct {
 	tools.Spec
-	Why string `json:"missing,omitempty"` // what it needs and does not find
+	Why string `json:"missing,omitempty"` // what it needs and does not find, so that it cannot work here
 }
 
 // Approval says that a call needs a person's word first. Call again with Hash to give it.

@@ -6,32 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/sqlite"
 )
 
 // BackupReport is what a database file holds.
-type BackupReport struct {
-	Path     string    `json:"path,omitempty"`
-	Bytes    int64     `json:"bytes"`
-	Schema   int       `json:"schema"`   // its version
-	Version  string    `json:"version"`  // of the hob that last ran on it
-	Instance string    `json:"instance"` // whose it is
-	Newest   time.Time `json:"newest"`   // when the last thing happened that it knows
-	Messages int64     `json:"messages"` // inputs, of all kinds
-	Turns    int64     `json:"turns"`
-	Sent     int64     `json:"sent"` // messages that went out
-	Jobs     int64     `json:"jobs"`
-	Sessions int64     `json:"sessions"`
-	Digest   string    `json:"digest,omitempty"` // its SHA-256, as it was written when it was made; "": nothing says what it was
-}
+type BackupReport = api.BackupReport
 
 // VerifyBackup looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
 // written beside it, if there is one. The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
 func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
 	r := BackupReport{Path: path}
-	if err := sqlite.Examine(ctx, path, migrations, r.read); err != nil {
+	if err := sqlite.Examine(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
 		return r, err
 	}
 	var err error
@@ -42,12 +29,12 @@ func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupRep
 // InspectDatabase is Verify for the database itself, while no hob runs: sqlite.ErrLocked says that one does.
 func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
 	r := BackupReport{Path: path}
-	err := sqlite.Inspect(ctx, path, migrations, r.read)
+	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) })
 	return r, err
 }
 
-// read fills in what stands in the tables. They are those of the first schema, which no later one takes away.
-func (r *BackupReport) read(tx *sqlite.Conn) error {
+// readReport reads the tables of the first schema, which no later schema removes.
+func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
 		return err

@@ -32,7 +32,7 @@ func BackupLoses(ctx context.Context, path string, migrations fs.FS, r BackupRep
 	var now BackupReport
 	since := sqlite.Micros(r.Newest)
 	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
-		if err := now.read(tx); err != nil {
+		if err := readReport(tx, &now); err != nil {
 			return err
 		}
 		return tx.One(`SELECT (SELECT count(*) FROM inbox WHERE received > ?1), (SELECT count(*) FROM turns WHERE started > ?1),

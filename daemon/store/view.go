@@ -35,11 +35,11 @@ func rowLimit(f event.Filter) int {
 
 // InboxRows lists the inbox, newest first.
 func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]api.InboxRow, error) {
-	return s.inboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return inboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]api.InboxRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
+func inboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.InboxRow, error) {
+	rs, err := read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
 		(SELECT '[' || group_concat(json_extract(p.value, '$.name'), ', ') || ']' FROM json_each(inbox.parts) p WHERE json_extract(p.value, '$.name') IS NOT NULL), ''), received, not_before, not_after, state,
 		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.InboxRow, error) {
@@ -52,11 +52,11 @@ func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]api.
 
 // OutboxRows lists the outbox, newest first.
 func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]api.OutboxRow, error) {
-	return s.outboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return outboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]api.OutboxRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
+func outboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.OutboxRow, error) {
+	rs, err := read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.OutboxRow, error) {
@@ -69,11 +69,11 @@ func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]api
 
 // SessionRows lists sessions, the live ones first, then newest first.
 func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, error) {
-	return s.sessionRows(ctx, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return sessionRows(ctx, s.read, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) sessionRows(ctx context.Context, where string, args ...any) ([]api.Session, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
+func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Session, error) {
+	rs, err := read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
 		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Session, error) {
 		var r api.Session
@@ -84,7 +84,7 @@ func (s *View) sessionRows(ctx context.Context, where string, args ...any) ([]ap
 
 // SessionNamed finds a session by its key (the live one) or its id.
 func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, error) {
-	list, err := s.sessionRows(ctx, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
+	list, err := sessionRows(ctx, s.read, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -96,11 +96,11 @@ func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, erro
 
 // QuestionRows lists questions, newest first.
 func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]api.Question, error) {
-	return s.questionRows(ctx, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
+	return questionRows(ctx, s.read, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
 }
 
-func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]api.Question, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
+func questionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Question, error) {
+	rs, err := read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
 		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
 		FROM questions WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Question, error) {
@@ -114,11 +114,11 @@ func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]a
 // AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
 // the owner.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]api.AuditRow, error) {
-	return s.auditRows(ctx, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return auditRows(ctx, s.read, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]api.AuditRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
+func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.AuditRow, error) {
+	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.AuditRow, error) {
 		var r api.AuditRow
 		err := rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
@@ -155,36 +155,37 @@ func (s *View) Counts(ctx context.Context) (Counts, error) {
 	return c, nil
 }
 
-// One finds one row of the inbox, the outbox, the questions, the fires or the audit by its id (a question also by its code).
-func (s *View) One(ctx context.Context, resource, id string) (any, error) {
-	switch resource {
-	case "inbox":
-		list, err := s.inboxRows(ctx, "cast(seq AS TEXT) = ?", id)
-		return singleRow(list, err, "inbox row", id)
-	case "outbox":
-		list, err := s.outboxRows(ctx, "cast(id AS TEXT) = ?", id)
-		return singleRow(list, err, "outbox row", id)
-	case "questions":
-		list, err := s.questionRows(ctx, "code = upper(?1) OR cast(id AS TEXT) = ?1", id)
-		return singleRow(list, err, "question", id)
-	case "audit":
-		list, err := s.auditRows(ctx, "cast(seq AS TEXT) = ?1 OR call_id = ?1", id)
-		return singleRow(list, err, "audit row", id)
-	case "fires":
-		list, err := s.fireRows(ctx, "cast(f.id AS TEXT) = ?", id)
-		return singleRow(list, err, "slot", id)
-	default:
-		return nil, event.NewFault(event.Missing, "", "there is no %s %s", resource, id)
-	}
+// InboxRow finds a row of the inbox by its number.
+func (s *View) InboxRow(ctx context.Context, id string) (api.InboxRow, error) {
+	list, err := inboxRows(ctx, s.read, "cast(seq AS TEXT) = ?", id)
+	return singleRow(list, err, "inbox row", id)
+}
+
+// OutboxRow finds a row of the outbox by its number.
+func (s *View) OutboxRow(ctx context.Context, id string) (api.OutboxRow, error) {
+	list, err := outboxRows(ctx, s.read, "cast(id AS TEXT) = ?", id)
+	return singleRow(list, err, "outbox row", id)
+}
+
+// QuestionRow finds a question by its code or its number.
+func (s *View) QuestionRow(ctx context.Context, id string) (api.Question, error) {
+	list, err := questionRows(ctx, s.read, "code = upper(?1) OR cast(id AS TEXT) = ?1", id)
+	return singleRow(list, err, "question", id)
+}
+
+// AuditRow finds a row of the audit by its number or the id of its call.
+func (s *View) AuditRow(ctx context.Context, id string) (api.AuditRow, error) {
+	list, err := auditRows(ctx, s.read, "cast(seq AS TEXT) = ?1 OR call_id = ?1", id)
+	return singleRow(list, err, "audit row", id)
 }
 
 // singleRow is the one row of a list, or the fault that there is none.
-func singleRow[T any](list []T, err error, what, id string) (any, error) {
+func singleRow[T any](list []T, err error, what, id string) (row T, _ error) {
 	if err != nil {
-		return nil, err
+		return row, err
 	}
 	if len(list) == 0 {
-		return nil, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
+		return row, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
 	}
 	return list[0], nil
 }

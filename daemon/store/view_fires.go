@@ -27,11 +27,17 @@ func (s *View) FireRows(ctx context.Context, f event.Filter) ([]api.Fire, error)
 	if f.Name != "" {
 		where += "f.trigger IN (" + triggerNamed + ") AND "
 	}
-	return s.fireRows(ctx, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return fireRows(ctx, s.read, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]api.Fire, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+fireOutcome+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
+// FireRow finds a slot by its number.
+func (s *View) FireRow(ctx context.Context, id string) (api.Fire, error) {
+	list, err := fireRows(ctx, s.read, "cast(f.id AS TEXT) = ?", id)
+	return singleRow(list, err, "slot", id)
+}
+
+func fireRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Fire, error) {
+	rs, err := read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+fireOutcome+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
 		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
 		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),

@@ -14,11 +14,11 @@ import (
 
 // TurnRows lists turns, newest first.
 func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error) {
-	return s.turnRows(ctx, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return turnRows(ctx, s.read, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]api.Turn, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
+func turnRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Turn, error) {
+	rs, err := read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
 		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Turn, error) {
 		var r api.Turn
@@ -76,7 +76,7 @@ func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 
 // TurnView reads one turn with everything that belongs to it.
 func (s *View) TurnView(ctx context.Context, id int64) (v api.TurnDetail, err error) {
-	rows, err := s.turnRows(ctx, "t.id = ?", id)
+	rows, err := turnRows(ctx, s.read, "t.id = ?", id)
 	if err != nil {
 		return v, err
 	}
@@ -93,16 +93,16 @@ func (s *View) TurnView(ctx context.Context, id int64) (v api.TurnDetail, err er
 	if v.Waits, err = s.waits(ctx, id); err != nil {
 		return v, err
 	}
-	if v.Questions, err = s.questionRows(ctx, "turn = ? ORDER BY id", id); err != nil {
+	if v.Questions, err = questionRows(ctx, s.read, "turn = ? ORDER BY id", id); err != nil {
 		return v, err
 	}
-	if v.Inbox, err = s.inboxRows(ctx, "turn = ? ORDER BY seq", id); err != nil {
+	if v.Inbox, err = inboxRows(ctx, s.read, "turn = ? ORDER BY seq", id); err != nil {
 		return v, err
 	}
-	if v.Outbox, err = s.outboxRows(ctx, "cause_kind = 'step' AND cause_id = ? ORDER BY id", id); err != nil {
+	if v.Outbox, err = outboxRows(ctx, s.read, "cause_kind = 'step' AND cause_id = ? ORDER BY id", id); err != nil {
 		return v, err
 	}
-	v.Audit, err = s.auditRows(ctx, "turn = ? ORDER BY seq", id)
+	v.Audit, err = auditRows(ctx, s.read, "turn = ? ORDER BY seq", id)
 	return v, err
 }
 

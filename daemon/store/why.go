@@ -27,7 +27,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	} else if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return api.Why{}, event.NewFault(event.Invalid, "hob outbox list shows the ids", "%q is neither a message's id nor last", name)
 	}
-	rows, err := s.outboxRows(ctx, where, arg)
+	rows, err := outboxRows(ctx, s.read, where, arg)
 	if err != nil {
 		return api.Why{}, err
 	}
@@ -46,7 +46,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 
 // joinedNodes are the messages whose texts went out with a message. Each has a chain of its own.
 func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
-	rows, err := c.view.outboxRows(ctx, "joined = ? ORDER BY id", id)
+	rows, err := outboxRows(ctx, c.view.read, "joined = ? ORDER BY id", id)
 	for _, o := range rows {
 		c.nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, causeExcerpt(o.Body))
 	}
@@ -102,7 +102,7 @@ func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 }
 
 func (c *causeChain) questionNode(ctx context.Context, id int64) error {
-	list, err := c.view.questionRows(ctx, "id = ?", id)
+	list, err := questionRows(ctx, c.view.read, "id = ?", id)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 }
 
 func (c *causeChain) inboxNode(ctx context.Context, where string, id int64) error {
-	rows, err := c.view.inboxRows(ctx, where, id)
+	rows, err := inboxRows(ctx, c.view.read, where, id)
 	for _, r := range rows {
 		who := r.Source
 		if r.Sender != "" {

@@ -11,78 +11,86 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/webhook"
 )
 
-// Act carries out a verb on a webhook: add, remove, pause, resume, rotate, test.
-func (d *Webhooks) Act(ctx context.Context, act api.Act) (any, error) {
-	if strings.ContainsAny(act.Args["secret"]+act.Args["old_secret"], "\r\n") {
-		return nil, invalid(errors.New("secret: it has more than one line"))
-	}
-	if act.Verb == "add" {
-		return d.add(ctx, act.ID, act.Args)
-	}
-	h, lines, err := d.Rows.Named(ctx, act.ID)
+// Add makes a webhook.
+func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webhook.Made, error) {
+	draft, err := draftOf(name, in)
 	if err != nil {
-		return nil, err
-	}
-	switch act.Verb {
-	case "test":
-		return d.test(ctx, h, lines, act.Args)
-	case "pause", "resume":
-		return d.pause(ctx, h, act.Verb == "pause")
-	}
-	if h.Origin == OriginConfig {
-		return nil, event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s stands in the config: only its file changes it", h.Name)
-	}
-	if act.Verb == "rotate" {
-		return d.rotate(ctx, h, lines, act.Args)
-	}
-	defer d.forget(h.Name)
-	return d.shown(h), d.Rows.Remove(ctx, h.ID)
-}
-
-func (d *Webhooks) pause(ctx context.Context, h webhook.Hook, paused bool) (any, error) {
-	if h.Paused == paused {
-		return nil, event.NewFault(event.Clash, "", "webhook %s is %s already", h.Name, map[bool]string{true: "paused", false: "receiving"}[paused])
-	}
-	h.Paused = paused
-	return d.shown(h), d.Rows.Pause(ctx, h.ID, paused)
-}
-
-// add makes a webhook.
-func (d *Webhooks) add(ctx context.Context, name string, args map[string]string) (any, error) {
-	draft, err := draftOf(name, args)
-	if err != nil {
-		return nil, err
+		return webhook.Made{}, err
 	}
 	h, err := webhook.New(draft, d.Clock.Wall())
 	if err != nil {
-		return nil, invalid(err)
+		return webhook.Made{}, invalid(err)
 	}
 	if !d.Reach(h.Deliver) {
-		return nil, event.NewFault(event.Missing, "[channels."+h.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", h.Deliver.Channel())
+		return webhook.Made{}, event.NewFault(event.Missing, "[channels."+h.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", h.Deliver.Channel())
 	}
 	made := webhook.Made{}
 	lines := joined(draft.Secret, draft.OldSecret)
 	if lines == "" && h.Kind != webhook.None {
-		made.Secret = d.newSecret()
+		made.Secret = newSecret(d.IDs)
 		lines = made.Secret
 	}
 	defer d.forget(h.Name)
 	if err := d.usable(ctx, h, lines); err != nil {
-		return nil, err
+		return webhook.Made{}, err
 	}
 	if h.ID, err = d.Rows.Put(ctx, h, lines); err != nil {
-		return nil, err
+		return webhook.Made{}, err
 	}
 	made.View = d.shown(h)
 	return made, nil
 }
 
+// Pause lets a webhook answer as if it were not there.
+func (d *Webhooks) Pause(ctx context.Context, name string) (webhook.View, error) {
+	return setPaused(ctx, d, name, true)
+}
+
+// Resume lets a paused webhook receive again.
+func (d *Webhooks) Resume(ctx context.Context, name string) (webhook.View, error) {
+	return setPaused(ctx, d, name, false)
+}
+
+func setPaused(ctx context.Context, d *Webhooks, name string, paused bool) (webhook.View, error) {
+	h, _, err := d.Rows.Named(ctx, name)
+	if err != nil {
+		return webhook.View{}, err
+	}
+	if h.Paused == paused {
+		return webhook.View{}, event.NewFault(event.Clash, "", "webhook %s is %s already", h.Name, map[bool]string{true: "paused", false: "receiving"}[paused])
+	}
+	h.Paused = paused
+	return d.shown(h), d.Rows.Pause(ctx, h.ID, paused)
+}
+
+// Remove deletes a webhook and its secret.
+func (d *Webhooks) Remove(ctx context.Context, name string) (webhook.View, error) {
+	h, _, err := d.Rows.Named(ctx, name)
+	if err == nil {
+		err = changeable(h)
+	}
+	if err != nil {
+		return webhook.View{}, err
+	}
+	defer d.forget(h.Name)
+	return d.shown(h), d.Rows.Remove(ctx, h.ID)
+}
+
+// changeable refuses a webhook of the config.
+func changeable(h webhook.Hook) error {
+	if h.Origin != OriginConfig {
+		return nil
+	}
+	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s stands in the config: only its file changes it", h.Name)
+}
+
 // newSecret makes one of 200 bits.
-func (d *Webhooks) newSecret() string { return webhook.NewSecret([]byte(d.IDs.Code(40))) }
+func newSecret(ids sys.IDs) string { return webhook.NewSecret([]byte(ids.Code(40))) }
 
 // joined are the lines of a row's secret.
 func joined(refs ...string) string { return strings.Join(secretLines(strings.Join(refs, "\n")), "\n") }
@@ -104,46 +112,67 @@ func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) err
 	return nil
 }
 
-// rotate gives a webhook a new secret. The one before it is taken too until the change is done.
-func (d *Webhooks) rotate(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (any, error) {
+// Rotate gives a webhook a new secret. Until in.Done, senders may sign with the previous secret too.
+func (d *Webhooks) Rotate(ctx context.Context, name string, in api.HookRotation) (webhook.Made, error) {
+	if err := oneLine(in.Secret); err != nil {
+		return webhook.Made{}, err
+	}
+	h, lines, err := d.Rows.Named(ctx, name)
+	if err == nil {
+		err = changeable(h)
+	}
+	if err != nil {
+		return webhook.Made{}, err
+	}
 	have := secretLines(lines)
 	if h.Kind == webhook.None || len(have) == 0 {
-		return nil, event.NewFault(event.Clash, "", "webhook %s has no secret", h.Name)
+		return webhook.Made{}, event.NewFault(event.Clash, "", "webhook %s has no secret", h.Name)
 	}
-	if args["done"] == "" && len(have) > 1 { // a third would take the first one from the senders that still use it
-		return nil, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
+	if in.Done == "" && len(have) > 1 { // a third would take the first one from the senders that still use it
+		return webhook.Made{}, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
 	}
 	made := webhook.Made{View: d.shown(h)}
 	next := have[0]
-	if args["done"] == "" {
-		if args["secret"] == "" {
-			made.Secret = d.newSecret()
+	if in.Done == "" {
+		if in.Secret == "" {
+			made.Secret = newSecret(d.IDs)
 		}
-		next = joined(cmp.Or(args["secret"], made.Secret), have[0])
+		next = joined(cmp.Or(in.Secret, made.Secret), have[0])
 	}
 	defer d.forget(h.Name)
 	if err := d.usable(ctx, h, next); err != nil {
-		return nil, err
+		return webhook.Made{}, err
 	}
-	_, err := d.Rows.Put(ctx, h, next)
+	_, err = d.Rows.Put(ctx, h, next)
 	return made, err
 }
 
-// draftOf reads the arguments of add.
-func draftOf(name string, args map[string]string) (webhook.Draft, error) {
+// oneLine refuses a secret of several lines: a row has a line for each of its secrets.
+func oneLine(secret string) error {
+	if strings.ContainsAny(secret, "\r\n") {
+		return invalid(errors.New("secret: it has more than one line"))
+	}
+	return nil
+}
+
+// draftOf reads the arguments of Add.
+func draftOf(name string, in webhook.Texts) (webhook.Draft, error) {
 	d := webhook.Draft{Name: name}
-	var err error
-	if d.Mandate.Allow, err = policy.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
+	err := oneLine(in.Secret + in.OldSecret)
+	if err != nil {
+		return d, err
+	}
+	if d.Mandate.Allow, err = policy.RightsOfOthers(in.Allow, fsguard.Absolute); err != nil {
 		return d, invalid(fmt.Errorf("allow: %w", err))
 	}
 	for _, f := range webhook.Fields() {
-		if text := args[f.Name]; text != "" && f.Name != "name" {
-			if err := scheduler.Set(&d, f, text); err != nil {
+		if text := in.Field(f.Name); text != nil && *text != "" {
+			if err := scheduler.Set(&d, f, *text); err != nil {
 				return d, invalid(err)
 			}
 		}
 	}
-	if args["once"] != "" {
+	if in.Once != "" {
 		d.Once = cmp.Or(d.Once, webhook.OnlyID)
 	}
 	return d, nil

@@ -20,8 +20,8 @@ import (
 // TestRotate: the old secret is taken until the change is done, never longer.
 func TestRotate(t *testing.T) {
 	r := newWebhookHarness(t)
-	first := r.act("add", "a", map[string]string{"prompt": "Look."})
-	second := r.act("rotate", "a", nil)
+	first := r.add("a", webhook.Texts{Prompt: "Look."})
+	second := r.rotate("a", api.HookRotation{})
 	takes := func(secret string) bool {
 		t.Helper()
 		got := r.send(r.signed("a", secret, "x"+secret[6:20], []byte("{}")))
@@ -34,14 +34,14 @@ func TestRotate(t *testing.T) {
 		t.Errorf("taken: %v %v", takes(first), takes(second))
 	}
 	// A third would take the first one away from those that have no other yet.
-	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "rotate"})
+	_, err := r.Rotate(t.Context(), "a", api.HookRotation{})
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Clash || f.Hint != "when its senders have the new one: hob hook rotate --done a" || !takes(first) || !takes(second) {
 		t.Errorf("a second change: %v", err)
 	}
-	if made := r.act("rotate", "a", map[string]string{"done": "true"}); made != "" || takes(first) || !takes(second) {
+	if made := r.rotate("a", api.HookRotation{Done: "true"}); made != "" || takes(first) || !takes(second) {
 		t.Errorf("done: %q, taken: %v %v", made, takes(first), takes(second))
 	}
-	if third := r.act("rotate", "a", nil); third == second || !takes(second) || !takes(third) {
+	if third := r.rotate("a", api.HookRotation{}); third == second || !takes(second) || !takes(third) {
 		t.Error("after the first change is done, there is no other")
 	}
 }
@@ -49,7 +49,7 @@ func TestRotate(t *testing.T) {
 // TestSecretsAreNowhere: beside their own column nothing has a secret in it: no row, no event, no answer, no log.
 func TestSecretsAreNowhere(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.header.webhook-signature}}."})
+	secret := r.add("a", webhook.Texts{Prompt: "Look at {{.header.webhook-signature}}."})
 	r.send(r.signed("a", secret, "m1", []byte(`{"x":1}`)))
 	r.send(r.signed("a", "whsec_"+strings.Repeat("QUJD", 8), "m2", []byte(`{"x":1}`)))
 	list, err := r.List(t.Context())
@@ -60,7 +60,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paused, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "pause"})
+	paused, err := r.Pause(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,46 +89,40 @@ func TestSecretsAreNowhere(t *testing.T) {
 func TestAddFaults(t *testing.T) {
 	r := newWebhookHarness(t)
 	r.secrets["env:BAD"] = "not base64!"
-	r.act("add", "taken", map[string]string{"prompt": "Look."})
+	r.add("taken", webhook.Texts{Prompt: "Look."})
 	for _, c := range []struct {
 		name string
-		args map[string]string
+		in   webhook.Texts
 		kind event.FaultKind
 		want string
 	}{
-		{"taken", map[string]string{}, event.Clash, "there is a webhook named taken already"},
-		{"a b", map[string]string{}, event.Invalid, `name "a b"`},
-		{"b", map[string]string{"kind": "md5"}, event.Invalid, `kind "md5"`},
-		{"b", map[string]string{"prompt": "{{if}}"}, event.Invalid, "prompt: {{if}} is no field"},
-		{"b", map[string]string{"deliver": "nowhere:1"}, event.Missing, "there is no channel nowhere"},
-		{"b", map[string]string{"allow": "fly"}, event.Invalid, `allow: right "fly"`},
-		{"b", map[string]string{"secret": "env:BAD"}, event.Invalid, "secret: the secret of the webhook cannot be used"},
-		{"b", map[string]string{"secret": "a\nb"}, event.Invalid, "secret: it has more than one line"},
-		{"b", map[string]string{"kind": "none", "secret": "x"}, event.Invalid, "secret: kind none has none"},
-		{"b", map[string]string{"per_minute": "many"}, event.Invalid, `per_minute "many"`},
-		{"b", map[string]string{"max_body": "0"}, event.Invalid, `max_body "0"`},
-		{"b", map[string]string{"tolerance": "soon"}, event.Invalid, `tolerance "soon"`},
-		{"b", map[string]string{"header": "X-S"}, event.Invalid, "header: only"},
+		{"taken", webhook.Texts{}, event.Clash, "there is a webhook named taken already"},
+		{"a b", webhook.Texts{}, event.Invalid, `name "a b"`},
+		{"b", webhook.Texts{Kind: "md5"}, event.Invalid, `kind "md5"`},
+		{"b", webhook.Texts{Prompt: "{{if}}"}, event.Invalid, "prompt: {{if}} is no field"},
+		{"b", webhook.Texts{Deliver: "nowhere:1"}, event.Missing, "there is no channel nowhere"},
+		{"b", webhook.Texts{Allow: "fly"}, event.Invalid, `allow: right "fly"`},
+		{"b", webhook.Texts{Secret: "env:BAD"}, event.Invalid, "secret: the secret of the webhook cannot be used"},
+		{"b", webhook.Texts{Secret: "a\nb"}, event.Invalid, "secret: it has more than one line"},
+		{"b", webhook.Texts{Kind: "none", Secret: "x"}, event.Invalid, "secret: kind none has none"},
+		{"b", webhook.Texts{PerMinute: "many"}, event.Invalid, `per_minute "many"`},
+		{"b", webhook.Texts{MaxBody: "0"}, event.Invalid, `max_body "0"`},
+		{"b", webhook.Texts{Tolerance: "soon"}, event.Invalid, `tolerance "soon"`},
+		{"b", webhook.Texts{Header: "X-S"}, event.Invalid, "header: only"},
 	} {
-		args := map[string]string{"prompt": "Look."}
-		for k, v := range c.args {
-			args[k] = v
-		}
-		_, err := r.Act(t.Context(), api.Act{ID: c.name, Verb: "add", Args: args})
+		c.in.Prompt = cmp.Or(c.in.Prompt, "Look.")
+		_, err := r.Add(t.Context(), c.name, c.in)
 		if f, ok := event.AsFault(err); !ok || f.Kind != c.kind || !strings.HasPrefix(f.Text, c.want) {
-			t.Errorf("%s %v: %v, want %q", c.name, c.args, err, c.want)
+			t.Errorf("%s %v: %v, want %q", c.name, c.in, err, c.want)
 		}
 	}
-	for verb, want := range map[string]string{"resume": "webhook taken is receiving already", "rotate none": "webhook none has no secret", "remove gone": "there is no webhook gone"} {
-		verb, name, named := strings.Cut(verb, " ")
-		if !named {
-			name = "taken"
-		}
-		if name == "none" {
-			r.act("add", "none", map[string]string{"prompt": "Look.", "kind": "none"})
-		}
-		if _, err := r.Act(t.Context(), api.Act{ID: name, Verb: verb}); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %q", verb, err, want)
+	r.add("none", webhook.Texts{Prompt: "Look.", Kind: "none"})
+	_, resumed := r.Resume(t.Context(), "taken")
+	_, rotated := r.Rotate(t.Context(), "none", api.HookRotation{})
+	_, removed := r.Remove(t.Context(), "gone")
+	for want, err := range map[string]error{"webhook taken is receiving already": resumed, "webhook none has no secret": rotated, "there is no webhook gone": removed} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if n := r.count("SELECT count(*) FROM triggers"); n != 2 {
@@ -139,24 +133,24 @@ func TestAddFaults(t *testing.T) {
 // TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
 func TestTrial(t *testing.T) {
 	r := newWebhookHarness(t)
+	body := "any text"
 	for _, kind := range webhook.Kinds() {
-		r.act("add", kind, map[string]string{"prompt": "Look.", "kind": kind})
+		r.add(kind, webhook.Texts{Prompt: "Look.", Kind: kind})
 		for _, c := range []struct {
-			args map[string]string
+			in   api.HookSample
 			want int
 		}{
-			{nil, 202},
-			{map[string]string{"body": "any text", "headers": "X-Request-Id: " + kind}, 202},
-			{map[string]string{"headers": "Content-Type: image/png"}, 415},
+			{api.HookSample{}, 202},
+			{api.HookSample{Body: &body, Headers: "X-Request-Id: " + kind}, 202},
+			{api.HookSample{Headers: "Content-Type: image/png"}, 415},
 		} {
-			out, err := r.Act(t.Context(), api.Act{ID: kind, Verb: "test", Args: c.args})
-			got, ok := out.(webhook.Trial)
-			if err != nil || !ok || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
-				t.Errorf("%s %v: %+v %v", kind, c.args, out, err)
+			got, err := r.Test(t.Context(), kind, c.in)
+			if err != nil || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
+				t.Errorf("%s %v: %+v %v", kind, c.in, got, err)
 			}
 		}
 	}
-	if _, err := r.Act(t.Context(), api.Act{ID: "none", Verb: "test", Args: map[string]string{"headers": "no colon"}}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
+	if _, err := r.Test(t.Context(), "none", api.HookSample{Headers: "no colon"}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
 		t.Errorf("a header without a colon: %v", err)
 	}
 }
@@ -209,12 +203,12 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 	if got := r.send(r.signed("a", r.secrets["env:A"], "m1", []byte("{}"))); got.status != 202 || before.Origin != "config" {
 		t.Fatalf("%+v %+v", got, before)
 	}
-	r.act("pause", "a", nil)
+	r.do(r.Pause, "a")
 	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(one)})
 	if h := r.hook("a"); h.ID != before.ID || !h.Paused {
 		t.Errorf("a section that did not change: %+v", h)
 	}
-	r.act("resume", "a", nil)
+	r.do(r.Resume, "a")
 	two := one
 	two.Prompt, two.Secret, two.OldSecret = "Look twice.", "env:B", "env:A"
 	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(two)})
@@ -226,7 +220,7 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 			t.Errorf("%s: %+v", ref, got)
 		}
 	}
-	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "remove"})
+	_, err := r.Remove(t.Context(), "a")
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused || !strings.Contains(f.Hint, "[hooks.a]") {
 		t.Errorf("a config hook was removed: %v", err)
 	}
@@ -239,7 +233,7 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 	if off := sync(1, triggers.Wanted{Name: "a", Decode: func(any) error { return errors.New("line 3") }}); off != "hooks.a is off: line 3" {
 		t.Error(off)
 	}
-	r.act("add", "mine", map[string]string{"prompt": "Look."})
+	r.add("mine", webhook.Texts{Prompt: "Look."})
 	if off := sync(1, triggers.Wanted{Name: "mine", Decode: webhookSection(one)}); !strings.Contains(off, "there is a webhook named mine already, made at run time") {
 		t.Error(off)
 	}
@@ -253,7 +247,7 @@ func TestWebhooksOfTheConfig(t *testing.T) {
 		t.Errorf("a section in the place of a spoilt row: %+v", h)
 	}
 	sync(0)
-	r.act("add", "mine", map[string]string{"prompt": "Look."})
+	r.add("mine", webhook.Texts{Prompt: "Look."})
 	if list, err := r.List(t.Context()); err != nil || len(list) != 1 || list[0].Name != "mine" {
 		t.Errorf("a section that is gone: %+v %v", list, err)
 	}
@@ -279,9 +273,9 @@ func TestOffWithoutItsSecret(t *testing.T) {
 	r := newWebhookHarness(t)
 	for _, ref := range []string{"env:A", "keyring:b", "cmd:c"} {
 		r.secrets[ref] = "It's a Secret to Everybody"
-		r.act("add", ref[:3], map[string]string{"prompt": "Look.", "kind": "github", "secret": ref})
+		r.add(ref[:3], webhook.Texts{Prompt: "Look.", Kind: "github", Secret: ref})
 	}
-	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
+	r.add("open", webhook.Texts{Prompt: "Look.", Kind: "none"})
 	reasons := func() (list []string) {
 		rows, err := r.List(t.Context())
 		if err != nil {
@@ -307,7 +301,7 @@ func TestOffWithoutItsSecret(t *testing.T) {
 		t.Errorf("a sender came: %q", got)
 	}
 	r = newWebhookHarness(t)
-	r.act("add", "env", map[string]string{"prompt": "Look.", "kind": "github", "secret": "It's a Secret to Everybody"})
+	r.add("env", webhook.Texts{Prompt: "Look.", Kind: "github", Secret: "It's a Secret to Everybody"})
 	if got := reasons(); !slices.Equal(got, []string{"env "}) {
 		t.Errorf("its secret is there: %q", got)
 	}

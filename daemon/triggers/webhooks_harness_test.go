@@ -85,17 +85,32 @@ func (r *webhookHarness) secret(_ context.Context, _, ref string) (string, error
 	return ref, nil
 }
 
-// act carries out a verb and returns the hook's secret, if hob made one.
-func (r *webhookHarness) act(verb, name string, args map[string]string) string {
+// add makes a webhook and returns its secret, if hob made one.
+func (r *webhookHarness) add(name string, in webhook.Texts) string {
 	r.t.Helper()
-	out, err := r.Act(r.t.Context(), api.Act{Resource: "hooks", ID: name, Verb: verb, Args: args})
+	made, err := r.Add(r.t.Context(), name, in)
 	if err != nil {
-		r.t.Fatalf("%s %s: %v", verb, name, err)
+		r.t.Fatalf("add %s: %v", name, err)
 	}
-	if m, ok := out.(webhook.Made); ok {
-		return m.Secret
+	return made.Secret
+}
+
+// rotate gives a webhook a new secret and returns it, if hob made one.
+func (r *webhookHarness) rotate(name string, in api.HookRotation) string {
+	r.t.Helper()
+	made, err := r.Rotate(r.t.Context(), name, in)
+	if err != nil {
+		r.t.Fatalf("rotate %s: %v", name, err)
 	}
-	return ""
+	return made.Secret
+}
+
+// do carries out Pause, Resume or Remove.
+func (r *webhookHarness) do(verb func(context.Context, string) (webhook.View, error), name string) {
+	r.t.Helper()
+	if _, err := verb(r.t.Context(), name); err != nil {
+		r.t.Fatalf("%s: %v", name, err)
+	}
 }
 
 // hook reads a hook's row.

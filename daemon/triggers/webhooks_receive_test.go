@@ -26,7 +26,7 @@ func TestWhatIsLetIn(t *testing.T) {
 	r := newWebhookHarness(t)
 	for _, kind := range webhook.Kinds() {
 		rows := func() int { return r.count("SELECT count(*) FROM inbox WHERE source = ?", "hook:"+kind) }
-		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
+		secret := r.add(kind, webhook.Texts{Kind: kind, Prompt: "Look.", PerMinute: "100"})
 		body, _ := webhook.Sample(webhook.Kind(kind), "evt_1")
 		first := r.send(r.signed(kind, secret, "evt_1", body, "Idempotency-Key", "evt_1"))
 		if first.status != 202 || rows() != 1 || r.count("SELECT count(*) FROM fires WHERE key = 'evt_1' AND trigger = ?", r.hook(kind).ID) != 1 {
@@ -55,7 +55,7 @@ func TestWhatIsLetIn(t *testing.T) {
 func TestReplay(t *testing.T) {
 	r := newWebhookHarness(t)
 	for kind, want := range map[string]int{"standard": 401, "slack": 401, "stripe": 401, "github": 200, "sha256": 200} {
-		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look."})
+		secret := r.add(kind, webhook.Texts{Kind: kind, Prompt: "Look."})
 		body, _ := webhook.Sample(webhook.Kind(kind), "evt_1")
 		before := r.inbox()
 		if got := r.send(r.signed(kind, secret, "evt_1", body)); got.status != 202 {
@@ -95,8 +95,8 @@ func TestReplayUnderAnotherID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newWebhookHarness(t)
-			secret := r.act("add", "a", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
-			other := r.act("add", "b", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
+			secret := r.add("a", webhook.Texts{Kind: c.kind, Prompt: "Look.", Once: c.once})
+			other := r.add("b", webhook.Texts{Kind: c.kind, Prompt: "Look.", Once: c.once})
 			first := r.send(r.signed("a", secret, "evt_1", []byte(door)))
 			if got := r.send(r.signed("b", other, "evt_1", []byte(door))); first.status != 202 || got.status != 202 || got.body == first.body {
 				t.Errorf("two webhooks: %+v, %+v", first, got)
@@ -112,8 +112,8 @@ func TestReplayUnderAnotherID(t *testing.T) {
 			if n := r.count("SELECT count(*) FROM contents c JOIN triggers t ON t.id = c.hook WHERE t.name = 'a'"); n != c.kept {
 				t.Errorf("%d contents are kept, want %d", n, c.kept)
 			}
-			r.act("remove", "a", nil)
-			r.act("remove", "b", nil)
+			r.do(r.Remove, "a")
+			r.do(r.Remove, "b")
 			if n := r.count("SELECT count(*) FROM contents"); n != 0 {
 				t.Errorf("%d contents of no webhook", n)
 			}
@@ -124,23 +124,23 @@ func TestReplayUnderAnotherID(t *testing.T) {
 // TestNobodyLooksLikePaused: a stranger cannot tell a paused webhook from one that there never was.
 func TestNobodyLooksLikePaused(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
+	secret := r.add("a", webhook.Texts{Prompt: "Look."})
 	good := r.signed("a", secret, "m1", []byte("{}"))
-	r.act("pause", "a", nil)
+	r.do(r.Pause, "a")
 	paused, never := r.send(good), r.send(httptest.NewRequest(http.MethodPost, "/hooks/never", strings.NewReader("{}")))
 	unsigned := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}")))
 	if fmt.Sprint(paused) != fmt.Sprint(never) || fmt.Sprint(unsigned) != fmt.Sprint(never) || never.status != 404 {
 		t.Errorf("%+v\n%+v\n%+v", paused, unsigned, never)
 	}
 	id := fmt.Sprint(r.hook("a").ID)
-	r.act("resume", "a", nil)
+	r.do(r.Resume, "a")
 	if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/"+id, strings.NewReader("{}"))); fmt.Sprint(got) != fmt.Sprint(never) {
 		t.Errorf("its number is an address: %+v", got)
 	}
 	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {
 		t.Errorf("resumed: %+v", got)
 	}
-	r.act("remove", "a", nil)
+	r.do(r.Remove, "a")
 	if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}"))); fmt.Sprint(got) != fmt.Sprint(never) || r.count("SELECT count(*) FROM triggers WHERE secret <> ''") != 0 {
 		t.Errorf("removed: %+v", got)
 	}
@@ -148,7 +148,7 @@ func TestNobodyLooksLikePaused(t *testing.T) {
 
 func TestTypesAndSizes(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "max_body": "10485760"})
+	secret := r.add("a", webhook.Texts{Prompt: "Look.", MaxBody: "10485760"})
 	whole := []byte(`{"a":"` + strings.Repeat("x", 10<<20-8) + `"}`)
 	for _, c := range []struct {
 		what string
@@ -179,8 +179,8 @@ func TestTypesAndSizes(t *testing.T) {
 // TestRate: whoever cannot sign fills a larger account than the one of the real sender, and each webhook has its own.
 func TestRate(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "1"})
-	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
+	secret := r.add("a", webhook.Texts{Prompt: "Look.", PerMinute: "1"})
+	r.add("open", webhook.Texts{Prompt: "Look.", Kind: "none"})
 	guess := func(want int) webhookReply {
 		t.Helper()
 		got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}")))
@@ -220,7 +220,7 @@ func (r *webhookHarness) comeAgain(got webhookReply, wait time.Duration) {
 
 func TestSafeMode(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
+	secret := r.add("a", webhook.Texts{Prompt: "Look."})
 	if err := r.store.Write(t.Context(), func(tx *store.Tx) error {
 		return tx.Run("INSERT INTO settings (key, value) VALUES ('safe_mode', 'a test')")
 	}); err != nil {
@@ -241,7 +241,7 @@ func TestSafeMode(t *testing.T) {
 // TestFullDisk fills the database up for real: the sender is to come again, and nothing is half stored.
 func TestFullDisk(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.body}}."})
+	secret := r.add("a", webhook.Texts{Prompt: "Look at {{.body}}."})
 	limit := func(pages int) {
 		t.Helper()
 		if err := r.store.Write(t.Context(), func(tx *store.Tx) error { return tx.Run(fmt.Sprintf("PRAGMA max_page_count = %d", pages)) }); err != nil {
@@ -268,7 +268,7 @@ func TestFullDisk(t *testing.T) {
 // TestThousandAtOnce: the same delivery a thousand times at once is one row, and everybody is told its number.
 func TestThousandAtOnce(t *testing.T) {
 	r := newWebhookHarness(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "6000"})
+	secret := r.add("a", webhook.Texts{Prompt: "Look.", PerMinute: "6000"})
 	var wg sync.WaitGroup
 	replies := make([]webhookReply, 1000)
 	for i := range replies {
@@ -293,8 +293,8 @@ func TestThousandAtOnce(t *testing.T) {
 // TestGreetings: what only tries the address is answered, if it is signed, and starts nothing.
 func TestGreetings(t *testing.T) {
 	r := newWebhookHarness(t)
-	hub := r.act("add", "hub", map[string]string{"prompt": "Look.", "kind": "github"})
-	slack := r.act("add", "slack", map[string]string{"prompt": "Look.", "kind": "slack"})
+	hub := r.add("hub", webhook.Texts{Prompt: "Look.", Kind: "github"})
+	slack := r.add("slack", webhook.Texts{Prompt: "Look.", Kind: "slack"})
 	challenge := []byte(`{"type":"url_verification","challenge":"3eZbrw1aB","token":"x"}`)
 	if got := r.send(r.signed("hub", hub, "d1", []byte(`{"zen":"x"}`), "X-GitHub-Event", "ping")); got.status != 200 || !strings.Contains(got.body, "starts no turn") {
 		t.Errorf("a ping: %+v", got)
@@ -318,19 +318,18 @@ func TestGreetings(t *testing.T) {
 func TestShortSecrets(t *testing.T) {
 	r := newWebhookHarness(t)
 	r.secrets["env:GOOD"], r.secrets["env:SHORT"] = "sixteen bytes ok", "fifteen bytes.."
-	for what, args := range map[string]map[string]string{
-		"secret":     {"kind": "github", "secret": "env:SHORT"},
-		"old secret": {"kind": "github", "secret": "env:GOOD", "old_secret": "env:SHORT"},
-		"decoded":    {"kind": "standard", "secret": "whsec_c2V2ZW50ZWVu"},
+	for what, args := range map[string]webhook.Texts{
+		"secret":     {Prompt: "Look.", Kind: "github", Secret: "env:SHORT"},
+		"old secret": {Prompt: "Look.", Kind: "github", Secret: "env:GOOD", OldSecret: "env:SHORT"},
+		"decoded":    {Prompt: "Look.", Kind: "standard", Secret: "whsec_c2V2ZW50ZWVu"},
 	} {
-		args["prompt"] = "Look."
-		_, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "add", Args: args})
+		_, err := r.Add(t.Context(), "a", args)
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid || !strings.Contains(f.Text, "want at least 16") || strings.Contains(f.Text, "fifteen") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "env:GOOD"})
-	if _, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
+	r.add("a", webhook.Texts{Prompt: "Look.", Kind: "github", Secret: "env:GOOD"})
+	if _, err := r.Rotate(t.Context(), "a", api.HookRotation{Secret: "env:SHORT"}); err == nil {
 		t.Error("a short secret was taken in the place of a good one")
 	}
 	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
@@ -350,7 +349,7 @@ func TestShortSecrets(t *testing.T) {
 func TestLostSecret(t *testing.T) {
 	r := newWebhookHarness(t)
 	r.secrets["keyring:hook"] = "It's a Secret to Everybody"
-	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "keyring:hook"})
+	r.add("a", webhook.Texts{Prompt: "Look.", Kind: "github", Secret: "keyring:hook"})
 	r.lost.Store(true)
 	before := r.asked.Load()
 	for range 5 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/scheduler/webhook"
 )
@@ -21,27 +22,31 @@ const (
 	trialTime  = 20 * time.Second
 )
 
-// test posts to a webhook what a sender of its kind would post, signed with its secret, through the very door that they use.
-func (d *Webhooks) test(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (any, error) {
-	r, err := d.sample(ctx, h, lines, args)
+// Test posts to a webhook as a sender of its kind does: signed with its secret, by HTTP, to its own address.
+func (d *Webhooks) Test(ctx context.Context, name string, in api.HookSample) (webhook.Trial, error) {
+	h, lines, err := d.Rows.Named(ctx, name)
 	if err != nil {
-		return nil, err
+		return webhook.Trial{}, err
+	}
+	r, err := d.sample(ctx, h, lines, in)
+	if err != nil {
+		return webhook.Trial{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url(h.Name), bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
+		return webhook.Trial{}, fmt.Errorf("make the request: %w", err)
 	}
 	req.Header = r.Header
 	res, err := d.HTTP.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("post to %s: %w", d.url(h.Name), err)
+		return webhook.Trial{}, fmt.Errorf("post to %s: %w", d.url(h.Name), err)
 	}
 	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
 	answer, err := io.ReadAll(io.LimitReader(res.Body, mostAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return webhook.Trial{}, fmt.Errorf("read the answer: %w", err)
 	}
 	t := webhook.Trial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
 	var receipt event.Receipt
@@ -52,17 +57,17 @@ func (d *Webhooks) test(ctx context.Context, h webhook.Hook, lines string, args 
 }
 
 // sample is a signed request: the body and the headers that were asked for, and the rest as the kind's senders have it.
-func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, args map[string]string) (webhook.Request, error) {
+func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, in api.HookSample) (webhook.Request, error) {
 	id := "test_" + d.IDs.Code(12)
 	body, head := webhook.Sample(h.Kind, id)
-	if given, ok := args["body"]; ok {
-		body, head = []byte(given), http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+	if in.Body != nil {
+		body, head = []byte(*in.Body), http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
 		if json.Valid(body) {
 			head.Set("Content-Type", "application/json")
 		}
 	}
 	r := webhook.Request{Header: head, Body: body, At: d.Clock.Wall()}
-	for line := range strings.Lines(args["headers"]) {
+	for line := range strings.Lines(in.Headers) {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {
 			return r, event.NewFault(event.Invalid, "for example X-GitHub-Event: issues", "header %q is not NAME: VALUE", strings.TrimSpace(line))

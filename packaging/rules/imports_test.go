@@ -39,8 +39,7 @@ var table = []row{
 	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                  // channels and pairings as the API sees them, and what the owner is told of them
 	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
 	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated
-	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},
-	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
+	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true},                                                          // voice notes become words
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
@@ -62,10 +61,10 @@ var table = []row{
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                                                                              // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
-	{pkg: "daemon/api/client", event: true},
-	{pkg: "daemon/api/server", may: words("daemon/api tools"), event: true},
+	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},
+	{pkg: "daemon/api/server", may: words("daemon/api daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console packaging packaging/* scheduler scheduler/*"), event: true},

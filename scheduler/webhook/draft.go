@@ -33,6 +33,29 @@ type Draft struct {
 	Mandate scheduler.Mandate `json:"-" toml:"-"` // what the caller has worked out of the rights
 }
 
+// Texts is a draft without its name as the API takes it: every field is a text, and "" is not given. Fields says how each is read.
+type Texts struct {
+	Prompt    string `json:"prompt" need:"true"`
+	Kind      string `json:"kind,omitempty"`
+	Secret    string `json:"secret,omitempty"`
+	OldSecret string `json:"old_secret,omitempty"`
+	Deliver   string `json:"deliver,omitempty"`
+	Allow     string `json:"allow,omitempty"`
+	PerMinute string `json:"per_minute,omitempty"`
+	MaxBody   string `json:"max_body,omitempty"`
+	Tolerance string `json:"tolerance,omitempty"`
+	Once      string `json:"once,omitempty"`
+	Header    string `json:"header,omitempty"`
+}
+
+// Field points at the text of a field; nil for the name.
+func (t *Texts) Field(name string) *string {
+	if name == "name" {
+		return nil
+	}
+	return scheduler.Target(t, name).(*string)
+}
+
 // Fields describes the fields of a webhook, in the order in which people read about them.
 func Fields() []scheduler.Field {
 	return []scheduler.Field{

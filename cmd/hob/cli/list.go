@@ -184,10 +184,10 @@ func (a *App) Act(ctx context.Context, resource, id, verb string, args map[strin
 	return a.Done(raw, done)
 }
 
-// Done confirms a change.
-func (a *App) Done(raw json.RawMessage, sentence string) error {
+// Done confirms a change. doc is what --json prints of it.
+func (a *App) Done(doc any, sentence string) error {
 	if a.JSON {
-		return a.Document(raw)
+		return a.Document(doc)
 	}
 	if !a.Quiet {
 		a.Say("%s", sentence)

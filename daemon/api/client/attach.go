@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
@@ -20,11 +21,7 @@ const (
 )
 
 // Attachment is a file that is sent with a message.
-type Attachment struct {
-	Name string `json:"name"`
-	MIME string `json:"mime,omitempty"` // believed only where the bytes say nothing
-	Data []byte `json:"data"`           // in base64 on the wire
-}
+type Attachment = api.Attachment
 
 // Attach reads files to send them with a message. What cannot be sent is an *event.Fault.
 func Attach(paths ...string) ([]Attachment, error) {

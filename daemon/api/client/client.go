@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
@@ -140,21 +141,7 @@ func over(network, addr string) *http.Client {
 }
 
 // Problem is an error that the daemon answered with.
-type Problem struct {
-	Status    int             `json:"status"`
-	Detail    string          `json:"detail"`
-	Hint      string          `json:"hint"`
-	Kind      event.FaultKind `json:"kind"`
-	Code      string          `json:"code"`      // of the question, when an approval is asked for
-	Summary   string          `json:"summary"`   // of the call that needs approval
-	Reason    string          `json:"reason"`    // why that call needs it
-	Allow     string          `json:"allow"`     // the config line or command that would always allow it; "" when there is none
-	Canonical string          `json:"canonical"` // all that matters of that call
-	Hash      string          `json:"hash"`      // send it back to approve
-	Warnings  []string        `json:"warnings"`
-}
-
-func (p *Problem) Error() string { return p.Detail }
+type Problem = api.Problem
 
 // do sends one request and decodes its JSON answer into out; nil drops it.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
@@ -267,33 +254,17 @@ func (c *Client) Act(ctx context.Context, resource, id, verb string, args map[st
 	return c.do(ctx, http.MethodPost, path+"/"+verb, args, out)
 }
 
-// RemoveSession archives a session: it is led no further, and can still be read.
-func (c *Client) RemoveSession(ctx context.Context, key string, out any) error {
-	return c.do(ctx, http.MethodDelete, "/v1/sessions/"+url.PathEscape(key), nil, out)
-}
-
-// Send queues a text for an address, without any model; out gets {outbox}.
-func (c *Client) Send(ctx context.Context, to, text string, out any, files ...Attachment) error {
-	return c.do(ctx, http.MethodPost, "/v1/send", struct {
-		To    string       `json:"to"`
-		Text  string       `json:"text"`
-		Files []Attachment `json:"attachments,omitempty"`
-	}{to, text, files}, out)
+// Send queues a text with files for an address. No model reads it.
+func (c *Client) Send(ctx context.Context, to, text string, files ...Attachment) (api.Sent, error) {
+	return Do(ctx, c, api.SendText, "", api.Outgoing{To: to, Text: text, Attachments: files})
 }
 
 // Message is what somebody writes to hob.
-type Message struct {
-	Text        string       `json:"text"`              // not needed where there is an attachment
-	Session     string       `json:"session,omitempty"` // "" is main
-	ID          string       `json:"id,omitempty"`      // the same id again is the same message
-	Attachments []Attachment `json:"attachments,omitempty"`
-}
+type Message = api.Message
 
 // Post commits a message with its attachments. After it returns, they are safe.
 func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
-	var r event.Receipt
-	err := c.do(ctx, http.MethodPost, "/v1/messages", m, &r)
-	return r, err
+	return Do(ctx, c, api.PostMessage, "", m)
 }
 
 // Filter narrows a list of rows.

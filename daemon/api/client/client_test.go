@@ -26,7 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeDaemon struct {
 	files []api.Attachment
 	feed  event.Feed
-	act   api.Act
+	act   string // the route of the verb that was asked for
+	id    string
+	in    any
 	wake  chan struct{}
 }
 
@@ -38,24 +40,46 @@ func (w *fakeDaemon) Post(_ context.Context, text, session, _ string, files ...a
 	return event.Receipt{Event: 3, Inbox: int64(len(text)), New: true}, nil
 }
 
-func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) (any, error) {
-	return []map[string]any{{"resource": resource, "limit": f.Limit, "state": f.State, "name": f.Name}}, nil
+// The rows and verbs of the test, whose answers say what was asked.
+const (
+	turns  api.List[event.Filter]                  = "GET /v1/turns"
+	named  api.Show[map[string]string]             = "GET /v1/sessions/{id}"
+	status api.Show[map[string]string]             = "GET /v1/status"
+	answer api.Verb[api.Answer, map[string]string] = "POST /v1/questions/{id}/answer"
+	off    api.Verb[api.None, api.Done]            = "POST /v1/safe-mode/off"
+	remove api.Verb[api.None, api.Done]            = "DELETE /v1/sessions/{id}"
+)
+
+func (w *fakeDaemon) routes() []server.Route {
+	return []server.Route{
+		server.List(turns, func(_ context.Context, f event.Filter) ([]event.Filter, error) { return []event.Filter{f}, nil }),
+		server.Show(named, func(_ context.Context, id string) (map[string]string, error) { return map[string]string{"id": id}, nil }),
+		server.ShowOnly(status, func(context.Context) (map[string]string, error) { return map[string]string{"one": "yes"}, nil }),
+		server.Do(answer, func(_ context.Context, id string, in api.Answer) (map[string]string, error) {
+			w.act, w.id, w.in = string(answer), id, in
+			return map[string]string{"did": "answer"}, nil
+		}),
+		server.DoOnly(off, func(context.Context, api.None) (api.Done, error) {
+			w.act = string(off)
+			return api.Done{OK: true}, nil
+		}),
+		server.Change(remove, func(_ context.Context, id string) error {
+			w.act, w.id = string(remove), id
+			return nil
+		}),
+	}
 }
 
-func (w *fakeDaemon) Show(_ context.Context, resource, id string) (any, error) {
-	return map[string]string{"resource": resource, "id": id}, nil
+func (w *fakeDaemon) Send(_ context.Context, m api.Outgoing) (api.Sent, error) {
+	w.act, w.in = string(api.SendText), m.Text
+	return api.Sent{Outbox: 4, To: event.Address(m.To)}, nil
 }
 
-func (w *fakeDaemon) Act(_ context.Context, a api.Act) (any, error) {
-	w.act = a
-	return map[string]string{"did": a.Verb}, nil
-}
-
-func (*fakeDaemon) Missing() []api.MissingTool { return nil }
+func (*fakeDaemon) Missing() []api.Tool { return nil }
 
 func (w *fakeDaemon) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
 
-func (w *fakeDaemon) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
+func (w *fakeDaemon) Call(_ context.Context, _ string, c api.ToolCall) (tools.Result, error) {
 	if c.Approve == "" {
 		return tools.Result{}, &api.Approval{Summary: "read it", Hash: "h", Code: "AB"}
 	}
@@ -93,7 +117,7 @@ func home(t *testing.T, far bool) (string, *fakeDaemon) {
 	}
 	w := &fakeDaemon{wake: make(chan struct{})}
 	log := slog.New(slog.DiscardHandler)
-	h := server.New(server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: w, Health: w, Log: log})
+	h := server.New(server.Deps{Messages: w, Routes: w.routes(), Tools: w, Events: w, Feed: w, Health: w, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, h, log) }()
@@ -124,28 +148,28 @@ func TestBothWays(t *testing.T) {
 			if err != nil || r.Event != 3 || r.Inbox != 5 {
 				t.Errorf("post: %+v %v", r, err)
 			}
-			var row map[string]string
-			if err := c.Show(t.Context(), "sessions", "ntfy:a/b c", &row); err != nil || row["id"] != "ntfy:a/b c" {
+			row, err := client.Show(t.Context(), c, named, "ntfy:a/b c")
+			if err != nil || row["id"] != "ntfy:a/b c" {
 				t.Errorf("show: %v %v", row, err)
 			}
-			if err := c.Show(t.Context(), "status", "", &row); err != nil || row["resource"] != "status" || row["id"] != "" {
+			if row, err = client.Show(t.Context(), c, status, ""); err != nil || row["one"] != "yes" {
 				t.Errorf("show one: %v %v", row, err)
 			}
-			var raw json.RawMessage
-			if err := c.List(t.Context(), "turns", client.Filter{Limit: 7, State: "a b", Name: "n"}, &raw); err != nil || string(raw) != `[{"limit":7,"name":"n","resource":"turns","state":"a b"}]` {
-				t.Errorf("list: %s %v", raw, err)
+			f := event.Filter{Limit: 7, State: "a b", Name: "n"}
+			if list, err := client.List(t.Context(), c, turns, f); err != nil || len(list) != 1 || list[0] != f {
+				t.Errorf("list: %+v %v", list, err)
 			}
-			if err := c.Act(t.Context(), "questions", "AB", "answer", map[string]string{"text": "x"}, &row); err != nil || row["did"] != "answer" || w.act.ID != "AB" || w.act.Args["text"] != "x" {
-				t.Errorf("act: %v %+v %v", row, w.act, err)
+			if row, err = client.Do(t.Context(), c, answer, "A/B", api.Answer{Text: "x"}); err != nil || row["did"] != "answer" || w.id != "A/B" || w.in != (api.Answer{Text: "x"}) {
+				t.Errorf("do: %v %+v %v", row, w, err)
 			}
-			if err := c.Act(t.Context(), "safe-mode", "", "off", nil, nil); err != nil || w.act.Resource != "safe-mode" {
-				t.Errorf("act on one: %+v %v", w.act, err)
+			if done, err := client.Do(t.Context(), c, off, "", api.None{}); err != nil || !done.OK || w.act != string(off) {
+				t.Errorf("do on one: %q %v", w.act, err)
 			}
-			if err := c.RemoveSession(t.Context(), "a/b", nil); err != nil || w.act.ID != "a/b" || w.act.Verb != "rm" {
-				t.Errorf("rm: %+v %v", w.act, err)
+			if _, err := client.Do(t.Context(), c, remove, "a/b", api.None{}); err != nil || w.id != "a/b" || w.act != string(remove) {
+				t.Errorf("rm: %q %q %v", w.act, w.id, err)
 			}
-			if err := c.Send(t.Context(), "owner", "hi", nil); err != nil || w.act.Args["to"] != "owner" {
-				t.Errorf("send: %+v %v", w.act, err)
+			if sent, err := c.Send(t.Context(), "owner", "hi"); err != nil || w.in != "hi" || sent != (api.Sent{Outbox: 4, To: "owner"}) {
+				t.Errorf("send: %+v %v %v", sent, w.in, err)
 			}
 		})
 	}

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+
+	"hob/daemon/api"
 )
 
 // ToolCall is one call of a tool.
-type ToolCall struct {
-	Input   json.RawMessage `json:"input"`             // a JSON object
-	Workdir string          `json:"workdir,omitempty"` // absolute: where relative paths start
-	Approve string          `json:"approve,omitempty"` // Problem.Hash of the call that a person has agreed to
-}
+type ToolCall = api.ToolCall
 
 // Outcome is what a tool answered. Raw is the whole document, as hob tool --json prints it.
 type Outcome struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,10 +27,17 @@ type fakeDaemon struct {
 	events []event.Event
 	wake   chan struct{}
 	feed   event.Feed
-	acts   []api.Act
+	acts   []act
 	filter event.Filter
+	sent   []api.Outgoing
 	calls  []api.ToolCall
 	sick   bool
+}
+
+// act is a verb that was asked for.
+type act struct {
+	route, id string
+	in        any
 }
 
 func newFakeDaemon() *fakeDaemon {
@@ -37,7 +45,7 @@ func newFakeDaemon() *fakeDaemon {
 }
 
 func (w *fakeDaemon) deps() server.Deps {
-	return server.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
+	return server.Deps{Messages: w, Routes: w.routes(), Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *fakeDaemon) add(typ string, data map[string]any) int64 {
@@ -65,7 +73,7 @@ func (w *fakeDaemon) Post(_ context.Context, text, session, id string, files ...
 	return r, nil
 }
 
-func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) (any, error) {
+func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) ([]string, error) {
 	w.filter = f
 	if resource == "audit" {
 		return nil, errors.New("secret detail of the database")
@@ -73,7 +81,7 @@ func (w *fakeDaemon) List(_ context.Context, resource string, f event.Filter) (a
 	return []string{resource}, nil
 }
 
-func (w *fakeDaemon) Show(_ context.Context, resource, id string) (any, error) {
+func (w *fakeDaemon) Show(_ context.Context, resource, id string) (map[string]string, error) {
 	switch id {
 	case "missing":
 		return nil, event.NewFault(event.Missing, "hob turns list", "there is no %s %s", resource, id)
@@ -83,28 +91,56 @@ func (w *fakeDaemon) Show(_ context.Context, resource, id string) (any, error) {
 	return map[string]string{"resource": resource, "id": id}, nil
 }
 
-func (w *fakeDaemon) Act(_ context.Context, a api.Act) (any, error) {
-	w.acts = append(w.acts, a)
-	switch a.ID {
-	case "clash":
-		return nil, event.NewFault(event.Clash, "", "it is done already")
-	case "nil":
-		return nil, nil
+// routes are the routes that the tests ask for. Rows answer what they were asked, ids of any kind are taken.
+func (w *fakeDaemon) routes() []server.Route {
+	list := []server.Route{
+		verb(w, api.StopTurn), verb(w, api.RetryInbox), verb(w, api.DropInbox), verb(w, api.RetryOutbox), verb(w, api.DropOutbox), verb(w, api.RevokeGrant),
+		verb(w, api.ApproveQuestion), verb(w, api.DenyQuestion), verb(w, api.AnswerQuestion), verb(w, api.ArchiveSession), verb(w, api.SetBudget),
+		verb(w, api.LeaveSafeMode), verb(w, api.CreateBackup),
+		server.DoPlain(api.RevokePairing, func(_ context.Context, id int64) (api.Pairing, error) {
+			return api.Pairing{ID: id}, w.act(string(api.RevokePairing), fmt.Sprint(id), nil)
+		}),
 	}
-	return map[string]string{"verb": a.Verb}, nil
+	for _, resource := range []string{"turns", "audit", "sessions", "why", "questions"} {
+		list = append(list, server.Show(api.Show[map[string]string]("GET /v1/"+resource+"/{id}"), func(ctx context.Context, id string) (map[string]string, error) { return w.Show(ctx, resource, id) }))
+		if resource != "why" {
+			list = append(list, server.List(api.List[string]("GET /v1/"+resource), func(ctx context.Context, f event.Filter) ([]string, error) { return w.List(ctx, resource, f) }))
+		}
+	}
+	for _, resource := range []string{"status", "budget"} {
+		list = append(list, server.ShowOnly(api.Show[map[string]string]("GET /v1/"+resource), func(ctx context.Context) (map[string]string, error) { return w.Show(ctx, resource, "") }))
+	}
+	return list
 }
 
-func (w *fakeDaemon) Missing() []api.MissingTool {
-	return []api.MissingTool{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
+func verb[In, Out any](w *fakeDaemon, v api.Verb[In, Out]) server.Route {
+	return server.Do(v, func(_ context.Context, id string, in In) (out Out, err error) { return out, w.act(string(v), id, in) })
+}
+
+func (w *fakeDaemon) act(route, id string, in any) error {
+	w.acts = append(w.acts, act{route, id, in})
+	if id == "clash" {
+		return event.NewFault(event.Clash, "", "it is done already")
+	}
+	return nil
+}
+
+func (w *fakeDaemon) Send(_ context.Context, m api.Outgoing) (api.Sent, error) {
+	w.sent = append(w.sent, m)
+	return api.Sent{Outbox: 1, To: event.Address(m.To)}, nil
+}
+
+func (w *fakeDaemon) Missing() []api.Tool {
+	return []api.Tool{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
 }
 
 func (w *fakeDaemon) Specs() []tools.Spec {
 	return []tools.Spec{{Name: "read", Group: "fs", Parameters: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}}
 }
 
-func (w *fakeDaemon) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
+func (w *fakeDaemon) Call(_ context.Context, _ string, c api.ToolCall) (tools.Result, error) {
 	w.calls = append(w.calls, c)
-	switch string(c.Args) {
+	switch string(c.Input) {
 	case `{"path":"no"}`:
 		return tools.Fail(tools.NotFound, "look", "nothing there"), nil
 	case `{"path":"more"}`:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hob/daemon/api"
 )
 
 // Wrong tokens: this many at once, then one more for each pause. The socket is not limited,
@@ -49,42 +51,42 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p.Status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wrongPause.Seconds())))
 		}
-		p.send(w)
+		sendProblem(w, p)
 		return
 	}
 	g.next.ServeHTTP(w, r)
 }
 
 // refusal says why a request may not pass; ok false means that it may.
-func (g *guard) refusal(r *http.Request) (p problem, ok bool) {
+func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	if !slices.Contains(g.hosts, r.Host) {
-		return newProblem(http.StatusForbidden, "this address is not served here", "use http://"+g.hosts[0]), true
+		return api.NewProblem(http.StatusForbidden, "this address is not served here", "use http://"+g.hosts[0]), true
 	}
 	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && origins[0] != "http://"+r.Host {
-		return newProblem(http.StatusForbidden, "requests from other pages are refused", ""), true
+		return api.NewProblem(http.StatusForbidden, "requests from other pages are refused", ""), true
 	}
 	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		return problem{}, false
+		return api.Problem{}, false
 	}
 	return g.checkToken(r)
 }
 
-func (g *guard) checkToken(r *http.Request) (problem, bool) {
+func (g *guard) checkToken(r *http.Request) (api.Problem, bool) {
 	hint := "send the line in state/token as: Authorization: Bearer …"
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
-		return newProblem(http.StatusUnauthorized, "the API token is missing", hint), true
+		return api.NewProblem(http.StatusUnauthorized, "the API token is missing", hint), true
 	}
 	if !g.limit.open(time.Now()) {
-		return newProblem(http.StatusTooManyRequests, "too many wrong tokens", "wait a little, or use the socket"), true
+		return api.NewProblem(http.StatusTooManyRequests, "too many wrong tokens", "wait a little, or use the socket"), true
 	}
 	scheme, token, _ := strings.Cut(given[0], " ")
 	sum := sha256.Sum256([]byte(token))
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
 		g.limit.wrong()
-		return newProblem(http.StatusUnauthorized, "the API token is wrong", hint), true
+		return api.NewProblem(http.StatusUnauthorized, "the API token is wrong", hint), true
 	}
-	return problem{}, false
+	return api.Problem{}, false
 }
 
 // limiter is a bucket of wrong tokens that fills up again with time.

@@ -14,34 +14,22 @@ import (
 	"hob/tools"
 )
 
-// Messages takes what somebody writes.
+// Messages takes what the owner writes.
 type Messages interface {
 	// Post commits a message, and the files that came with it, before it returns. session "" is main; the same id
 	// again returns the first receipt with New false; id "" is always new.
 	Post(ctx context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error)
-}
-
-// Rows shows what is stored.
-type Rows interface {
-	// List returns a slice that marshals to a JSON array, never to null.
-	List(ctx context.Context, resource string, f event.Filter) (any, error)
-	// Show returns one row with its details. A name works wherever an id does.
-	// The resources status and budget have one row each, with the id "".
-	Show(ctx context.Context, resource, id string) (any, error)
-}
-
-// Acts carries out changes.
-type Acts interface {
-	Act(ctx context.Context, a api.Act) (any, error)
+	// Send queues a text with files for an address. No model reads it.
+	Send(ctx context.Context, m api.Outgoing) (api.Sent, error)
 }
 
 // Tools lists and runs the tools.
 type Tools interface {
 	Specs() []tools.Spec
-	// MissingTool are the tools that cannot work here.
-	Missing() []api.MissingTool
+	// Missing are the tools that cannot work here.
+	Missing() []api.Tool
 	// Call runs a tool through the gate. The error is *api.Approval when a person has to agree first.
-	Call(ctx context.Context, c api.ToolCall) (tools.Result, error)
+	Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error)
 }
 
 // Events is the stored part of the live view.
@@ -68,17 +56,17 @@ type Health interface {
 	LogFile() string
 }
 
-// Deps is what the API needs; every field must be set.
+// Deps is what the API needs; every field must be set, but Plain and Hide may be nil.
 type Deps struct {
 	Messages Messages
-	Rows     Rows
-	Acts     Acts
+	Routes   []Route // for all routes of package api that this package does not serve itself
 	Tools    Tools
 	Events   Events
 	Feed     Feed
 	Health   Health
 	Hooks    Hooks
-	Plain    func(error) error // names errors of what is below for people; nil: none
+	Plain    func(error) error   // turns errors of other packages into faults
+	Hide     func(string) string // replaces the values of secrets in what is listed and shown
 	Log      *slog.Logger
 }
 
@@ -88,68 +76,33 @@ type handler struct{ Deps }
 // New makes the API's handler. It trusts its caller: a socket's file mode or Guard stands before it.
 func New(d Deps) http.Handler {
 	h := &handler{Deps: d}
-	known := whole(problems(h.routes()))
+	mux, known := http.NewServeMux(), map[string]Route{}
+	for _, r := range append(routes(), d.Routes...) {
+		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(h, w, req) }) // panics where a pattern is served twice
+		known[r.pattern] = r
+	}
+	served := whole(problems(mux, known))
 	return h.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if toHook(r) {
 			h.hook(w, r)
 			return
 		}
-		known.ServeHTTP(w, r)
+		served.ServeHTTP(w, r)
 	}))
 }
 
-func (h *handler) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", h.health)
-	mux.HandleFunc("GET /metrics", h.metrics)
-	mux.HandleFunc("GET /v1/logs", h.logs)
-	mux.HandleFunc("POST /v1/messages", h.post)
-	mux.HandleFunc("POST /v1/sessions/{id}/send", h.postTo)
-	mux.HandleFunc("GET /v1/events", h.follow)
-	mux.HandleFunc("GET /v1/tools", h.listTools)
-	mux.HandleFunc("GET /v1/tools/{name}", h.showTool)
-	mux.HandleFunc("POST /v1/tools/{name}", h.callTool)
-	mux.HandleFunc("GET /v1/status", h.showOne("status"))
-	mux.HandleFunc("GET /v1/budget", h.showOne("budget"))
-	mux.HandleFunc("GET /v1/model", h.showOne("model"))
-	mux.HandleFunc("GET /v1/model/{id}", h.show("model"))
-	mux.HandleFunc("GET /v1/why/{id}", h.show("why"))
-	for _, r := range lists() {
-		mux.HandleFunc("GET /v1/"+r, h.list(r))
-		mux.HandleFunc("GET /v1/"+r+"/{id}", h.show(r))
+// routes are the routes that need more of the request or of the answer than a Route's handler has: streams, attachments, tools.
+func routes() []Route {
+	return []Route{
+		{pattern: "GET /healthz", free: true, serve: (*handler).health}, // a caller may add a query to pass caches
+		{pattern: "GET /metrics", serve: (*handler).metrics},
+		{pattern: "GET /v1/logs", keys: []string{"limit", "level", "turn", "since", "follow"}, serve: (*handler).logs},
+		{pattern: "GET /v1/events", keys: []string{"after", "follow"}, serve: (*handler).follow},
+		{pattern: string(api.PostMessage), serve: (*handler).post},
+		{pattern: string(api.PostToSession), serve: (*handler).postTo},
+		{pattern: string(api.SendText), serve: (*handler).send},
+		{pattern: string(api.Tools), keys: []string{"all"}, serve: (*handler).listTools},
+		{pattern: string(api.ShowTool), serve: (*handler).showTool},
+		{pattern: string(api.CallTool), serve: (*handler).callTool},
 	}
-	h.actRoutes(mux)
-	return mux
-}
-
-// lists are the resources that have many rows.
-func lists() []string {
-	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "watches", "hooks", "fires", "tasks", "audit", "marks", "channels", "pairings"}
-}
-
-func (h *handler) actRoutes(mux *http.ServeMux) {
-	for _, on := range []struct {
-		resource string
-		verbs    []string
-	}{
-		{"turns", []string{"stop"}},
-		{"inbox", []string{"retry", "drop"}},
-		{"outbox", []string{"retry", "drop"}},
-		{"questions", []string{"approve", "deny", "answer"}},
-		{"grants", []string{"revoke"}},
-		{"hooks", []string{"add", "remove", "pause", "resume", "rotate", "test"}},
-		{"channels", []string{"test"}},
-		{"pairings", []string{"start", "end", "revoke"}},
-		{"model", []string{"use", "test", "login", "wait", "finish", "cancel", "logout"}},
-	} {
-		for _, verb := range on.verbs {
-			mux.HandleFunc("POST /v1/"+on.resource+"/{id}/"+verb, h.act(on.resource, verb))
-		}
-	}
-	mux.HandleFunc("DELETE /v1/sessions/{id}", h.act("sessions", "rm"))
-	mux.HandleFunc("POST /v1/budget/set", h.act("budget", "set"))
-	mux.HandleFunc("POST /v1/marks/accept", h.act("marks", "accept"))
-	mux.HandleFunc("POST /v1/safe-mode/off", h.act("safe-mode", "off"))
-	mux.HandleFunc("POST /v1/backup/create", h.act("backup", "create"))
-	mux.HandleFunc("POST /v1/send", h.send)
 }

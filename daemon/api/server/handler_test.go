@@ -55,6 +55,9 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/turns/3/stop", "", 200},
 		{"POST", "/v1/turns/clash/stop", "", 409},
 		{"POST", "/v1/turns/nil/stop", "", 200},
+		{"POST", "/v1/pairings/3/revoke", "", 200},
+		{"POST", "/v1/pairings/x/revoke", "", 400},
+		{"POST", "/v1/pairings/0/revoke", "", 400},
 		{"POST", "/v1/turns/3/drop", "", 404},
 		{"POST", "/v1/inbox/3/retry", "", 200},
 		{"POST", "/v1/inbox/3/drop", "", 200},
@@ -177,9 +180,48 @@ func TestNamesMayHoldAnything(t *testing.T) {
 func TestActsCarryTheirArguments(t *testing.T) {
 	w := newFakeDaemon()
 	do(t, server.New(w.deps()), "POST", "/v1/questions/AB/answer", `{"text":"blue"}`)
-	want := []api.Act{{Resource: "questions", ID: "AB", Verb: "answer", Args: map[string]string{"text": "blue"}}}
+	want := []act{{"POST /v1/questions/{id}/answer", "AB", api.Answer{Text: "blue"}}}
 	if !reflect.DeepEqual(w.acts, want) {
 		t.Errorf("acts %+v, want %+v", w.acts, want)
+	}
+}
+
+// TestWrongArguments: an argument that a verb needs and does not have, one that it does not take, and an id that is no number.
+func TestWrongArguments(t *testing.T) {
+	w := newFakeDaemon()
+	h := server.New(w.deps())
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/questions/AB/answer", `{}`, `answer: "text" is missing`},
+		{"/v1/questions/AB/answer", `{"text":" "}`, `answer: "text" is missing`},
+		{"/v1/questions/AB/approve", `{"scope":"ever"}`, `scope "ever" is not once, turn or always`},
+		{"/v1/questions/AB/approve", `{"scope":""}`, `scope "" is not once, turn or always`},
+		{"/v1/questions/AB/deny", `{"scope":"once"}`, `deny: there is no argument "scope"`},
+		{"/v1/turns/3/stop", `{"why":""}`, `stop: there is no argument "why"`},
+		{"/v1/pairings/x/revoke", ``, `"x" is not the id of a pairing`},
+		{"/v1/pairings/-1/revoke", ``, `"-1" is not the id of a pairing`},
+	} {
+		if got := do(t, h, "POST", c.path, c.body); got.status != 400 || got.doc["detail"] != c.want || got.doc["kind"] != "invalid" {
+			t.Errorf("%s %s: %d %s, want %q", c.path, c.body, got.status, got.raw, c.want)
+		}
+	}
+	if len(w.acts) > 0 {
+		t.Errorf("carried out: %+v", w.acts)
+	}
+}
+
+// TestSecretsAreHidden: lists and rows have no values of secrets in them. One that cannot be taken out without breaking the JSON is not shown at all.
+func TestSecretsAreHidden(t *testing.T) {
+	deps := newFakeDaemon().deps()
+	deps.Hide = func(text string) string { return strings.ReplaceAll(text, "turns", "[secret]") }
+	h := server.New(deps)
+	for path, want := range map[string]string{"/v1/turns": `["[secret]"]`, "/v1/turns/3": `{"id":"3","resource":"[secret]"}`, "/v1/questions": `["questions"]`} {
+		if got := do(t, h, "GET", path, ""); strings.TrimSpace(got.raw) != want {
+			t.Errorf("%s: %s, want %s", path, got.raw, want)
+		}
+	}
+	deps.Hide = func(text string) string { return strings.ReplaceAll(text, `"`, "") }
+	if got := do(t, server.New(deps), "GET", "/v1/turns", ""); got.status != 503 || got.doc["detail"] != "a secret is part of what is to be shown" {
+		t.Errorf("%d %s", got.status, got.raw)
 	}
 }
 

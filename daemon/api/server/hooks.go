@@ -34,9 +34,9 @@ func (h *handler) hook(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		p := newProblem(http.StatusMethodNotAllowed, "a webhook does not take "+r.Method, "it takes POST")
+		p := api.NewProblem(http.StatusMethodNotAllowed, "a webhook does not take "+r.Method, "it takes POST")
 		p.Kind = event.Invalid
-		p.send(w)
+		sendProblem(w, p)
 		return
 	}
 	name := strings.TrimPrefix(r.URL.Path, hookPath)
@@ -67,5 +67,5 @@ func (h *handler) tell(w http.ResponseWriter, r *http.Request, reply api.HookRep
 		h.reply(w, r, reply.Status, reply.Doc)
 		return
 	}
-	newProblem(reply.Status, reply.Detail, reply.Hint).send(w)
+	sendProblem(w, api.NewProblem(reply.Status, reply.Detail, reply.Hint))
 }

@@ -59,7 +59,7 @@ func (h *handler) accept(w http.ResponseWriter, r *http.Request, text, session, 
 	fail.Point("inbound.acked")
 }
 
-// send queues a message straight to a channel, with its files.
+// send queues a message for an address, with its files.
 func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		To    string `json:"to"`
@@ -67,22 +67,21 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 		Files []sent `json:"attachments"`
 	}
 	err := decode(r, &in)
-	var files []api.Attachment
+	m := api.Outgoing{To: in.To, Text: in.Text}
 	if err == nil {
-		files, err = attached(in.Files)
+		m.Attachments, err = attached(in.Files)
 	}
 	switch {
-	case err == nil && strings.TrimSpace(in.To) == "":
+	case err == nil && strings.TrimSpace(m.To) == "":
 		err = event.NewFault(event.Invalid, "", `send: "to" is missing`)
-	case err == nil && strings.TrimSpace(in.Text) == "" && len(files) == 0:
+	case err == nil && strings.TrimSpace(m.Text) == "" && len(m.Attachments) == 0:
 		err = event.NewFault(event.Invalid, "", `send: "text" is missing`)
 	case err == nil:
-		err = fit(files)
+		err = fit(m.Attachments)
 	}
-	if err != nil {
-		h.fail(w, r, err)
-		return
+	var queued api.Sent
+	if err == nil {
+		queued, err = h.Messages.Send(r.Context(), m)
 	}
-	out, err := h.Acts.Act(r.Context(), api.Act{Resource: "send", Verb: "send", Args: map[string]string{"to": in.To, "text": in.Text}, Files: files})
-	h.answer(w, r, out, err)
+	h.answer(w, r, queued, err)
 }

@@ -16,3 +16,12 @@ func (h *handler) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 	send(w, http.StatusOK, metricsType, bytes.TrimSuffix(text, []byte("\n")))
 }
+
+func (h *handler) health(w http.ResponseWriter, r *http.Request) {
+	ok, components := h.Health.Health(r.Context())
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+	}
+	h.reply(w, r, status, map[string]any{"ok": ok, "components": components})
+}

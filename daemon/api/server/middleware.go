@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
@@ -48,17 +49,17 @@ func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool)
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
-		p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
+		p := api.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
 		if toHook(r) {
 			p.Hint = ""
 		}
 		p.Kind = event.TooLarge
-		p.send(w)
+		sendProblem(w, p)
 		return nil, false
 	case err != nil:
-		p := newProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
+		p := api.NewProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
 		p.Kind = event.Invalid
-		p.send(w)
+		sendProblem(w, p)
 		return nil, false
 	}
 	return body, true
@@ -95,13 +96,13 @@ func readWithin(w http.ResponseWriter, d time.Duration) error {
 }
 
 // problems turns the router's own "not found" and "method not allowed" into problems.
-func problems(mux *http.ServeMux) http.Handler {
+func problems(mux *http.ServeMux, known map[string]Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
-			if err := checkQuery(pattern, r.URL.RawQuery); err != nil {
+			if err := checkQuery(known[pattern], r.URL.RawQuery); err != nil {
 				p, _ := problemOf(err)
-				p.send(w)
+				sendProblem(w, p)
 				return
 			}
 			mux.ServeHTTP(w, r)
@@ -112,38 +113,20 @@ func problems(mux *http.ServeMux) http.Handler {
 		if probe.status == http.StatusMethodNotAllowed {
 			allow := probe.header.Get("Allow")
 			w.Header().Set("Allow", allow)
-			p := newProblem(probe.status, fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method), "it takes "+allow)
+			p := api.NewProblem(probe.status, fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method), "it takes "+allow)
 			p.Kind = event.Invalid
-			p.send(w)
+			sendProblem(w, p)
 			return
 		}
-		p := newProblem(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", r.URL.Path), "")
+		p := api.NewProblem(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", r.URL.Path), "")
 		p.Kind = event.Missing
-		p.send(w)
+		sendProblem(w, p)
 	})
 }
 
-// knownKeys are the query's keys that a route reads. Whoever asks for health may add what he likes, to pass caches.
-func knownKeys(pattern string) (keys []string, free bool) {
-	switch resource, isGet := strings.CutPrefix(pattern, "GET /v1/"); {
-	case pattern == "GET /healthz":
-		return nil, true
-	case pattern == "GET /v1/events":
-		return []string{"after", "follow"}, false
-	case pattern == "GET /v1/tools":
-		return []string{"all"}, false
-	case pattern == "GET /v1/logs":
-		return []string{"limit", "level", "turn", "since", "follow"}, false
-	case isGet && slices.Contains(lists(), resource):
-		return []string{"limit", "state", "name"}, false
-	}
-	return nil, false
-}
-
-// checkQuery refuses what would not be read: a misspelt filter must not show everything.
-func checkQuery(pattern, raw string) error {
-	known, free := knownKeys(pattern)
-	if free {
+// checkQuery refuses a query that the route would not read: a misspelt filter must not show everything.
+func checkQuery(route Route, raw string) error {
+	if route.free {
 		return nil
 	}
 	query, err := url.ParseQuery(raw)
@@ -152,10 +135,10 @@ func checkQuery(pattern, raw string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		hint := "there is nothing to ask for behind the ?"
-		if len(known) > 0 {
-			hint = "it takes " + strings.Join(known, ", ")
+		if len(route.keys) > 0 {
+			hint = "it takes " + strings.Join(route.keys, ", ")
 		}
-		if !slices.Contains(known, key) {
+		if !slices.Contains(route.keys, key) {
 			return event.NewFault(event.Invalid, hint, "the query has an unknown key %q", key)
 		}
 		if len(query[key]) > 1 {

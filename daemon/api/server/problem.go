@@ -24,42 +24,21 @@ const (
 	problemType = "application/problem+json"
 )
 
-// problem is the body of every error (RFC 9457, section 3), with hob's own members behind the standard ones.
-type problem struct {
-	Type      string          `json:"type"`
-	Title     string          `json:"title"`
-	Status    int             `json:"status"`
-	Detail    string          `json:"detail"`
-	Hint      string          `json:"hint,omitempty"`
-	Kind      event.FaultKind `json:"kind,omitempty"`
-	Code      string          `json:"code,omitempty"`
-	Summary   string          `json:"summary,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Allow     string          `json:"allow,omitempty"`
-	Canonical string          `json:"canonical,omitempty"`
-	Hash      string          `json:"hash,omitempty"`
-	Warnings  []string        `json:"warnings,omitempty"`
-}
-
-func newProblem(status int, detail, hint string) problem {
-	return problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Hint: hint}
-}
-
 // problemOf sorts an error; internal is true when the cause must be logged, because the caller is not told.
-func problemOf(err error) (p problem, internal bool) {
+func problemOf(err error) (p api.Problem, internal bool) {
 	var ap *api.Approval
 	if errors.As(err, &ap) {
-		p = newProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
+		p = api.NewProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
 		p.Kind, p.Code, p.Summary, p.Reason, p.Allow = event.Pending, ap.Code, ap.Summary, ap.Reason, ap.Allow
 		p.Canonical, p.Hash, p.Warnings = ap.Canonical, ap.Hash, ap.Warnings
 		return p, false
 	}
 	if f, ok := event.AsFault(err); ok {
-		p = newProblem(statusOf(f.Kind), f.Text, f.Hint)
+		p = api.NewProblem(statusOf(f.Kind), f.Text, f.Hint)
 		p.Kind = f.Kind
 		return p, false
 	}
-	return newProblem(http.StatusInternalServerError, "something inside hob went wrong", "the log has the details"), true
+	return api.NewProblem(http.StatusInternalServerError, "something inside hob went wrong", "the log has the details"), true
 }
 
 func statusOf(k event.FaultKind) int {
@@ -106,10 +85,10 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if internal && r.Context().Err() == nil {
 		h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	p.send(w)
+	sendProblem(w, p)
 }
 
-func (p problem) send(w http.ResponseWriter) {
+func sendProblem(w http.ResponseWriter, p api.Problem) {
 	body, err := json.Marshal(p)
 	if err != nil {
 		panic("api: a problem cannot be encoded: " + err.Error())
@@ -156,7 +135,7 @@ func decode(r *http.Request, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return event.NewFault(event.Invalid, "", "the request's body is not understood: %s", wrongJSON(err))
+		return badBody(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return event.NewFault(event.Invalid, "", "the request's body has more than one JSON value")
@@ -164,21 +143,24 @@ func decode(r *http.Request, v any) error {
 	return nil
 }
 
-// wrongJSON says what is wrong with a body in the caller's terms: the decoder's own speak of Go types.
-func wrongJSON(err error) string {
+// badBody says what is wrong with a body in the caller's terms: the decoder's own error speaks of Go types.
+func badBody(err error) error {
+	if f, ok := event.AsFault(err); ok { // a type of package api has refused the value
+		return f
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &typ):
 		got, _, _ := strings.Cut(typ.Value, " ") // "number 3.5"
-		text := "want " + wanted(typ.Type.Kind()) + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
+		text = "want " + wanted(typ.Type.Kind()) + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
 		if typ.Field != "" {
 			text = strconv.Quote(typ.Field) + ": " + text
 		}
-		return text
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it ends too early"
+		text = "it ends too early"
 	}
-	return strings.TrimPrefix(err.Error(), "json: ")
+	return &event.Fault{Kind: event.Invalid, Text: "the request's body is not understood: " + text, Err: err}
 }
 
 // wanted is the JSON name of what a kind of Go value is read from.

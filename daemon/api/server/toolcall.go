@@ -11,11 +11,17 @@ import (
 	"hob/tools"
 )
 
-func outcome(r tools.Result) api.Outcome {
+func outcome(r tools.Result) (api.Outcome, error) {
 	if r.IsError {
-		return api.Outcome{Error: r.Code, Message: sentence(r), Hint: r.Hint}
+		return api.Outcome{Error: r.Code, Message: sentence(r), Hint: r.Hint}, nil
 	}
-	return api.Outcome{Success: true, Result: r.Data, Message: r.Content}
+	o := api.Outcome{Success: true, Message: r.Content}
+	if r.Data == nil {
+		return o, nil
+	}
+	var err error
+	o.Result, err = json.Marshal(r.Data)
+	return o, err
 }
 
 // sentence is the text of an error without its code and its hint, which stand beside it.
@@ -29,9 +35,9 @@ func sentence(r tools.Result) string {
 
 // listTools lists the tools; with all=1 also those that are missing.
 func (h *handler) listTools(w http.ResponseWriter, r *http.Request) {
-	list := []api.MissingTool{}
+	list := []api.Tool{}
 	for _, s := range h.Tools.Specs() {
-		list = append(list, api.MissingTool{Spec: s})
+		list = append(list, api.Tool{Spec: s})
 	}
 	if r.URL.Query().Get("all") == "1" {
 		list = append(list, h.Tools.Missing()...)
@@ -40,7 +46,7 @@ func (h *handler) listTools(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) showTool(w http.ResponseWriter, r *http.Request) {
-	spec, err := h.spec(r.PathValue("name"))
+	spec, err := h.spec(r.PathValue("id"))
 	h.answer(w, r, spec, err)
 }
 
@@ -59,20 +65,20 @@ func (h *handler) spec(name string) (tools.Spec, error) {
 }
 
 func (h *handler) callTool(w http.ResponseWriter, r *http.Request) {
-	in := struct {
-		Input   json.RawMessage `json:"input"`
-		Workdir string          `json:"workdir"`
-		Approve string          `json:"approve"`
-	}{Input: json.RawMessage(`{}`)}
+	in := api.ToolCall{Input: json.RawMessage(`{}`)}
 	if err := decode(r, &in); err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	name := r.PathValue("name")
+	name := r.PathValue("id")
 	if in.Workdir != "" && !filepath.IsAbs(in.Workdir) {
 		h.fail(w, r, event.NewFault(event.Invalid, "", "workdir %q is not an absolute path", in.Workdir))
 		return
 	}
-	res, err := h.Tools.Call(r.Context(), api.ToolCall{Name: name, Args: in.Input, Workdir: in.Workdir, Approve: in.Approve})
-	h.answer(w, r, outcome(res), err)
+	res, err := h.Tools.Call(r.Context(), name, in)
+	var out api.Outcome
+	if err == nil {
+		out, err = outcome(res)
+	}
+	h.answer(w, r, out, err)
 }

@@ -1,5 +1,4 @@
-// Package toolcall calls tools for the local API, through the same gate as the thread. Who types is present: he is asked right there.
-package toolcall
+package server
 
 import (
 	"context"
@@ -17,8 +16,8 @@ import (
 // How long an approval of a call from the command line stays open.
 const approvalOpen = 24 * time.Hour
 
-// Store commits what comes of calls.
-type Store interface {
+// CallStore commits what comes of calls.
+type CallStore interface {
 	// Record applies changes; the audit row of a call is one.
 	Record(ctx context.Context, list ...tools.Change) error
 	// RecordFrom is Record for changes that may send messages; in is the command that they come from.
@@ -29,28 +28,29 @@ type Store interface {
 	Settled(ctx context.Context, hash string) error
 }
 
-// Calls calls tools for the local API. Every field must be set.
+// Calls is Tools over the dispatcher of the agent: calls go through the same gate as those of a turn. A person who types is there to answer, so a
+// call that needs approval comes back at once. Every field must be set.
 type Calls struct {
 	Dispatch *agent.Dispatch
-	Store    Store
+	Store    CallStore
 	IDs      sys.IDs
 	Clock    sys.Clock
-	Absent   func() []api.MissingTool // tools that cannot work here
+	Absent   func() []api.Tool // tools that cannot work here
 }
 
 // Specs lists the tools.
 func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
 
 // Missing lists the tools that cannot work here.
-func (t Calls) Missing() []api.MissingTool { return t.Absent() }
+func (t Calls) Missing() []api.Tool { return t.Absent() }
 
 // Call judges and runs one call. A call that needs a person comes back as *api.Approval, with a question that any surface can answer;
 // the same call with Approve set to its hash, or once its question is approved, runs.
-func (t Calls) Call(ctx context.Context, c api.ToolCall) (tools.Result, error) {
+func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error) {
 	actor := agent.Actor{Name: "api", Trust: event.Owner, Reply: event.CLI}
 	set := t.Dispatch.Settings(ctx)
 	call := tools.Call{
-		ID: "c" + t.IDs.Code(12), Name: c.Name, Args: c.Args, Workdir: c.Workdir, Key: "main",
+		ID: "c" + t.IDs.Code(12), Name: name, Args: c.Input, Workdir: c.Workdir, Key: "main",
 		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.Clock.Wall(), Typed: true,
 	}
 	j := t.Dispatch.Judge(ctx, actor, call)

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"strings"
+
+	"hob/daemon/event"
+)
+
+// A route is a constant. Its value is its method and path, as the patterns of http.ServeMux have them; its type says what it takes and what it
+// answers. The server (package daemon/api/server) gives each route its handler, the client (daemon/api/client) asks by the same constant.
+type (
+	// List is the route of a list of rows. Its query is an event.Filter.
+	List[R any] string
+	// Show is the route of one row, by the id or name in its path, or of something that exists once.
+	Show[R any] string
+	// Verb is the route of a change. In is the body of the request, Out the answer.
+	Verb[In, Out any] string
+)
+
+// Name is what the rows are called in the path: "turns".
+func (l List[R]) Name() string { return strings.TrimPrefix(string(l), "GET /v1/") }
+
+// Lists of rows.
+const (
+	Turns     List[Turn]      = "GET /v1/turns"
+	Sessions  List[Session]   = "GET /v1/sessions"
+	Inbox     List[InboxRow]  = "GET /v1/inbox"
+	Outbox    List[OutboxRow] = "GET /v1/outbox"
+	Questions List[Question]  = "GET /v1/questions"
+	Grants    List[Grant]     = "GET /v1/grants"
+	Jobs      List[Job]       = "GET /v1/jobs"
+	Watches   List[Watch]     = "GET /v1/watches"
+	Hooks     List[Hook]      = "GET /v1/hooks"
+	Fires     List[Fire]      = "GET /v1/fires"
+	Tasks     List[Task]      = "GET /v1/tasks"
+	Audit     List[AuditRow]  = "GET /v1/audit"
+	Marks     List[Mark]      = "GET /v1/marks"
+	Channels  List[Channel]   = "GET /v1/channels"
+	Pairings  List[Pairing]   = "GET /v1/pairings"
+	Tools     List[Tool]      = "GET /v1/tools" // takes ?all=1 instead of a filter
+)
+
+// One row each, with its details.
+const (
+	ShowTurn     Show[TurnDetail]    = "GET /v1/turns/{id}"
+	ShowSession  Show[SessionDetail] = "GET /v1/sessions/{id}"
+	ShowInbox    Show[InboxRow]      = "GET /v1/inbox/{id}"
+	ShowOutbox   Show[OutboxRow]     = "GET /v1/outbox/{id}"
+	ShowQuestion Show[Question]      = "GET /v1/questions/{id}"
+	ShowJob      Show[Job]           = "GET /v1/jobs/{id}"
+	ShowWatch    Show[Watch]         = "GET /v1/watches/{id}"
+	ShowHook     Show[Hook]          = "GET /v1/hooks/{id}"
+	ShowFire     Show[Fire]          = "GET /v1/fires/{id}"
+	ShowTask     Show[Task]          = "GET /v1/tasks/{id}"
+	ShowAudit    Show[AuditRow]      = "GET /v1/audit/{id}"
+	ShowChannel  Show[Channel]       = "GET /v1/channels/{id}"
+	ShowPairing  Show[Pairing]       = "GET /v1/pairings/{id}"
+	ShowTool     Show[ToolSpec]      = "GET /v1/tools/{id}"
+	ShowWhy      Show[Why]           = "GET /v1/why/{id}" // id: of an outbox row, or "last"
+)
+
+// Things that exist once.
+const (
+	ShowStatus        Show[Status]        = "GET /v1/status"
+	ShowBudget        Show[Budget]        = "GET /v1/budget"
+	ShowRoster        Show[Roster]        = "GET /v1/model"
+	ShowModelServers  Show[[]ModelServer] = "GET /v1/model/servers"
+	ShowTranscription Show[Transcription] = "GET /v1/model/voice"
+	ShowAccount       Show[Account]       = "GET /v1/model/codex"
+)
+
+// Changes of the conversation: what is said, asked and answered.
+const (
+	PostMessage     Verb[Message, event.Receipt] = "POST /v1/messages"
+	PostToSession   Verb[Message, event.Receipt] = "POST /v1/sessions/{id}/send" // text and id only
+	SendText        Verb[Outgoing, Sent]         = "POST /v1/send"
+	CallTool        Verb[ToolCall, Outcome]      = "POST /v1/tools/{id}"
+	ArchiveSession  Verb[None, Done]             = "DELETE /v1/sessions/{id}"
+	StopTurn        Verb[None, Done]             = "POST /v1/turns/{id}/stop"
+	RetryInbox      Verb[None, Done]             = "POST /v1/inbox/{id}/retry"
+	DropInbox       Verb[None, Done]             = "POST /v1/inbox/{id}/drop"
+	RetryOutbox     Verb[None, Done]             = "POST /v1/outbox/{id}/retry"
+	DropOutbox      Verb[None, Done]             = "POST /v1/outbox/{id}/drop"
+	ApproveQuestion Verb[Approve, Answered]      = "POST /v1/questions/{id}/approve"
+	DenyQuestion    Verb[None, Answered]         = "POST /v1/questions/{id}/deny"
+	AnswerQuestion  Verb[Answer, Answered]       = "POST /v1/questions/{id}/answer"
+	RevokeGrant     Verb[None, Done]             = "POST /v1/grants/{id}/revoke"
+	AcceptMark      Verb[MarkedFile, Done]       = "POST /v1/marks/accept"
+)
+
+// Changes of webhooks, channels and pairings.
+const (
+	AddHook       Verb[HookDraft, MadeHook]      = "POST /v1/hooks/{id}/add" // id: its name
+	RemoveHook    Verb[None, Hook]               = "POST /v1/hooks/{id}/remove"
+	PauseHook     Verb[None, Hook]               = "POST /v1/hooks/{id}/pause"
+	ResumeHook    Verb[None, Hook]               = "POST /v1/hooks/{id}/resume"
+	RotateHook    Verb[HookRotation, MadeHook]   = "POST /v1/hooks/{id}/rotate"
+	TestHook      Verb[HookSample, HookTest]     = "POST /v1/hooks/{id}/test"
+	TestChannel   Verb[TestMessage, ChannelTest] = "POST /v1/channels/{id}/test"
+	StartPairing  Verb[None, PairingStart]       = "POST /v1/pairings/{id}/start" // id: the name of a channel
+	EndPairing    Verb[None, Pairing]            = "POST /v1/pairings/{id}/end"
+	RevokePairing Verb[None, Pairing]            = "POST /v1/pairings/{id}/revoke"
+)
+
+// Changes of models, of the budget and of hob itself.
+const (
+	UseModel      Verb[None, Text]             = "POST /v1/model/{id}/use"
+	TestModel     Verb[None, ModelTest]        = "POST /v1/model/{id}/test"
+	BeginSignIn   Verb[None, SignIn]           = "POST /v1/model/codex/login"
+	AwaitSignIn   Verb[None, Account]          = "POST /v1/model/codex/wait"
+	FinishSignIn  Verb[SignInAddress, Account] = "POST /v1/model/codex/finish"
+	CancelSignIn  Verb[None, Done]             = "POST /v1/model/codex/cancel"
+	SignOut       Verb[None, SignedOut]        = "POST /v1/model/codex/logout"
+	SetBudget     Verb[BudgetChange, Budget]   = "POST /v1/budget/set"
+	LeaveSafeMode Verb[None, Done]             = "POST /v1/safe-mode/off"
+	CreateBackup  Verb[BackupPath, Backup]     = "POST /v1/backup/create"
+)

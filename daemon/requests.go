@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"strconv"
+
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
+	"hob/daemon/api"
+	"hob/daemon/api/server"
+	"hob/daemon/artifacts"
+	"hob/daemon/event"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+)
+
+// requests carries out what the owner writes, answers and stops through the local API.
+type requests struct {
+	poster
+	store     *store.Store
+	thread    *agent.Thread
+	ids       sys.IDs
+	clock     sys.Clock
+	reach     func(event.Address) bool
+	artifacts artifacts.Store
+}
+
+var _ server.Messages = requests{}
+
+// stop ends a turn that runs or is parked.
+func (a requests) stop(ctx context.Context, id int64) error {
+	if a.thread.Stop(id) == id {
+		return nil
+	}
+	stopped, err := a.store.Commands.StopTurn(ctx, id)
+	if err == nil && !stopped {
+		err = event.NewFault(event.Clash, "hob turns list shows what runs and what waits", "turn %d neither runs nor waits", id)
+	}
+	return err
+}
+
+// input is the inbox row of something that the owner did through the local API.
+func (a requests) input(kind event.Kind, text string) event.In {
+	return event.In{
+		Source: "api", ExtID: a.ids.Code(16), Session: "main", Kind: kind, Rank: event.RankOwner, Trust: event.Owner,
+		ReplyTo: event.CLI, Parts: event.Say(text), Received: a.clock.Wall(),
+	}
+}
+
+func (a requests) approve(ctx context.Context, code string, in api.Approve) (api.Answered, error) {
+	return a.answerAs(ctx, "approve", code, cmp.Or(string(in.Scope), turn.AnswerOnce))
+}
+
+func (a requests) deny(ctx context.Context, code string) (api.Answered, error) {
+	return a.answerAs(ctx, "deny", code, turn.AnswerNo)
+}
+
+func (a requests) answer(ctx context.Context, code string, in api.Answer) (api.Answered, error) {
+	return a.answerAs(ctx, "answer", code, in.Text)
+}
+
+// answerAs closes a question; verb is how the owner's command reads in the inbox.
+func (a requests) answerAs(ctx context.Context, verb, code, answer string) (api.Answered, error) {
+	q, err := a.store.Commands.AnswerFrom(ctx, a.input(event.Answer, verb+" "+code), code, answer)
+	if err != nil {
+		return api.Answered{}, err
+	}
+	return api.Answered{Answer: answer, Code: q.Code, Turn: q.Turn}, nil
+}
+
+// Send queues a text with files for an address.
+func (a requests) Send(ctx context.Context, m api.Outgoing) (api.Sent, error) {
+	to, err := event.ParseAddress(m.To)
+	if err != nil {
+		return api.Sent{}, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
+	}
+	if !a.reach(to) {
+		return api.Sent{}, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
+	}
+	var files []event.Enclosed
+	for _, f := range m.Attachments { // their bytes are stored before the message is
+		e, err := a.artifacts.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
+		if err != nil {
+			return api.Sent{}, err
+		}
+		files = append(files, e)
+	}
+	id, err := a.store.Outbox.Send(ctx, a.input(event.Command, "send "+string(to)), to, m.Text, files...)
+	return api.Sent{Outbox: id, To: to}, err
+}
+
+// capOf reads the caps of a budget.
+func capOf(in api.BudgetChange) (store.Cap, error) {
+	c := store.Cap{Config: in.Config == "true"}
+	if in.PerDay != nil {
+		money, err := strconv.ParseFloat(*in.PerDay, 64)
+		if err != nil || (money < 0 && money != -1) || money > 1e9 || math.IsNaN(money) {
+			return c, event.NewFault(event.Invalid, "an amount such as 5 or 2.50; 0 spends nothing, -1 takes the cap away", "%q is not an amount of money", *in.PerDay)
+		}
+		micros := int64(money * 1e6)
+		c.Micros = &micros
+	}
+	if in.TokensPerDay != nil {
+		n, err := strconv.ParseInt(*in.TokensPerDay, 10, 64)
+		if err != nil || n < -1 {
+			return c, event.NewFault(event.Invalid, "a whole number; 0 spends nothing, -1 takes the cap away", "%q is not a number of tokens", *in.TokensPerDay)
+		}
+		c.Tokens = &n
+	}
+	if c.Micros == nil && c.Tokens == nil && !c.Config {
+		return c, event.NewFault(event.Invalid, "give per_day, tokens_per_day or both, or config", "there is nothing to set")
+	}
+	return c, nil
+}

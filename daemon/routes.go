@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+
+	"hob/channels/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/server"
+	"hob/daemon/event"
+	"hob/daemon/store"
+	"hob/daemon/toolset"
+)
+
+// localAPI is what the local API is made of.
+func (d *daemon) localAPI(c *cli.Channel) server.Deps {
+	r := requests{poster: poster{c, d.tools.Spawn}, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
+	return server.Deps{
+		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), triggerRoutes(d), channelRoutes(d), modelRoutes(d), upkeepRoutes(d)),
+		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
+		Events: events{d.store}, Feed: &d.feed, Health: d.status, Hooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
+	}
+}
+
+// readRoutes show rows as they are stored.
+func readRoutes(v *store.View, s *store.Store) []server.Route {
+	return []server.Route{
+		server.List(api.Turns, v.TurnRows),
+		server.List(api.Inbox, v.InboxRows),
+		server.List(api.Outbox, v.OutboxRows),
+		server.List(api.Sessions, v.SessionRows),
+		server.List(api.Questions, v.QuestionRows),
+		server.List(api.Fires, v.FireRows),
+		server.List(api.Audit, v.AuditRows),
+		server.List(api.Tasks, s.Tasks.Tasks),
+		server.Show(api.ShowTurn, v.TurnView),
+		server.Show(api.ShowInbox, v.InboxRow),
+		server.Show(api.ShowOutbox, v.OutboxRow),
+		server.Show(api.ShowSession, v.SessionView),
+		server.Show(api.ShowQuestion, v.QuestionRow),
+		server.Show(api.ShowFire, v.FireRow),
+		server.Show(api.ShowAudit, v.AuditRow),
+		server.Show(api.ShowTask, s.Tasks.Task),
+		server.Show(api.ShowWhy, v.Why),
+	}
+}
+
+// conversationRoutes stop, drop, answer and allow.
+func conversationRoutes(r requests) []server.Route {
+	s := r.store
+	return []server.Route{
+		server.Change(api.StopTurn, r.stop),
+		server.Change(api.RetryInbox, s.Inbox.Retry),
+		server.Change(api.DropInbox, s.Inbox.Drop),
+		server.Change(api.RetryOutbox, s.Outbox.RetryOut),
+		server.Change(api.DropOutbox, s.Outbox.DropOut),
+		server.Change(api.ArchiveSession, s.Commands.Archive),
+		server.Do(api.ApproveQuestion, r.approve),
+		server.DoPlain(api.DenyQuestion, r.deny),
+		server.Do(api.AnswerQuestion, r.answer),
+		server.ListAll(api.Grants, s.Turns.Grants),
+		server.Change(api.RevokeGrant, s.Questions.Revoke),
+		server.List(api.Marks, func(ctx context.Context, f event.Filter) ([]api.Mark, error) {
+			return s.Questions.MarkRows(ctx, f.State != event.NamesOnly)
+		}),
+		server.DoOnly(api.AcceptMark, func(ctx context.Context, in api.MarkedFile) (api.Done, error) {
+			return api.Done{OK: true}, s.Questions.Unmark(ctx, in.Path, in.Hash)
+		}),
+	}
+}
+
+func triggerRoutes(d *daemon) []server.Route {
+	jobs, watches, hooks := d.jobs, d.watches, d.webhooks
+	return []server.Route{
+		server.ListAll(api.Jobs, jobs.List),
+		server.Show(api.ShowJob, jobs.Named),
+		server.ListAll(api.Watches, watches.List),
+		server.Show(api.ShowWatch, watches.Named),
+		server.ListAll(api.Hooks, hooks.List),
+		server.Show(api.ShowHook, hooks.Named),
+		server.Do(api.AddHook, hooks.Add),
+		server.DoPlain(api.RemoveHook, hooks.Remove),
+		server.DoPlain(api.PauseHook, hooks.Pause),
+		server.DoPlain(api.ResumeHook, hooks.Resume),
+		server.Do(api.RotateHook, hooks.Rotate),
+		server.Do(api.TestHook, hooks.Test),
+	}
+}
+
+func channelRoutes(d *daemon) []server.Route {
+	s := d.channelAdmin()
+	return []server.Route{
+		server.ListAll(api.Channels, func(context.Context) ([]api.Channel, error) { return s.Channels(), nil }),
+		server.Show(api.ShowChannel, func(_ context.Context, name string) (api.Channel, error) { return s.Named(name) }),
+		server.Do(api.TestChannel, s.Test),
+		server.List(api.Pairings, s.Pairings),
+		server.Show(api.ShowPairing, s.Pairing),
+		server.DoPlain(api.StartPairing, s.StartPairing),
+		server.DoPlain(api.EndPairing, s.EndPairing),
+		server.DoPlain(api.RevokePairing, s.RevokePairing),
+	}
+}
+
+func modelRoutes(d *daemon) []server.Route {
+	return []server.Route{
+		server.ShowOnly(api.ShowRoster, d.models.Roster),
+		server.ShowOnly(api.ShowModelServers, d.models.Servers),
+		server.ShowOnly(api.ShowTranscription, func(ctx context.Context) (api.Transcription, error) {
+			s := d.transcription.Look(ctx)
+			s.BaseURL, s.Error = d.secrets.Text(s.BaseURL), d.secrets.Text(s.Error)
+			return api.Transcription(s), nil
+		}),
+		server.ShowOnly(api.ShowAccount, d.account.who),
+		server.DoPlain(api.UseModel, func(ctx context.Context, name string) (api.Text, error) {
+			text, err := d.notices.useModel(ctx, name)
+			return api.Text{Text: text}, err
+		}),
+		server.DoPlain(api.TestModel, d.models.Try),
+		server.DoOnly(api.BeginSignIn, d.account.begin),
+		server.DoOnly(api.AwaitSignIn, d.account.wait),
+		server.DoOnly(api.FinishSignIn, d.account.finish),
+		server.DoOnly(api.CancelSignIn, d.account.cancel),
+		server.DoOnly(api.SignOut, d.account.logout),
+	}
+}
+
+// upkeepRoutes are about hob itself.
+func upkeepRoutes(d *daemon) []server.Route {
+	return []server.Route{
+		server.ShowOnly(api.ShowStatus, d.status.show),
+		server.ShowOnly(api.ShowBudget, d.store.Spending.Spent),
+		server.DoOnly(api.SetBudget, func(ctx context.Context, in api.BudgetChange) (api.Budget, error) {
+			c, err := capOf(in)
+			if err != nil {
+				return api.Budget{}, err
+			}
+			return d.store.Spending.SetBudget(ctx, c)
+		}),
+		server.DoOnly(api.LeaveSafeMode, func(ctx context.Context, _ api.None) (api.Done, error) {
+			return api.Done{OK: true}, d.store.Boots.LeaveSafeMode(ctx)
+		}),
+		server.DoOnly(api.CreateBackup, func(ctx context.Context, in api.BackupPath) (api.Backup, error) { return createBackup(ctx, d, in) }),
+	}
+}
+
+// missingTools lists the tools that cannot work here, with the reasons.
+func missingTools(s toolset.Set) (list []api.Tool) {
+	for _, m := range s.Missing {
+		list = append(list, api.Tool{Spec: m.Spec, Why: m.Why})
+	}
+	return list
+}
+
+// events is the live view as the API reads it.
+type events struct{ store *store.Store }
+
+func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event, error) {
+	return e.store.Events.EventsAfter(ctx, seq, limit)
+}
+func (e events) Last(ctx context.Context) (int64, error) { return e.store.Events.LastEvent(ctx) }
+func (e events) Wake() <-chan struct{}                   { return e.store.Events.EventsSignal() }
