@@ -64,6 +64,7 @@ type environment struct {
 	zone        *ownerZone
 	network     *network
 	interpreter catalog.Interpreter // the built-in model, which answers when no other can
+	live        *toolset.Live       // the tools in force; empty until wire has built them
 }
 
 // toolParts are the models and the tools.
@@ -72,7 +73,6 @@ type toolParts struct {
 	account  *account // of the backend codex
 	problems *configProblems
 	notices  notices
-	live     *toolset.Live
 	tools    *toolset.Deps
 	written  filewatch.OwnWrites // what hob's own tools wrote
 	settings agentSettings
@@ -184,7 +184,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 	}
 	set := agent.Settings{
 		Zone: s.zone.name(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), Friends: s.recipients.Known(),
-		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Set().Guard.Workspace(),
+		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(),
 	}
 	set.Limits.Requests, set.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return set
@@ -193,7 +193,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 // system is the stable part of the prompt.
 func (s agentSettings) system(guest bool) string {
 	text, err := agent.SystemText(s.workspace, s.config().Owner.Name, guest, func(path string) (agent.WorkspaceFile, error) {
-		text, at, err := fsguard.Text(s.live.Set().Guard, path, agent.MaxWorkspaceFile)
+		text, at, err := fsguard.Text(s.live.Guard(), path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/sys"
+	"hob/daemon/toolset"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
@@ -46,7 +47,7 @@ type House struct {
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
 func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.InboxStore) channels.InboxStore) (*House, error) {
-	d := &daemon{environment: environment{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler)}}
+	d := &daemon{environment: environment{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler), live: toolset.NewLive()}}
 	if err := d.opt.prepare(); err != nil {
 		return nil, err
 	}

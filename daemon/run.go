@@ -40,7 +40,7 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}}
+	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewLive()}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = sys.NewGroup(d.log, nil)
 	start := d.clock.Mono()
@@ -76,7 +76,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	d.store, err = store.Open(ctx, store.Options{
 		Lost: lost,
 		Dir:  d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
-		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Policy: d.limits, Log: d.log,
+		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Policy: d.limits, Log: d.log, Sum: d.live.Sum,
 	})
 	if err != nil {
 		return err

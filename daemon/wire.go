@@ -93,13 +93,11 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.account = &account{Account: signIn, mended: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Triggers, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
-	d.live = toolset.NewLive()
 	d.tools = d.newTools(spawn)
 	d.settings = agentSettings{d.config, d.store.Boots, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
 		return err
 	}
-	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Set().Guard, path) }
 	d.dispatch = &agent.Dispatch{
 		Set: d.live, Guests: d.live.Guests(), Unavailable: d.live.Lacks, Artifacts: d.artifacts, Settings: d.settings.read, Grants: d.store.Turns.Grants,
 		Hooks: d.tools.Hooks(d.live, d.store.Questions.Record), Clock: d.clock, Log: d.log,
@@ -124,7 +122,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 		Rows: d.store.Triggers, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
 		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Helpless: helpless,
 	}
-	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Set().Guard }, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
+	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
 	t.Services.Gates, t.Jobs, t.Services.Watches = d.gates, d.jobs, d.watches
 	t.Artifacts, t.Backlog, t.Agents, t.Talks = d.artifacts, d.store.Tasks, d.store.Sessions, d.store.Sessions
 	t.Addresses = toolset.Addresses{Recipients: d.recipients}
@@ -184,7 +182,7 @@ func (d *daemon) wireScheduler(in stage) error {
 	if err != nil {
 		return err
 	}
-	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Set().Guard, State: state}, d.log)
+	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Boots.SafeMode, Reach: d.recipients.Reachable,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,

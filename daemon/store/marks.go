@@ -29,7 +29,7 @@ type markedContent struct {
 // Marks is the table of marks, with a copy in memory: every path that a tool touches is looked up. Make it with Load. It is safe
 // for concurrent use.
 type Marks struct {
-	// Sum hashes a file or a folder, and opens nothing of hob's own. It is set before the first use; nil: copies are not known as such.
+	// Sum hashes a file or a folder, and opens nothing of hob's own. It is set before the first use; nil: copies are not recognized.
 	Sum func(path string) (string, error)
 
 	mu      sync.RWMutex

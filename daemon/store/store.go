@@ -36,7 +36,8 @@ type Options struct {
 	Paired  *PairedOwners          // filled by the store; nil: nobody else reads it
 	Log     *slog.Logger           // nil: nowhere
 
-	Lost func(what string) error // see sqlite.Options
+	Lost func(what string) error           // see sqlite.Options
+	Sum  func(path string) (string, error) // hashes a marked file, see Marks.Sum; nil: copies of marked files are not recognized
 }
 
 // log is where the writer tells what nobody waits for.
@@ -154,6 +155,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if c.marks, err = loadMarks(ctx, d.Reader()); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
+	c.marks.Sum = o.Sum
 	if err := s.Pairings.Load(ctx); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}

@@ -2,9 +2,11 @@ package toolset
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"hob/config"
+	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -43,6 +45,18 @@ func (l *Live) Set() Set { return l.now.Load().set }
 
 // Hooks returns the owner's commands around tool calls.
 func (l *Live) Hooks() []ToolHook { return l.now.Load().hooks }
+
+// Guard returns the guard over the files that the tools may touch; nil before the first set.
+func (l *Live) Guard() *fsguard.Guard { return l.Set().Guard }
+
+// Sum hashes a file or a folder, and opens nothing of hob's own.
+func (l *Live) Sum(path string) (string, error) {
+	g := l.Guard()
+	if g == nil {
+		return "", errors.New("there are no tools yet")
+	}
+	return fsguard.Sum(g, path)
+}
 
 // Find finds a tool by its name.
 func (l *Live) Find(name string) (tools.Tool, bool) { return l.Set().Find(name) }

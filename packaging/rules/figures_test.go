@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/scanner"
@@ -30,7 +31,7 @@ func TestFigures(t *testing.T) {
 		fmt.Sprintf("imports of daemon                     %6d  at most 30", f.fan["daemon"]),
 		fmt.Sprintf("most imports elsewhere                %6d  at most 18 (%s)", f.widest.n, f.widest.what),
 		fmt.Sprintf("most methods reachable on one object  %6d  at most 25 (%s)", f.reachable.n, f.reachable.what),
-		fmt.Sprintf("wrapper types                         %6d  at most 10", f.wrappers),
+		fmt.Sprintf("wrapper types                         %6d  at most 10", len(f.wrappers)),
 		fmt.Sprintf("transaction types                     %6d  1", f.transactions),
 		fmt.Sprintf("types with private names              %6d  0", f.private),
 		fmt.Sprintf("structs with JSON tags in cmd         %6d  at most 5", f.rows),
@@ -39,13 +40,22 @@ func TestFigures(t *testing.T) {
 	} {
 		t.Log(line)
 	}
+	t.Logf("wrapper types: %s", strings.Join(f.wrappers, ", "))
+	for _, owner := range slices.SortedFunc(maps.Keys(f.wide), func(a, b string) int { return cmp.Or(f.wide[b]-f.wide[a], strings.Compare(a, b)) }) {
+		t.Logf("%3d methods reachable on %s", f.wide[owner], owner)
+	}
 }
+
+// maxReachable is how many methods should be reachable on one object.
+const maxReachable = 25
 
 // figures are measures of the whole tree, without tests and what only tests use.
 type figures struct {
-	packages, single, wrappers, transactions, private, rows, code, comments int
-	fan                                                                     map[string]int // packages of hob's that a package imports
-	widest, reachable                                                       figure
+	packages, single, transactions, private, rows, code, comments int
+	fan                                                           map[string]int // packages of hob's that a package imports
+	widest, reachable                                             figure
+	wrappers                                                      []string
+	wide                                                          map[string]int // types on which more than maxReachable methods can be reached
 }
 
 // figure is the largest of its kind, and where it was found.
@@ -112,14 +122,18 @@ func (f *figures) types(all []source) {
 	}
 	reachable, wrappers := reachableMethods(all)
 	f.wrappers = wrappers
+	f.wide = map[string]int{}
 	for _, owner := range slices.Sorted(maps.Keys(reachable)) {
 		f.reachable.add(reachable[owner], owner)
+		if reachable[owner] > maxReachable {
+			f.wide[owner] = reachable[owner]
+		}
 	}
 }
 
 // reachableMethods counts for each type its own methods, those that it promotes from types of hob's that it embeds, and those of wrappers:
-// types of the same package that consist of a pointer to it alone. The second result is the number of wrappers.
-func reachableMethods(all []source) (map[string]int, int) {
+// types of the same package that consist of a pointer to it alone. The second result names the wrappers.
+func reachableMethods(all []source) (map[string]int, []string) {
 	own, embeds, wraps := map[string]map[string]bool{}, map[string][]string{}, map[string][]string{}
 	for _, s := range shipped(all) {
 		for _, d := range s.tree.Decls {
@@ -145,10 +159,11 @@ func reachableMethods(all []source) (map[string]int, int) {
 			}
 		}
 	}
-	wrappers := 0
+	var wrappers []string
 	for _, list := range wraps {
-		wrappers += len(list)
+		wrappers = append(wrappers, list...)
 	}
+	slices.Sort(wrappers)
 	counts := map[string]int{}
 	for owner := range own {
 		counts[owner] = len(gather(owner, own, embeds, 0))

@@ -102,7 +102,7 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan tim
 		case <-ctx.Done():
 			return false, nil
 		case <-draining(ctx):
-			return false, s.catchUp(ctx) // what the last commits said, before the door closes
+			return false, s.catchUp(ctx) // what the last commits said, before the endpoint closes
 		case <-wake:
 			return true, nil
 		case p := <-s.pieces:

@@ -35,7 +35,7 @@ type Config struct {
 	Addr  string // host:port on this machine, port 0 is any free one; "" is DefaultAddr, or any free port when that is taken
 }
 
-// Server holds the open doors of the API until Serve has ended.
+// Server holds the open endpoints of the API until Serve has ended.
 type Server struct {
 	state string
 	token string
@@ -80,7 +80,7 @@ func (s *Server) Socket() string {
 	return s.unix.Addr().String()
 }
 
-// Close shuts the doors of a server that is not going to Serve.
+// Close closes the endpoints of a server that is not going to Serve.
 func (s *Server) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{s.tcp, s.unix} {

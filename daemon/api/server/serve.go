@@ -20,17 +20,17 @@ const (
 	maxHeader = 64 << 10        // bytes
 )
 
-// Serve answers on both doors until ctx ends. Then it takes no more connections, ends the streams,
+// Serve answers on both endpoints until ctx ends. Then it takes no more connections, ends the streams,
 // gives what is under way four seconds, cuts the rest off and removes state/address.
-// It returns early, with an error, when a door breaks.
+// It returns early, with an error, when an endpoint breaks.
 func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) error {
 	drain := make(chan struct{})
 	base, cut := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), drainKey{}, (<-chan struct{})(drain)))
 	defer cut()
-	doors := s.doors(base, h, log)
-	broken := make(chan error, len(doors))
+	endpoints := s.endpoints(base, h, log)
+	broken := make(chan error, len(endpoints))
 	g := sys.NewGroup(log, nil)
-	for _, d := range doors {
+	for _, d := range endpoints {
 		g.Once("api", func() error {
 			if err := d.srv.Serve(heard{d.l, log}); !errors.Is(err, http.ErrServerClosed) {
 				broken <- fmt.Errorf("serve %s: %w", d.l.Addr(), err)
@@ -44,11 +44,12 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 	case failed = <-broken:
 	}
 	close(drain)
-	err := stop(base, g, doors, cut)
+	err := stop(base, g, endpoints, cut)
 	return errors.Join(failed, err, s.forget())
 }
 
-type door struct {
+// endpoint is an address at which the API is served.
+type endpoint struct {
 	l   net.Listener
 	srv *http.Server
 }
@@ -67,16 +68,16 @@ func (h heard) Accept() (net.Conn, error) {
 	return c, err
 }
 
-func (s *Server) doors(base context.Context, h http.Handler, log *slog.Logger) []door {
+func (s *Server) endpoints(base context.Context, h http.Handler, log *slog.Logger) []endpoint {
 	port := 0
 	if a, ok := s.tcp.Addr().(*net.TCPAddr); ok {
 		port = a.Port
 	}
-	doors := []door{{s.tcp, newHTTP(base, Guard(h, s.token, port), log)}}
+	endpoints := []endpoint{{s.tcp, newHTTP(base, Guard(h, s.token, port), log)}}
 	if s.unix != nil {
-		doors = append(doors, door{s.unix, newHTTP(base, h, log)})
+		endpoints = append(endpoints, endpoint{s.unix, newHTTP(base, h, log)})
 	}
-	return doors
+	return endpoints
 }
 
 func newHTTP(base context.Context, h http.Handler, log *slog.Logger) *http.Server {
@@ -90,12 +91,12 @@ func newHTTP(base context.Context, h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// stop drains all doors at once and cuts off what is still under way after drainTime.
-func stop(base context.Context, g *sys.Group, doors []door, cut func()) error {
+// stop drains all endpoints at once and cuts off what is still under way after drainTime.
+func stop(base context.Context, g *sys.Group, endpoints []endpoint, cut func()) error {
 	ctx, done := context.WithTimeout(base, drainTime)
 	defer done()
-	ended := make(chan error, len(doors))
-	for _, d := range doors {
+	ended := make(chan error, len(endpoints))
+	for _, d := range endpoints {
 		g.Once("api stop", func() error {
 			err := d.srv.Shutdown(ctx)
 			if errors.Is(err, context.DeadlineExceeded) {
