@@ -64,6 +64,7 @@ type environment struct {
 	zone        *ownerZone
 	network     *network
 	interpreter catalog.Interpreter // the built-in model, which answers when no other can
+	turn        *agent.RunningTurn  // the turn that the thread steps
 	live        *toolset.Live       // the tools in force; empty until wire has built them
 }
 
@@ -82,9 +83,9 @@ type toolParts struct {
 // agentParts answer messages.
 type agentParts struct {
 	transcription transcribe.Service
+	commands      *agent.CommandHandler
 	thread        *agent.Thread
 	lanes         *agent.Lanes
-	commands      *agent.CommandHandler
 }
 
 // triggerParts make hob act by itself.

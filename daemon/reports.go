@@ -80,7 +80,7 @@ func (b reports) queue(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var lines []string
-	if id := b.status.thread.Running(); id != 0 {
+	if id := b.status.turn.Running(); id != 0 {
 		lines = append(lines, fmt.Sprintf("running: turn %d", id))
 	}
 	for i := len(waiting) - 1; i >= 0; i-- {

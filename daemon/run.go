@@ -14,6 +14,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/cli"
+	"hob/daemon/agent"
 	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
@@ -40,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewLive()}}
+	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewLive(), turn: &agent.RunningTurn{}}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = sys.NewGroup(d.log, nil)
 	start := d.clock.Mono()

@@ -39,7 +39,7 @@ type status struct {
 	models   *catalog.Models
 	live     *toolset.Live
 	tools    *toolset.Deps
-	thread   *agent.Thread
+	turn     *agent.RunningTurn
 	runner   *scheduler.Runner
 	idle     func(now time.Duration) time.Duration // how long the slowest part of the scheduler has made no progress
 	health   func() []channels.ChannelHealth       // of the channels, without secrets
@@ -109,7 +109,7 @@ func (d status) look(ctx context.Context) (api.Status, error) {
 func (d status) read(ctx context.Context) (api.Status, error) {
 	s := api.Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.hide(d.models.First().Name()), Epoch: d.store.Epoch(), Started: d.started,
-		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zone.name(), Thread: api.ThreadStatus{State: "idle", Turn: d.thread.Running()},
+		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zone.name(), Thread: api.ThreadStatus{State: "idle", Turn: d.turn.Running()},
 		Channels: shown(d.health()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
 		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.State()}, Problems: api.Problems{Config: d.problems.list(true)},
 	}
@@ -151,7 +151,7 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 		s.Thread.State = "running"
 	}
 	now := d.clock.Mono()
-	if s.Thread.Turn == 0 && now-d.thread.Beat() > stuckAfter {
+	if s.Thread.Turn == 0 && now-d.turn.Beat() > stuckAfter {
 		s.Thread.State = "stuck"
 	}
 	if d.idle(now) > stuckAfter && !s.SafeMode.On {

@@ -52,20 +52,15 @@ func (d *daemon) wire(out, in stage) error {
 	if err := d.wireTools(in.ctx, out.Group); err != nil {
 		return err
 	}
-	d.wireAgent()
 	if err := d.wireScheduler(in); err != nil {
 		return err
 	}
 	d.status = status{
 		opt: d.opt, address: d.address, started: d.started, clock: d.clock, zone: d.zone, store: d.store, view: d.view, file: d.file, problems: d.problems, models: d.models,
-		live: d.live, tools: d.tools, thread: d.thread, runner: d.runner, health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), restarts: &d.restarts, hide: d.secrets.Text, log: d.log,
+		live: d.live, tools: d.tools, turn: d.turn, runner: d.runner, health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), restarts: &d.restarts, hide: d.secrets.Text, log: d.log,
 		idle: func(now time.Duration) time.Duration { return schedulerIdle(now, d.runner, d.gateRunner, d.watcher) },
 	}
-	d.commands = &agent.CommandHandler{
-		Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Stop: d.thread.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
-		Reports: reports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
-	}
-	d.thread.Boundary = d.commands.Serve
+	d.wireAgent()
 	d.wireChannels(in)
 	d.wireOutgoing(out)
 	backups, err := d.backupSchedule()
@@ -127,7 +122,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	t.Artifacts, t.Backlog, t.Agents, t.Talks = d.artifacts, d.store.Tasks, d.store.Sessions, d.store.Sessions
 	t.Addresses = toolset.Addresses{Recipients: d.recipients}
 	t.Services.Models, t.Resolve, t.Events = d.models.Check, d.network.resolve, eventTypes()
-	t.Gauge = toolset.Gauge{Model: d.models.First, Running: func() int64 { return d.thread.Running() }, Tools: d.live.Specs, Room: room(d.store.Spending)}
+	t.Gauge = toolset.Gauge{Model: d.models.First, Running: d.turn.Running, Tools: d.live.Specs, Room: room(d.store.Spending)}
 	return t
 }
 
@@ -159,13 +154,17 @@ func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err
 	}
 }
 
-// wireAgent makes the thread and the lanes of its sub-agents.
+// wireAgent makes what answers messages: commands, the thread, and the lanes of its sub-agents.
 func (d *daemon) wireAgent() {
 	d.transcription = transcribe.Service{
 		Rows: d.store.Turns, Open: d.artifacts.Content, Reserve: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: d.network.transcription,
 	}
+	d.commands = &agent.CommandHandler{
+		Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
+		Reports: reports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
+	}
 	d.thread = &agent.Thread{
-		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
+		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear,
 		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}

@@ -70,7 +70,7 @@ func (w *simulation) start() {
 	}
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Turns.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
-		Queue: w.store.Turns, Turns: w.store.Turns, Prompts: w.store.Turns, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
+		RunningTurn: &agent.RunningTurn{}, Queue: w.store.Turns, Turns: w.store.Turns, Prompts: w.store.Turns, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
 		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}

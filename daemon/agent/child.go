@@ -72,7 +72,8 @@ func (l *Lanes) child(ctx context.Context, o turn.ChildSpec) *Thread {
 		models = sync.OnceValue(func() *llm.Chain { return l.Named(ctx, o.Model) })
 	}
 	return &Thread{
-		Queue: t.Queue, Turns: t.Turns, Prompts: t.Prompts, Dispatch: &d, Models: models, Settings: settings, Switched: t.Switched,
+		RunningTurn: &RunningTurn{},
+		Queue:       t.Queue, Turns: t.Turns, Prompts: t.Prompts, Dispatch: &d, Models: models, Settings: settings, Switched: t.Switched,
 		Feed: t.Feed, Clock: t.Clock, Jitter: t.Jitter, Log: t.Log,
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -45,10 +43,7 @@ type Thread struct {
 	Jitter     func() float64 // in [0,1), spreads retries
 	Log        *slog.Logger
 
-	mu      sync.Mutex // guards running and cancel
-	running int64      // the turn that is being stepped, 0 when there is none
-	cancel  context.CancelCauseFunc
-	beat    atomic.Int64 // monotonic time of the last progress
+	*RunningTurn // made before the thread, for those whom the thread needs
 }
 
 // Run steps turns until ctx ends. Then it puts the running turn back into the queue.
@@ -124,12 +119,6 @@ func (t *Thread) step(ctx context.Context, id int64) error {
 	return newRun(t, id).loop(ctx)
 }
 
-func (t *Thread) hold(id int64, cancel context.CancelCauseFunc) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.running, t.cancel = id, cancel
-}
-
 // notifyWaiting runs beside a turn. It tells people who have waited longer than notifyAfter how many messages are ahead of theirs.
 func (t *Thread) notifyWaiting(ctx context.Context) error {
 	tick := time.NewTicker(notifyAfter)
@@ -146,26 +135,4 @@ func (t *Thread) notifyWaiting(ctx context.Context) error {
 	}
 }
 
-// Stop cancels turn id if it is running; with id 0 it cancels whichever turn runs. It returns the cancelled turn, 0 for none.
-// The next turn starts as usual.
-func (t *Thread) Stop(id int64) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancel == nil || (id != 0 && id != t.running) {
-		return 0
-	}
-	t.cancel(errStopped)
-	return t.running
-}
-
-// Running returns the turn that is being stepped, 0 when the thread is idle.
-func (t *Thread) Running() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.running
-}
-
-func (t *Thread) progress() { t.beat.Store(int64(t.Clock.Mono())) }
-
-// Beat returns the monotonic time of the thread's last progress. The watchdog compares it with the clock.
-func (t *Thread) Beat() time.Duration { return time.Duration(t.beat.Load()) }
+func (t *Thread) progress() { t.RunningTurn.progress(t.Clock.Mono()) }

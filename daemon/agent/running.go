@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// RunningTurn is the turn that a thread steps, and the thread's last progress. The zero value is a thread that is idle. It is safe for concurrent use.
+type RunningTurn struct {
+	mu     sync.Mutex // guards id and cancel
+	id     int64      // 0 when the thread is idle
+	cancel context.CancelCauseFunc
+	beat   atomic.Int64 // monotonic time of the last progress
+}
+
+func (r *RunningTurn) hold(id int64, cancel context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.id, r.cancel = id, cancel
+}
+
+// Stop cancels turn id if it is running; with id 0 it cancels whichever turn runs. It returns the cancelled turn, 0 for none.
+// The next turn starts as usual.
+func (r *RunningTurn) Stop(id int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel == nil || (id != 0 && id != r.id) {
+		return 0
+	}
+	r.cancel(errStopped)
+	return r.id
+}
+
+// Running returns the turn that is being stepped, 0 when the thread is idle.
+func (r *RunningTurn) Running() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
+}
+
+func (r *RunningTurn) progress(now time.Duration) { r.beat.Store(int64(now)) }
+
+// Beat returns the monotonic time of the thread's last progress. The watchdog compares it with the clock.
+func (r *RunningTurn) Beat() time.Duration { return time.Duration(r.beat.Load()) }
