@@ -42,8 +42,8 @@ func openParlour(t *testing.T, model func(said string) llmtest.Turn) *parlour {
 	thinks := llmtest.NewServer()
 	t.Cleanup(thinks.Close)
 	thinks.Otherwise(func(r llmtest.Request) llmtest.Turn { return model(r.Last()) })
-	t.Setenv("TELEGRAM_TOKEN", "42:secret")
 	home := t.TempDir()
+	put(t, "42:secret", home, "token")
 	write(t, home, fmt.Sprintf(`[model]
 backend = "compatible"
 model = "m"
@@ -51,7 +51,7 @@ base_url = %q
 [owner]
 addresses = ["telegram:%d", "signal:%s"]
 [channels.telegram]
-token = "env:TELEGRAM_TOKEN"
+token = "file:token"
 api_base = %q
 [channels.signal]
 account = "+491701234567"
@@ -133,6 +133,7 @@ func call(t *testing.T, tool string, args any) llmtest.Turn {
 
 // TestAnswers asks the owner on a channel without buttons and on one that has them: to choose, and to approve.
 func TestAnswers(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	type object = map[string]any
 	p := openParlour(t, func(said string) llmtest.Turn {
 		switch {

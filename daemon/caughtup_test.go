@@ -14,14 +14,15 @@ import (
 // What Telegram has kept from before a restore is answered only when the owner says so: he is asked once, in the chat, and killing hob
 // in between changes nothing.
 func TestTelegramAfterARestore(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	tg, err := channelstest.NewTelegram("", "42:secret")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(tg.Close)
-	t.Setenv("TELEGRAM_TOKEN", "42:secret")
 	home := t.TempDir()
-	write(t, home, fmt.Sprintf("[owner]\naddresses = [\"telegram:7\"]\n[channels.telegram]\ntoken = \"env:TELEGRAM_TOKEN\"\napi_base = %q\n", tg.URL()))
+	put(t, "42:secret", home, "token")
+	write(t, home, fmt.Sprintf("[owner]\naddresses = [\"telegram:7\"]\n[channels.telegram]\ntoken = \"file:token\"\napi_base = %q\n", tg.URL()))
 	sent := func(text string) (found []string) {
 		for _, s := range tg.Sent() {
 			if strings.Contains(s.Text, text) {

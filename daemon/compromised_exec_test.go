@@ -20,6 +20,7 @@ import (
 
 // The rig as a user without rights, where this one is root: the sandbox has other layers then.
 func TestCompromisedModelAsSomebodyElse(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	if os.Getuid() != 0 {
 		t.Skip("TestCompromisedModel did it")
 	}

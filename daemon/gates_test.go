@@ -53,6 +53,7 @@ func put(t *testing.T, text string, path ...string) {
 
 // TestGates: each kind of gate lets the first slot through, none while nothing changes, and one more after a change.
 func TestGates(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	var version, asked, unchanged atomic.Int64
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

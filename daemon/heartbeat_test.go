@@ -17,6 +17,7 @@ import (
 // TestHeartbeatCarriesLittle counts what a heartbeat really sends, in a workspace that is full of the owner's words, and that it sends
 // nothing while nothing is asked of it.
 func TestHeartbeatCarriesLittle(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	model := llmtest.NewServer()
 	t.Cleanup(model.Close)
 	seen := make(chan llmtest.Request, 100)

@@ -12,6 +12,7 @@ import (
 
 // Two hobs in one room, whose models always have something to say to each other, stop after five turns each, and an owner is told.
 func TestTwoHobsStop(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	room, err := channelstest.NewIRC(channelstest.IRCOptions{Plain: true})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func newStudio(t *testing.T, home, more string) *studio {
 		s.model.Close()
 		s.telegram.Close()
 	})
-	t.Setenv("HOB_TEST_TELEGRAM", "7001:secret")
+	put(t, "7001:secret", home, "token")
 	config := fmt.Sprintf(`
 [model]
 backend = "compatible"
@@ -53,7 +53,7 @@ base_url = %q
 timezone = "UTC"
 addresses = ["telegram:42"]
 [channels.telegram]
-token = "env:HOB_TEST_TELEGRAM"
+token = "file:token"
 api_base = %q
 %s`, s.model.URL, s.telegram.URL(), more)
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
@@ -124,6 +124,7 @@ func (s *studio) speak(more map[string]any) {
 // What the owner says reaches the model in his turn's first request, as his words, but not as typed ones: what would be a command, or
 // an order that needs no approval, is none.
 func TestVoiceIsHeard(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	ear := transcribetest.NewServer(transcribetest.Reply{Text: "run touch /tmp/x"}, transcribetest.Reply{Text: "/new"})
 	t.Cleanup(ear.Close)
 	s := newStudio(t, t.TempDir(), fmt.Sprintf("[voice]\nbase_url = %q\nlanguage = \"en\"\n", ear.URL))
@@ -155,6 +156,7 @@ func TestVoiceIsHeard(t *testing.T) {
 
 // Without an endpoint, and with one that fails, the note comes in all the same, with the reason and its file.
 func TestVoiceThatIsNotHeard(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	ear := transcribetest.NewServer(transcribetest.Reply{Status: 401, Text: "no"})
 	t.Cleanup(ear.Close)
 	for config, why := range map[string]string{
@@ -198,6 +200,7 @@ func TestVoiceOfOthersIsForeign(t *testing.T) {
 
 // A sender's names for his files lead nowhere, and two of one name are two files.
 func TestNamesOfWhatComes(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	s := newStudio(t, t.TempDir(), "")
 	for i := range 3 {
 		s.telegram.File(fmt.Sprint(i), []byte{byte('a' + i)})
@@ -218,6 +221,7 @@ func TestNamesOfWhatComes(t *testing.T) {
 
 // A file goes out as it was when it was sent: changed and gone meanwhile, over a restart too. What has arrived is not kept any longer.
 func TestFilesOfAMessageAreKept(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	home := t.TempDir()
 	s := newStudio(t, home, "")
 	s.telegram.Fail("sendDocument", channelstest.TelegramFault{Status: 429, RetryAfter: 1})

@@ -51,6 +51,7 @@ func (r *running) end() {
 // TestOneNoticeForOneWrongSection starts hob again and again with a channel whose secret is missing: the owner is told once, where he can read
 // it, and again only when it is missing anew.
 func TestOneNoticeForOneWrongSection(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	home := t.TempDir()
 	const config = "[owner]\naddresses = [\"chat:7\", \"topic:*\"]\n" +
 		"[channels.chat]\nkind = \"telegram\"\ntoken = \"file:token\"\napi_base = \"http://127.0.0.1:9\"\n" +
@@ -90,14 +91,15 @@ func TestOneNoticeForOneWrongSection(t *testing.T) {
 
 // TestARefusedTokenIsToldAtOnce: what will hardly be over by itself is told within seconds, in the platform's words and with what to do, and once.
 func TestARefusedTokenIsToldAtOnce(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	tg, err := channelstest.NewTelegram("", "7001:secret")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(tg.Close)
-	t.Setenv("HOB_TEST_TELEGRAM", "7001:another")
 	home := t.TempDir()
-	write(t, home, fmt.Sprintf("[owner]\naddresses = [\"chat:42\"]\n[channels.chat]\nkind = \"telegram\"\ntoken = \"env:HOB_TEST_TELEGRAM\"\napi_base = %q\n", tg.URL()))
+	put(t, "7001:another", home, "token")
+	write(t, home, fmt.Sprintf("[owner]\naddresses = [\"chat:42\"]\n[channels.chat]\nkind = \"telegram\"\ntoken = \"file:token\"\napi_base = %q\n", tg.URL()))
 	r := start(t, home)
 	begun := time.Now()
 	r.until("the notice", func() bool { return len(r.notices()) > 0 })
@@ -124,6 +126,7 @@ func (r *running) channel(name string) (c api.Channel) {
 
 // TestOneAddressIsNotTheChannel lets one chat have too much again and again: the message waits, and nothing is said of the channel.
 func TestOneAddressIsNotTheChannel(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	home := t.TempDir()
 	s := newStudio(t, home, "")
 	s.telegram.Fail("sendMessage", slices.Repeat([]channelstest.TelegramFault{{Status: 429, RetryAfter: 1}}, 4)...)

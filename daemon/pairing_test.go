@@ -372,7 +372,7 @@ func TestLobby(t *testing.T) {
 	if err := start("nowhere"); !isKind(err, event.Missing) {
 		t.Errorf("nowhere: %v", err)
 	}
-	if err := start("cli"); !isKind(err, event.Refused) || !strings.Contains(err.Error(), "cli needs no pairing") {
+	if err := start("cli"); !isKind(err, event.Refused) || !strings.Contains(err.Error(), "needs no pairing") {
 		t.Errorf("cli: %v", err)
 	}
 	if err := start("news"); !isKind(err, event.Refused) {

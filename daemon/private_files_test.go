@@ -59,6 +59,7 @@ func surfaces(space string) []llm.Answer {
 // Found while reading the pages: who is not the owner, and groups with the owner in them, get nothing of what hob knows about the owner: not in
 // the prompt, and by no tool. The owner gets it by each of them.
 func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
+	t.Parallel()                          // most of it is waiting
 	seed := uint64(time.Now().UnixNano()) // #nosec G115 -- positive
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0)) // #nosec G404 -- to be repeated

@@ -13,6 +13,7 @@ import (
 // In the quiet hours of the config what a job says waits for the owner, who asks for it with /quiet off and gets it as one message. What
 // is said to others can be stopped for as long as the config says.
 func TestQuietHoursOfTheConfig(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	ntfy, err := channelstest.NewNtfy("")
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,9 @@ import (
 func TestMain(m *testing.M) {
 	if code, asked := daemon.Enter(os.Args[1:]); asked {
 		os.Exit(code)
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // parallel tests wait most of the time; the command line counts all the same
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }

@@ -63,6 +63,7 @@ func atWork(t *testing.T) (r *running, broken *atomic.Bool) {
 
 // A job is paused: what is held after a failure, of a run or of its gate, ends with it, and neither a gate nor a model is asked again.
 func TestPausedIsStopped(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	r, _ := atWork(t)
 	for name, gate := range map[string]string{"gated": "no-such-program", "plain": ""} {
 		add := map[string]any{"action": "add", "name": name, "schedule": "cron * * * * * *", "prompt": "break"}
@@ -93,6 +94,7 @@ func TestPausedIsStopped(t *testing.T) {
 
 // A job is changed while a slot of it is held: that one is missed, and the next runs at once, as the job is now.
 func TestChangedRunsAtOnce(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	r, broken := atWork(t)
 	r.cron(map[string]any{"action": "add", "name": "j", "schedule": "cron * * * * * *", "prompt": "break"})
 	r.untilHeld("j")
@@ -106,6 +108,7 @@ func TestChangedRunsAtOnce(t *testing.T) {
 
 // A good run by hand ends the hold: the slot that waits runs right behind it, and the job goes on.
 func TestGoodRunEndsTheHold(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	r, broken := atWork(t)
 	r.cron(map[string]any{"action": "add", "name": "j", "schedule": "cron * * * * * *", "prompt": "break"})
 	r.untilHeld("j")
