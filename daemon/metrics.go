@@ -8,7 +8,6 @@ import (
 
 	"hob/channels"
 	"hob/daemon/api"
-	"hob/daemon/metrics"
 )
 
 // LogFile is where hob's log is.
@@ -25,17 +24,17 @@ func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &metrics.Page{}
-	p.Gauge("hob_build_info", "What runs; always 1.", metrics.Sample{Labels: []string{"version", d.opt.Version, "go", runtime.Version(), "system", runtime.GOOS + "/" + runtime.GOARCH}, Value: 1})
+	p := &api.Metrics{}
+	p.Gauge("hob_build_info", "What runs; always 1.", api.MetricSample{Labels: []string{"version", d.opt.Version, "go", runtime.Version(), "system", runtime.GOOS + "/" + runtime.GOARCH}, Value: 1})
 	g.Write(p)
 	countSpending(p, s.Budget)
 	p.Gauge("hob_channel_up", "Whether a channel's last attempt went well.", upSamples(s.Channels)...)
-	p.Number("hob_safe_mode", "Whether safe mode is on.", metrics.Truth(s.SafeMode.On))
+	p.Number("hob_safe_mode", "Whether safe mode is on.", api.BoolValue(s.SafeMode.On))
 	p.Number("hob_config_problems", "Remarks on the config.", float64(len(s.Config)))
-	p.Gauge("hob_database_bytes", "Size of the database's files.", metrics.By("file", map[string]int64{"main": s.Database.Bytes, "wal": s.Database.WAL})...)
+	p.Gauge("hob_database_bytes", "Size of the database's files.", api.SamplesBy("file", map[string]int64{"main": s.Database.Bytes, "wal": s.Database.WAL})...)
 	p.Number("hob_uptime_seconds", "How long hob has run.", float64(s.UptimeMS)/1000)
 	wall, mono := d.clock.Wall(), d.clock.Mono()
-	p.Gauge("hob_progress_timestamp_seconds", "When a part last made progress, since 1970.", metrics.By("component", map[string]float64{
+	p.Gauge("hob_progress_timestamp_seconds", "When a part last made progress, since 1970.", api.SamplesBy("component", map[string]float64{
 		"thread": instant(wall, mono, d.turn.Beat()), "scheduler": instant(wall, mono, d.runner.Progress()),
 	})...)
 	p.Process(s.Started)
@@ -44,13 +43,13 @@ func (d status) Metrics(ctx context.Context) ([]byte, error) {
 
 // instant turns a reading of the monotonic clock into seconds since 1970: time() minus it is how long nothing has moved.
 func instant(wall time.Time, mono, reading time.Duration) float64 {
-	return metrics.Seconds(wall.Add(reading - mono))
+	return api.UnixSeconds(wall.Add(reading - mono))
 }
 
 // countSpending is about the owner's present day; a cap that is not set has no sample.
-func countSpending(p *metrics.Page, b api.Budget) {
-	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", metrics.By("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
-	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", metrics.By("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)
+func countSpending(p *api.Metrics, b api.Budget) {
+	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", api.SamplesBy("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
+	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", api.SamplesBy("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)
 	limits := map[string]float64{}
 	if b.PerDayMicros >= 0 {
 		limits["money"] = money(b.PerDayMicros)
@@ -58,14 +57,14 @@ func countSpending(p *metrics.Page, b api.Budget) {
 	if b.PerDayTokens >= 0 {
 		limits["tokens"] = float64(b.PerDayTokens)
 	}
-	p.Gauge("hob_budget_limit", "Caps of a day.", metrics.By("unit", limits)...)
+	p.Gauge("hob_budget_limit", "Caps of a day.", api.SamplesBy("unit", limits)...)
 }
 
-func upSamples(list []channels.ChannelHealth) []metrics.Sample {
-	var up []metrics.Sample
+func upSamples(list []channels.ChannelHealth) []api.MetricSample {
+	var up []api.MetricSample
 	for _, c := range list {
-		up = append(up, metrics.Sample{Labels: []string{"channel", c.Name, "direction", "receive"}, Value: metrics.Truth(c.Receiving.State == channels.OK)},
-			metrics.Sample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: metrics.Truth(c.Sending.State == channels.OK || c.Sending.State == channels.Untried)})
+		up = append(up, api.MetricSample{Labels: []string{"channel", c.Name, "direction", "receive"}, Value: api.BoolValue(c.Receiving.State == channels.OK)},
+			api.MetricSample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: api.BoolValue(c.Sending.State == channels.OK || c.Sending.State == channels.Untried)})
 	}
 	return up
 }

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/sys"
 )
 
 func pairingStartCommand(a *cli.App) *cobra.Command {
@@ -159,7 +160,7 @@ func (w *pairingWatch) end(ctx context.Context) (json.RawMessage, error) {
 		case errors.Is(err, client.ErrNoDaemon) && time.Now().After(w.Until), err != nil && !errors.Is(err, client.ErrNoDaemon):
 			return nil, err
 		case err != nil:
-			pause(ctx, reconnectDelay)
+			sys.Sleep(ctx, reconnectDelay)
 		}
 	}
 }
@@ -201,15 +202,6 @@ func (w *pairingWatch) wrong(kind string, data map[string]any) {
 	r.Person, _ = data["person"].(string)
 	r.Name, _ = data["name"].(string)
 	w.Print(w.Err, fmt.Sprintf("wrong code from %s: %s", pairedName(r), triesLeft(int64(left))))
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // pairingEndTimeout is how long the end of a pairing may take to be noted.

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"hob/daemon/api"
-	"hob/daemon/metrics"
 	"hob/daemon/sqlite"
 )
 
@@ -185,20 +184,20 @@ func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]asked
 }
 
 // Write adds the numbers to a page for Prometheus.
-func (g Gauges) Write(p *metrics.Page) {
-	p.Gauge("hob_inbox_rows", "Inbox rows by state.", metrics.By("state", g.Inbox)...)
-	p.Gauge("hob_turns", "Turns by state.", metrics.By("state", g.Turns)...)
-	p.Gauge("hob_outbox_rows", "Messages in the outbox by state.", metrics.By("state", g.Outbox)...)
+func (g Gauges) Write(p *api.Metrics) {
+	p.Gauge("hob_inbox_rows", "Inbox rows by state.", api.SamplesBy("state", g.Inbox)...)
+	p.Gauge("hob_turns", "Turns by state.", api.SamplesBy("state", g.Turns)...)
+	p.Gauge("hob_outbox_rows", "Messages in the outbox by state.", api.SamplesBy("state", g.Outbox)...)
 	p.Number("hob_questions_open", "Questions that wait for the owner.", float64(g.Questions))
 	p.Number("hob_jobs", "Jobs that are not removed.", float64(g.Jobs))
-	p.Counter("hob_events_total", "Events of the live view, ever.", metrics.Sample{Value: float64(g.Events)})
+	p.Counter("hob_events_total", "Events of the live view, ever.", api.MetricSample{Value: float64(g.Events)})
 	countRequests(p, g.Requests)
 }
 
 // countRequests sums up what models were asked; failures are by the kind of fault.
-func countRequests(p *metrics.Page, list []Requests) {
+func countRequests(p *api.Metrics, list []Requests) {
 	asked, unpriced, cost, counted := map[string]int64{}, map[string]int64{}, map[string]float64{}, map[string][3]int64{}
-	var failed, tokens []metrics.Sample
+	var failed, tokens []api.MetricSample
 	for _, r := range list {
 		asked[r.Model] += r.Count
 		unpriced[r.Model] += r.Unpriced
@@ -206,7 +205,7 @@ func countRequests(p *metrics.Page, list []Requests) {
 		c := counted[r.Model]
 		counted[r.Model] = [3]int64{c[0] + r.Input - r.Cached, c[1] + r.Cached, c[2] + r.Output}
 		if r.Fault != "" {
-			failed = append(failed, metrics.Sample{Labels: []string{"model", r.Model, "fault", r.Fault}, Value: float64(r.Count)})
+			failed = append(failed, api.MetricSample{Labels: []string{"model", r.Model, "fault", r.Fault}, Value: float64(r.Count)})
 		}
 	}
 	for model, n := range unpriced {
@@ -218,12 +217,12 @@ func countRequests(p *metrics.Page, list []Requests) {
 	}
 	for _, model := range slices.Sorted(maps.Keys(counted)) {
 		for i, kind := range []string{"input", "cached", "output"} {
-			tokens = append(tokens, metrics.Sample{Labels: []string{"model", model, "kind", kind}, Value: float64(counted[model][i])})
+			tokens = append(tokens, api.MetricSample{Labels: []string{"model", model, "kind", kind}, Value: float64(counted[model][i])})
 		}
 	}
-	p.Counter("hob_model_requests_total", "Requests to a model that have ended.", metrics.By("model", asked)...)
+	p.Counter("hob_model_requests_total", "Requests to a model that have ended.", api.SamplesBy("model", asked)...)
 	p.Counter("hob_model_failures_total", "Requests to a model that gave nothing usable, by fault.", failed...)
 	p.Counter("hob_model_tokens_total", "Tokens of a model: fresh input, cached input, output.", tokens...)
-	p.Counter("hob_model_cost_total", "What a model has cost where its price is known, in the budget's currency.", metrics.By("model", cost)...)
-	p.Counter("hob_model_unpriced_requests_total", "Requests to a model whose price is not known.", metrics.By("model", unpriced)...)
+	p.Counter("hob_model_cost_total", "What a model has cost where its price is known, in the budget's currency.", api.SamplesBy("model", cost)...)
+	p.Counter("hob_model_unpriced_requests_total", "Requests to a model whose price is not known.", api.SamplesBy("model", unpriced)...)
 }

@@ -1,7 +1,4 @@
-// Package metrics writes numbers in the text format of Prometheus, version 0.0.4
-// (prometheus.io/docs/instrumenting/exposition_formats). Callers pass the numbers in; the package itself only reads the
-// metrics of the process. It serves no HTTP and keeps no state between pages.
-package metrics
+package api
 
 import (
 	"maps"
@@ -13,37 +10,42 @@ import (
 	"time"
 )
 
-// Page is a document, written one metric family at a time. Its zero value is empty.
-type Page struct{ text strings.Builder }
+// Metrics is the page /metrics: numbers in the text format of Prometheus, version 0.0.4
+// (prometheus.io/docs/instrumenting/exposition_formats). It is written one metric family at a time. Its zero value is empty.
+type Metrics struct{ text strings.Builder }
 
-// Sample is one line of a metric family. Labels alternates between names and values.
-type Sample struct {
+// MetricSample is one line of a metric family. Labels alternates between names and values.
+type MetricSample struct {
 	Labels []string
 	Value  float64
 }
 
 // String returns the document.
-func (p *Page) String() string { return p.text.String() }
+func (p *Metrics) String() string { return p.text.String() }
 
-func (p *Page) write(parts ...string) {
+func (p *Metrics) write(parts ...string) {
 	for _, s := range parts {
 		p.text.WriteString(s)
 	}
 }
 
 // Counter writes a family of counters, which only grow. By convention, name ends in _total.
-func (p *Page) Counter(name, help string, samples ...Sample) {
+func (p *Metrics) Counter(name, help string, samples ...MetricSample) {
 	p.family(name, "counter", help, samples)
 }
 
 // Gauge writes a family of gauges, which go up and down.
-func (p *Page) Gauge(name, help string, samples ...Sample) { p.family(name, "gauge", help, samples) }
+func (p *Metrics) Gauge(name, help string, samples ...MetricSample) {
+	p.family(name, "gauge", help, samples)
+}
 
 // Number writes a gauge with a single sample without labels.
-func (p *Page) Number(name, help string, value float64) { p.Gauge(name, help, Sample{Value: value}) }
+func (p *Metrics) Number(name, help string, value float64) {
+	p.Gauge(name, help, MetricSample{Value: value})
+}
 
 // family writes the help and type lines of a metric and all of its samples. Without samples it writes nothing.
-func (p *Page) family(name, kind, help string, samples []Sample) {
+func (p *Metrics) family(name, kind, help string, samples []MetricSample) {
 	if len(samples) == 0 {
 		return
 	}
@@ -69,30 +71,30 @@ func escape(text, quote string) string {
 	return text
 }
 
-// By makes one sample for each entry, ordered by key.
-func By[N int64 | float64](label string, values map[string]N) []Sample {
-	var list []Sample
+// SamplesBy makes one sample for each entry, ordered by key.
+func SamplesBy[N int64 | float64](label string, values map[string]N) []MetricSample {
+	var list []MetricSample
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, Sample{[]string{label, key}, float64(values[key])})
+		list = append(list, MetricSample{[]string{label, key}, float64(values[key])})
 	}
 	return list
 }
 
-// Truth returns 1 for true and 0 for false.
-func Truth(b bool) float64 {
+// BoolValue returns 1 for true and 0 for false.
+func BoolValue(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// Seconds returns an instant in seconds since 1970, with milliseconds.
-func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+// UnixSeconds returns an instant in seconds since 1970, with milliseconds.
+func UnixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // Process writes the metrics of the process under the names that the official Prometheus clients use: start time, resident
 // memory, Go memory and goroutines.
-func (p *Page) Process(started time.Time) {
-	p.Number("process_start_time_seconds", "When the process started, since 1970.", Seconds(started))
+func (p *Metrics) Process(started time.Time) {
+	p.Number("process_start_time_seconds", "When the process started, since 1970.", UnixSeconds(started))
 	if n, ok := resident(); ok {
 		p.Number("process_resident_memory_bytes", "Memory of the process that is in RAM.", n)
 	}
