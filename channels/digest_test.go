@@ -22,7 +22,7 @@ func (r *pumpHarness) hushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.outbox.Hush(func(a event.Address, at time.Time) time.Time {
+	r.outbox.SetQuietHours(func(a event.Address, at time.Time) time.Time {
 		if !slices.Contains(r.owner, a) {
 			return time.Time{}
 		}
@@ -82,7 +82,7 @@ func TestPumpSendsAFewOneByOne(t *testing.T) {
 func TestPumpDatesWhatWaitedForDays(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		end := time.Now().Add(50 * time.Hour)
-		r.outbox.Hush(func(_ event.Address, at time.Time) time.Time {
+		r.outbox.SetQuietHours(func(_ event.Address, at time.Time) time.Time {
 			if at.Before(end) {
 				return end
 			}

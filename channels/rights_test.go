@@ -40,7 +40,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 		story(t, nil, func(t *testing.T, r *pumpHarness) {
 			const to = "plain:other"
 			r.right = map[event.Address]channels.Right{to: c.then}
-			r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
+			r.outbox.SetRights(func(a event.Address) channels.Right { return r.right[a] })
 			r.mouth.stuck = to
 			r.say(to, "the code is 7")
 			r.later(time.Minute, func() { r.right[to], r.mouth.stuck = c.now, "" })
@@ -65,7 +65,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		const to = "plain:other"
 		r.right = map[event.Address]channels.Right{to: channels.NamedRight}
-		r.outbox.Stand(func(a event.Address) channels.Right { return r.right[a] })
+		r.outbox.SetRights(func(a event.Address) channels.Right { return r.right[a] })
 		r.mouth.slow = map[event.Address]time.Duration{to: time.Second}
 		r.say(to, words(100))
 		r.later(500*time.Millisecond, func() { delete(r.right, to) })
@@ -80,7 +80,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 // As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
 func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
-		r.outbox.Stand(func(event.Address) channels.Right { return channels.OwnerRight })
+		r.outbox.SetRights(func(event.Address) channels.Right { return channels.OwnerRight })
 		r.blank = map[event.Address]bool{"plain:me": true}
 		r.say("plain:me", "patience")
 		r.say("keyed:me", "meanwhile")

@@ -182,7 +182,7 @@ func TestPumpKeepsFilesWithTheirTexts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
 		end := time.Now().Add(time.Hour)
-		r.outbox.Hush(func(event.Address, time.Time) time.Time { return end })
+		r.outbox.SetQuietHours(func(event.Address, time.Time) time.Time { return end })
 		for i := range 5 {
 			if i == 2 {
 				r.enclose("carrier:me", "the file", enclosed("a.txt", "a1", 5))

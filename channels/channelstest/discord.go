@@ -307,8 +307,8 @@ func (f *Discord) Forbid(channel string) {
 	f.forbidden[channel] = true
 }
 
-// Blind switches the intent for message content off.
-func (f *Discord) Blind() {
+// HideContent switches the intent for message content off.
+func (f *Discord) HideContent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.blind = true

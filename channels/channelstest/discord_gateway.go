@@ -76,8 +76,8 @@ func (f *Discord) Frame(raw string) {
 	f.each(func(l *discordLine) { l.put([]byte(raw)) })
 }
 
-// Mute makes the open connections silent, like a dead network path.
-func (f *Discord) Mute() { f.each(func(l *discordLine) { l.mute, l.queue = true, nil }) }
+// Silence makes the open connections silent, like a dead network path.
+func (f *Discord) Silence() { f.each(func(l *discordLine) { l.mute, l.queue = true, nil }) }
 
 // End closes the open connections with a code.
 func (f *Discord) End(code int) {
@@ -125,8 +125,8 @@ func (f *Discord) Listening(ctx context.Context) {
 	})
 }
 
-// Stands returns the session and the number of its last event.
-func (f *Discord) Stands() (session string, seq int) {
+// Position returns the session and the number of its last event.
+func (f *Discord) Position() (session string, seq int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.session == nil {

@@ -44,7 +44,7 @@ func (s MatrixSent) Body() string {
 type Matrix struct {
 	web
 	script[MatrixFault]
-	ledger[MatrixSent]
+	sentLog[MatrixSent]
 	me    string
 	token string
 
@@ -288,8 +288,8 @@ func (f *Matrix) Forget() {
 	f.wake()
 }
 
-// Seal makes the homeserver encrypt all new rooms (Synapse, encryption_enabled_by_default_for_room_type).
-func (f *Matrix) Seal() {
+// EncryptRooms makes the homeserver encrypt all new rooms (Synapse, encryption_enabled_by_default_for_room_type).
+func (f *Matrix) EncryptRooms() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seals = true

@@ -24,15 +24,15 @@ type Part struct {
 // OutRow is one stored outbox row.
 type OutRow struct {
 	event.Out
-	ID       int64
-	State    string         // ready, held, done, dead, expired, joined
-	Standing channels.Right // right of its address when the message was queued, as set by Stand
-	Quiet    bool           // it waits, or has waited, through quiet hours
-	Joined   int64          // the row whose parts contain its text
-	Reason   string
-	Created  time.Time
-	Queued   time.Time
-	Parts    []Part
+	ID      int64
+	State   string         // ready, held, done, dead, expired, joined
+	Right   channels.Right // right of its address when the message was queued, as set by Stand
+	Quiet   bool           // it waits, or has waited, through quiet hours
+	Joined  int64          // the row whose parts contain its text
+	Reason  string
+	Created time.Time
+	Queued  time.Time
+	Parts   []Part
 }
 
 // ErrOldEpoch is the error of a process that was replaced by a newer one.
@@ -81,7 +81,7 @@ func (o *Outbox) queue(out event.Out) {
 	}
 	r := &OutRow{Out: out, ID: int64(len(o.rows) + 1), State: "ready", Created: o.now(), Queued: queued}
 	if o.stand != nil {
-		r.Standing = o.stand(out.To)
+		r.Right = o.stand(out.To)
 	}
 	if out.To == event.CLI {
 		r.State = "done" // delivered by its commit
@@ -95,8 +95,8 @@ func (o *Outbox) queue(out event.Out) {
 	}
 }
 
-// Hasten makes everything due that waits for a retry on a channel, and wakes the pump.
-func (o *Outbox) Hasten(channel string) {
+// RetryNow makes everything due that waits for a retry on a channel, and wakes the pump.
+func (o *Outbox) RetryNow(channel string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range o.rows {
@@ -112,16 +112,16 @@ func (o *Outbox) Hasten(channel string) {
 	}
 }
 
-// Hush holds back messages that are not urgent. end returns when the quiet hours of an address around an
+// SetQuietHours holds back messages that are not urgent. end returns when the quiet hours of an address around an
 // instant end, or zero.
-func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
+func (o *Outbox) SetQuietHours(end func(event.Address, time.Time) time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.quiet = end
 }
 
-// Stand sets the right of addresses for messages that are queued from now on; by default they have none.
-func (o *Outbox) Stand(of func(event.Address) channels.Right) {
+// SetRights sets the right of addresses for messages that are queued from now on; by default they have none.
+func (o *Outbox) SetRights(of func(event.Address) channels.Right) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stand = of
@@ -218,7 +218,7 @@ func (o *process) Ready(_ context.Context, now time.Time, limit int) ([]channels
 
 func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	row := channels.Row{
-		ID: r.ID, To: r.To, Right: r.Standing, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
+		ID: r.ID, To: r.To, Right: r.Right, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
 		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts), Files: r.Files,
 	}
 	for _, p := range r.Parts {

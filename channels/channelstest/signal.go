@@ -45,7 +45,7 @@ type SignalSent struct {
 type Signal struct {
 	web
 	script[SignalFault]
-	ledger[SignalSent]
+	sentLog[SignalSent]
 	account string
 
 	mu        sync.Mutex

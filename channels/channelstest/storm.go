@@ -18,24 +18,24 @@ import (
 // with a fake that listens on n and adapters that use n.Env.
 func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 	tests := map[string]func(*testing.T, *storm){
-		"half open":       halfOpen,
-		"an hour without": hourWithout,
-		"the lid closed":  lidClosed,
-		"a day without":   dayWithout,
-		"cut after cut":   cutAfterCut,
+		"half open":       silentConnection,
+		"an hour without": hourOfOutage,
+		"the lid closed":  machineSleep,
+		"a day without":   dayOfOutage,
+		"cut after cut":   repeatedDisconnects,
 		"login refused":   loginRefused,
-		"never let in":    neverLetIn,
+		"never let in":    refusedFromStart,
 		"second listener": secondListener,
 		"another account": anotherAccount,
 		"backlog":         backlog,
-		"growth":          growth,
+		"growth":          noLeaks,
 		"health apart":    healthApart,
-		"dead letter":     deadLetter,
+		"dead letter":     permanentRefusal,
 		"order":           sendOrder,
 		"parts":           sendParts,
 		"many lines":      manyLines,
-		"may be a repeat": mayBeARepeat,
-		"to somebody":     toSomebody,
+		"may be a repeat": uncertainSend,
+		"to somebody":     uncertainSendToOthers,
 		"expiry":          sendExpiry,
 		"outages":         outages,
 		"killed":          killedInSilence,
@@ -55,7 +55,7 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 type storm struct {
 	World
 	net *Network
-	*Station
+	*Harness
 }
 
 // start runs the adapter, and waits until it listens.
@@ -67,20 +67,20 @@ func (s *storm) start(t *testing.T) {
 // startFor is start with another first address of the owner, "" for none.
 func (s *storm) startFor(t *testing.T, owner event.Address) {
 	t.Helper()
-	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: owner, Clock: s.net.Clock()}.Open(t)
+	s.Harness = HarnessConfig{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: owner, Clock: s.net.Clock()}.Open(t)
 	s.Listening(t.Context())
 	synctest.Wait() // the adapter has finished its start
 }
 
-// comes waits until the messages have arrived.
-func (s *storm) comes(t *testing.T, limit time.Duration, ids ...string) {
+// arrive waits until the messages have arrived.
+func (s *storm) arrive(t *testing.T, limit time.Duration, ids ...string) {
 	t.Helper()
 	has := s.has(ids...)
 	Wait(t, limit, "receiving", func() bool { return has(s.In.Rows()) })
 }
 
-// once checks that each of the texts arrived once, in order.
-func (s *storm) once(t *testing.T, texts ...string) {
+// arrivedOnce checks that each of the texts arrived once, in order.
+func (s *storm) arrivedOnce(t *testing.T, texts ...string) {
 	t.Helper()
 	var got []string
 	for _, r := range s.In.Rows() {
@@ -92,9 +92,9 @@ func (s *storm) once(t *testing.T, texts ...string) {
 }
 
 // A silent connection is detected within a minute.
-func halfOpen(t *testing.T, s *storm) {
+func silentConnection(t *testing.T, s *storm) {
 	s.start(t)
-	s.comes(t, time.Minute, s.Say("before"))
+	s.arrive(t, time.Minute, s.Say("before"))
 	synctest.Wait()
 	s.net.Freeze()
 	froze, tries := time.Now(), len(s.net.Dials())
@@ -103,15 +103,15 @@ func halfOpen(t *testing.T, s *storm) {
 		t.Errorf("a dead connection was found after %s, want it within a minute", took)
 	}
 	s.Listening(t.Context())
-	s.comes(t, 2*time.Minute, s.Say("after"))
-	s.once(t, "before", "after")
+	s.arrive(t, 2*time.Minute, s.Say("after"))
+	s.arrivedOnce(t, "before", "after")
 }
 
 // An outage of an hour, of any kind, costs nothing but the hour.
-func hourWithout(t *testing.T, s *storm) {
+func hourOfOutage(t *testing.T, s *storm) {
 	s.start(t)
 	want := []string{"before"}
-	s.comes(t, time.Minute, s.Say("before"))
+	s.arrive(t, time.Minute, s.Say("before"))
 	for _, away := range []Outage{NoName, NoService, Nothing} {
 		s.net.Away(away)
 		<-time.After(30 * time.Minute)
@@ -124,15 +124,15 @@ func hourWithout(t *testing.T, s *storm) {
 		s.net.Away(Up)
 		if !s.Forgets {
 			want = append(want, during)
-			s.comes(t, 10*time.Minute, id)
+			s.arrive(t, 10*time.Minute, id)
 		}
 		Wait(t, 10*time.Minute, "being well again", func() bool { return s.Health().Receiving.State == channels.OK })
 		s.Listening(t.Context())
 		after := fmt.Sprintf("after %d", away)
 		want = append(want, after)
-		s.comes(t, time.Minute, s.Say(after))
+		s.arrive(t, time.Minute, s.Say(after))
 	}
-	s.once(t, want...)
+	s.arrivedOnce(t, want...)
 	if gaps := s.In.Gaps(); s.Forgets != (len(gaps) > 0) {
 		t.Errorf("gaps said: %q", gaps)
 	}
@@ -140,15 +140,15 @@ func hourWithout(t *testing.T, s *storm) {
 
 // After a night's sleep of the machine the adapter recovers within two minutes, and receives the missed
 // messages.
-func lidClosed(t *testing.T, s *storm) {
+func machineSleep(t *testing.T, s *storm) {
 	s.start(t)
-	s.comes(t, time.Minute, s.Say("before"))
+	s.arrive(t, time.Minute, s.Say("before"))
 	synctest.Wait()
 	s.net.Sleep(8 * time.Hour)
 	id := s.Say("at night")
 	woke := time.Now()
 	if !s.Forgets {
-		s.comes(t, 10*time.Minute, id)
+		s.arrive(t, 10*time.Minute, id)
 	} else {
 		Wait(t, 10*time.Minute, "saying what is lost", func() bool { return len(s.In.Gaps()) > 0 })
 	}
@@ -159,9 +159,9 @@ func lidClosed(t *testing.T, s *storm) {
 
 // During a day without a server the adapter keeps trying: soon at first, then every few minutes, with jitter,
 // and without end.
-func dayWithout(t *testing.T, s *storm) {
+func dayOfOutage(t *testing.T, s *storm) {
 	s.start(t)
-	s.comes(t, time.Minute, s.Say("before"))
+	s.arrive(t, time.Minute, s.Say("before"))
 	s.net.Away(NoService)
 	s.net.Cut()
 	from := len(s.net.Dials())
@@ -186,7 +186,7 @@ func dayWithout(t *testing.T, s *storm) {
 }
 
 // Connections that break again and again lose nothing, duplicate nothing, and leak nothing.
-func cutAfterCut(t *testing.T, s *storm) {
+func repeatedDisconnects(t *testing.T, s *storm) {
 	s.start(t)
 	var want []string
 	var routines int
@@ -195,11 +195,11 @@ func cutAfterCut(t *testing.T, s *storm) {
 		text := fmt.Sprintf("message %d", i)
 		id := s.Say(text)
 		if i%2 == 0 || s.Forgets {
-			s.comes(t, time.Minute, id)
+			s.arrive(t, time.Minute, id)
 		}
 		s.net.Cut()
 		synctest.Wait()
-		s.comes(t, 10*time.Minute, id)
+		s.arrive(t, 10*time.Minute, id)
 		want = append(want, text)
 		if i == 5 {
 			s.Listening(t.Context())
@@ -208,7 +208,7 @@ func cutAfterCut(t *testing.T, s *storm) {
 	}
 	s.Listening(t.Context())
 	synctest.Wait()
-	s.once(t, want...)
+	s.arrivedOnce(t, want...)
 	if now := runtime.NumGoroutine(); now > routines+10 {
 		t.Errorf("%d goroutines, %d after the first cuts", now, routines)
 	}
@@ -239,12 +239,12 @@ func loginRefused(t *testing.T, s *storm) {
 }
 
 // An account that is refused from the beginning is down within seconds, and is tried again slowly.
-func neverLetIn(t *testing.T, s *storm) {
+func refusedFromStart(t *testing.T, s *storm) {
 	if s.Account.Revoke == nil {
 		t.Skip("nobody logs in there, or the fake cannot refuse it")
 	}
 	s.Account.Revoke()
-	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: s.To, Clock: s.net.Clock()}.Open(t)
+	s.Harness = HarnessConfig{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: s.To, Clock: s.net.Clock()}.Open(t)
 	Wait(t, 15*time.Second, "receiving being down", func() bool { return s.Health().Receiving.State == channels.Down })
 	if said := s.Health().Receiving.LastError; !hints(said) || strings.Contains(said, "retry after") {
 		t.Errorf("it says %q: want what to do", said)

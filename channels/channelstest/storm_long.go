@@ -13,13 +13,13 @@ import (
 	"hob/channels"
 )
 
-// asked is an inbox that records the cursors that it returned.
-type asked struct {
+// cursorRecorder is an inbox that records the cursors that it returned.
+type cursorRecorder struct {
 	*MessageInbox
 	gave chan string
 }
 
-func (a asked) Cursor(ctx context.Context, source, identity string) (string, error) {
+func (a cursorRecorder) Cursor(ctx context.Context, source, identity string) (string, error) {
 	value, err := a.MessageInbox.Cursor(ctx, source, identity)
 	select {
 	case a.gave <- value:
@@ -33,7 +33,7 @@ func anotherAccount(t *testing.T, s *storm) {
 	if s.Account.Other == nil {
 		t.Skip("there is one account only, or no cursor")
 	}
-	b := asked{&MessageInbox{}, make(chan string, 100)}
+	b := cursorRecorder{&MessageInbox{}, make(chan string, 100)}
 	run := func(ch channels.Channel, ok func() bool) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -136,7 +136,7 @@ func reconnects(t *testing.T) int {
 }
 
 // Broken connections leak nothing: no goroutine, no connection, no memory.
-func growth(t *testing.T, s *storm) {
+func noLeaks(t *testing.T, s *storm) {
 	n := reconnects(t)
 	b := &MessageInbox{}
 	start(t, s.World, b)

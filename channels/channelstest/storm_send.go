@@ -42,7 +42,7 @@ func healthApart(t *testing.T, s *storm) {
 	}
 	s.Queue(s.To, "one")
 	Wait(t, time.Hour, "sending being down", func() bool { return s.Health().Sending.State == channels.Down })
-	s.comes(t, time.Minute, s.Say("and back?"))
+	s.arrive(t, time.Minute, s.Say("and back?"))
 	if h := s.Health(); h.Receiving.State != channels.OK || h.Sending.LastError == "" {
 		t.Errorf("health %+v", h)
 	}
@@ -53,7 +53,7 @@ func healthApart(t *testing.T, s *storm) {
 }
 
 // A permanently refused message is given up at once, and the owner hears of it elsewhere.
-func deadLetter(t *testing.T, s *storm) {
+func permanentRefusal(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
 	s.Fail(Refused)
@@ -139,7 +139,7 @@ func manyLines(t *testing.T, s *storm) {
 }
 
 // An uncertain send is looked up, or repeated with its key; without either, it is repeated once with a mark.
-func mayBeARepeat(t *testing.T, s *storm) {
+func uncertainSend(t *testing.T, s *storm) {
 	s.failing(t)
 	s.start(t)
 	s.Queue(s.To, "an older one, by which what the platform still has can be seen")
@@ -170,7 +170,7 @@ func mayBeARepeat(t *testing.T, s *storm) {
 }
 
 // An uncertain send to somebody else is never repeated without a key or a look-up: the owner is asked.
-func toSomebody(t *testing.T, s *storm) {
+func uncertainSendToOthers(t *testing.T, s *storm) {
 	s.failing(t)
 	s.startFor(t, "")
 	s.Fail(CutAfter)

@@ -11,8 +11,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// boxed runs an adapter with an inbox that records its messages.
-func boxed(t *testing.T, w World) *MessageInbox {
+// recordingInbox runs an adapter with an inbox that records its messages.
+func recordingInbox(t *testing.T, w World) *MessageInbox {
 	t.Helper()
 	b := &MessageInbox{}
 	start(t, w, b)
@@ -36,7 +36,7 @@ func edits(t *testing.T, w World) {
 	if w.People.Edit == nil {
 		t.Skip("nobody can edit there, or programs do not learn of it")
 	}
-	b := boxed(t, w)
+	b := recordingInbox(t, w)
 	id := w.Say("wrng")
 	b.comes(t, id)
 	again := w.People.Edit(id, "wrong")
@@ -51,7 +51,7 @@ func deletions(t *testing.T, w World) {
 	if w.People.Delete == nil {
 		t.Skip("nobody can delete there, or programs do not learn of it")
 	}
-	b := boxed(t, w)
+	b := recordingInbox(t, w)
 	id := w.Say("oh no")
 	b.comes(t, id)
 	w.People.Delete(id)
@@ -60,10 +60,10 @@ func deletions(t *testing.T, w World) {
 	})
 }
 
-// station runs the host and the pump around the world's adapter.
-func (w World) station(t *testing.T) *Station {
+// harness runs the host and the pump around the world's adapter.
+func (w World) harness(t *testing.T) *Harness {
 	t.Helper()
-	s := StationFor{Name: w.Name, Channel: w.Open(), Rules: w.Rules, Owner: w.To, Clock: sys.RealClock()}.Open(t)
+	s := HarnessConfig{Name: w.Name, Channel: w.Open(), Rules: w.Rules, Owner: w.To, Clock: sys.RealClock()}.Open(t)
 	w.Listening(t.Context())
 	return s
 }
@@ -74,7 +74,7 @@ func filesComeIn(t *testing.T, w World) {
 	if w.People.Attach == nil {
 		t.Skip("there are no files that come in")
 	}
-	s := w.station(t)
+	s := w.harness(t)
 	content := []byte("\x89PNG\r\n\x1a\n and so on")
 	wait(t, s.In, "receiving a file", w.has(w.People.Attach("look.png", content)))
 	if files := s.In.Files(); len(files) != 1 || !bytes.Equal(files[0], content) {

@@ -87,7 +87,7 @@ func buttons(t *testing.T, w World) {
 	if w.Readers.Buttons == nil || w.People.Press == nil {
 		t.Fatal("it has buttons, and no test sees them: World.Readers.Buttons and World.People.Press are missing")
 	}
-	s := w.station(t)
+	s := w.harness(t)
 	ch, err := s.Host.Channel(w.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func filesGoOut(t *testing.T, w World) {
 }
 
 // The typing sign appears where it was requested.
-func signsOfTyping(t *testing.T, w World) {
+func typingSign(t *testing.T, w World) {
 	ch := sender(t, w)
 	y, ok := ch.(channels.Typer)
 	switch {

@@ -153,7 +153,7 @@ func wrongOrder(t *testing.T, w World) {
 }
 
 // If a platform no longer has missed messages, the owner is notified.
-func whatIsLost(t *testing.T, w World) {
+func lostMessages(t *testing.T, w World) {
 	if w.Account.Lose == nil {
 		t.Skip("the fake cannot forget what it keeps")
 	}

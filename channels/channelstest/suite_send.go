@@ -122,7 +122,7 @@ func foreignAddress(t *testing.T, w World) {
 }
 
 // C7: an absent recipient says nothing about the channel, and does not delay others.
-func nobodyThere(t *testing.T, w World) {
+func absentRecipient(t *testing.T, w World) {
 	if w.None == "" {
 		t.Skip("every address is somebody's there")
 	}

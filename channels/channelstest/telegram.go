@@ -51,7 +51,7 @@ type TelegramButton struct {
 type Telegram struct {
 	web
 	script[TelegramFault]
-	ledger[TelegramSent]
+	sentLog[TelegramSent]
 	token string
 
 	mu      sync.Mutex

@@ -95,20 +95,20 @@ func (s *script[F]) scripted(method string) bool {
 	return len(s.faults[method]) > 0
 }
 
-// ledger records what was sent, in order, including messages whose answer was lost. The zero ledger is ready.
-type ledger[T any] struct {
+// sentLog records what was sent, in order, including messages whose answer was lost. The zero ledger is ready.
+type sentLog[T any] struct {
 	page    sync.Mutex
 	entries []T
 }
 
-func (l *ledger[T]) enter(e T) {
+func (l *sentLog[T]) enter(e T) {
 	l.page.Lock()
 	defer l.page.Unlock()
 	l.entries = append(l.entries, e)
 }
 
 // Sent returns what was sent so far, in order, including messages whose answer was lost.
-func (l *ledger[T]) Sent() []T {
+func (l *sentLog[T]) Sent() []T {
 	l.page.Lock()
 	defer l.page.Unlock()
 	return slices.Clone(l.entries)

@@ -213,7 +213,7 @@ func settled(t *testing.T, f *channelstest.Discord, b *channelstest.MessageInbox
 	t.Helper()
 	f.Listening(t.Context())
 	b.Until(t, func() bool {
-		session, seq := f.Stands()
+		session, seq := f.Position()
 		return b.Stored().Value != "" && stored(t, b).Session == session && stored(t, b).Seq >= seq
 	})
 }

@@ -343,7 +343,7 @@ func TestTry(t *testing.T) {
 		err   string
 	}{
 		{"all is well", func(*channelstest.Discord) {}, []string{"The token belongs to hob, bot 7001.", "Message Content Intent is on", "It can read the channel #home (2001)."}, ""},
-		{"intent", (*channelstest.Discord).Blind, []string{"The token belongs"}, "switch on Message Content Intent"},
+		{"intent", (*channelstest.Discord).HideContent, []string{"The token belongs"}, "switch on Message Content Intent"},
 		{"no access", func(f *channelstest.Discord) { f.Forbid(group) }, []string{"The token belongs", "Message Content Intent is on"}, "client_id=8001"},
 		{"no token", (*channelstest.Discord).Revoke, nil, "press Reset Token"},
 	} {

@@ -12,7 +12,7 @@ import (
 // invitation, and nothing is written there; no second one, not after a restart either.
 func TestRoomsThatComeOutEncrypted(t *testing.T) {
 	f := server(t)
-	f.Seal()
+	f.EncryptRooms()
 	first, second := open(t, f), open(t, f)
 	for i, ch := range []channels.Channel{first, first, second} {
 		_, err := ch.Send(t.Context(), delivery("secret"))
@@ -63,7 +63,7 @@ func TestTroublesWithANewRoom(t *testing.T) {
 		{"it cannot be left at once", "leave", []channelstest.MatrixFault{broken}, true, "permanent permanent", "leave"},
 	} {
 		f := server(t)
-		f.Seal()
+		f.EncryptRooms()
 		f.Fail(tc.endpoint, tc.faults...)
 		ch := open(t, f)
 		_, first := ch.Send(t.Context(), delivery("secret"))

@@ -15,7 +15,7 @@ import (
 
 // host runs an account as the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Signal) (*channelstest.Inbox, *channels.Host) {
-	s := channelstest.StationFor{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: sys.RealClock()}.Open(t)
+	s := channelstest.HarnessConfig{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: sys.RealClock()}.Open(t)
 	return s.In, s.Host
 }
 

@@ -15,7 +15,7 @@ import (
 
 // host runs a bot as the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Telegram) (*channelstest.Inbox, *channels.Host) {
-	s := channelstest.StationFor{Name: "telegram", Channel: open(t, f), Rules: channels.Rules{Owner: []string{"42"}}, Owner: "telegram:42", Clock: sys.RealClock()}.Open(t)
+	s := channelstest.HarnessConfig{Name: "telegram", Channel: open(t, f), Rules: channels.Rules{Owner: []string{"42"}}, Owner: "telegram:42", Clock: sys.RealClock()}.Open(t)
 	return s.In, s.Host
 }
 

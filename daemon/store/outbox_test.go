@@ -144,7 +144,7 @@ func TestOutboxLikeItsModel(t *testing.T) {
 		quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
 		w.testStore = fresh(t, func(s *testStore) { s.owner, s.policy.Quiet = []event.Address{chat, "x:1", "x:2"}, quiet })
 		w.model = channelstest.NewOutbox(func() time.Time { return w.now })
-		w.model.Hush(func(a event.Address, at time.Time) time.Time {
+		w.model.SetQuietHours(func(a event.Address, at time.Time) time.Time {
 			if a == "x:3" {
 				return time.Time{} // somebody else's
 			}
@@ -160,8 +160,8 @@ func TestOutboxLikeItsModel(t *testing.T) {
 			case 4:
 				w.testStore, w.proc = w.testStore.crash(), w.model.Process()
 			case 5: // C5
-				w.model.Hasten("x")
-				w.must("hasten", errors.Join(w.testStore.Outbox.Hasten(context.Background(), "x"), w.testStore.Outbox.Hasten(context.Background(), "xx")))
+				w.model.RetryNow("x")
+				w.must("hasten", errors.Join(w.testStore.Outbox.RetryNow(context.Background(), "x"), w.testStore.Outbox.RetryNow(context.Background(), "xx")))
 			default:
 				w.work()
 			}

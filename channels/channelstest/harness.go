@@ -13,9 +13,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// Station is hob's side of one adapter: the real host and the real pump with an inbox and an outbox in
+// Harness is hob's side of one adapter: the real host and the real pump with an inbox and an outbox in
 // memory. The owner has a second address, Elsewhere, for notices about trouble.
-type Station struct {
+type Harness struct {
 	In   *Inbox
 	Out  *Outbox
 	Host *channels.Host
@@ -27,8 +27,8 @@ type Station struct {
 // Elsewhere is the owner's address on another channel than the tested one.
 const Elsewhere event.Address = "elsewhere:owner"
 
-// StationFor configures a Station.
-type StationFor struct {
+// HarnessConfig configures a Station.
+type HarnessConfig struct {
 	Name    string           // of the channel
 	Channel channels.Channel //
 	Rules   channels.Rules   // of its inbox
@@ -37,9 +37,9 @@ type StationFor struct {
 }
 
 // Open runs a station until the test ends.
-func (c StationFor) Open(t testing.TB) *Station {
+func (c HarnessConfig) Open(t testing.TB) *Harness {
 	t.Helper()
-	s := &Station{In: &Inbox{Name: c.Name, Rules: c.Rules}, Out: NewOutbox(c.Clock.Wall)}
+	s := &Harness{In: &Inbox{Name: c.Name, Rules: c.Rules}, Out: NewOutbox(c.Clock.Wall)}
 	ctx, cancel := context.WithCancel(t.Context())
 	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	t.Cleanup(func() {
@@ -47,7 +47,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 		group.Wait()
 	})
 	s.Host = channels.NewHost(channels.NewTable(), channels.HostConfig{
-		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.Hasten,
+		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.RetryNow,
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
 	owner := func() []event.Address {
@@ -71,27 +71,27 @@ func OwnerAddress(owner func() []event.Address) func(avoid string) event.Address
 }
 
 // channel returns the channel to send through.
-func (s *Station) channel(name string) (channels.Channel, error) {
+func (s *Harness) channel(name string) (channels.Channel, error) {
 	if name == Elsewhere.Channel() {
-		return (*spare)(s), nil
+		return (*otherChannel)(s), nil
 	}
 	return s.Host.Channel(name)
 }
 
 // Elsewhere returns the texts that the owner got on the other channel.
-func (s *Station) Elsewhere() []string {
+func (s *Harness) Elsewhere() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.heard)
 }
 
 // Queue adds a text to the outbox.
-func (s *Station) Queue(to event.Address, text string) {
+func (s *Harness) Queue(to event.Address, text string) {
 	s.Out.Queue(event.Out{Key: string(to) + " " + text, To: to, Body: text, Cause: event.Cause{Kind: event.ByTurn}})
 }
 
 // Health returns the health of the tested channel.
-func (s *Station) Health() channels.ChannelHealth {
+func (s *Harness) Health() channels.ChannelHealth {
 	all := s.Host.Health()
 	if len(all) == 0 {
 		return channels.ChannelHealth{}
@@ -109,15 +109,15 @@ func Wait(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// spare is the channel of Elsewhere.
-type spare Station
+// otherChannel is the channel of Elsewhere.
+type otherChannel Harness
 
-func (*spare) Run(ctx context.Context, _ channels.Inbox) error {
+func (*otherChannel) Run(ctx context.Context, _ channels.Inbox) error {
 	<-ctx.Done()
 	return nil
 }
 
-func (s *spare) Send(_ context.Context, d channels.Delivery) (string, error) {
+func (s *otherChannel) Send(_ context.Context, d channels.Delivery) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = append(s.heard, d.Body)
