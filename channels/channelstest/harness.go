@@ -27,7 +27,7 @@ type Harness struct {
 // Elsewhere is the owner's address on another channel than the tested one.
 const Elsewhere event.Address = "elsewhere:owner"
 
-// HarnessConfig configures a Station.
+// HarnessConfig configures a Harness.
 type HarnessConfig struct {
 	Name    string           // of the channel
 	Channel channels.Channel //

@@ -23,6 +23,7 @@ func verifiedBy(headers []string, id, domain string) bool {
 		return false
 	}
 	for _, h := range headers {
+		// The first header with the server's name decides, whatever it says.
 		name, findings, err := results(h)
 		switch {
 		case err != nil && strings.Contains(fold(h), fold(id)):
@@ -47,6 +48,7 @@ func proven(findings []finding, domain string) bool {
 				return false
 			}
 			dmarc = f.result
+		// The domain may be given as header.d, or only within header.i.
 		case "dkim":
 			_, at, _ := strings.Cut(f.about["header.i"], "@")
 			d, ok := f.about["header.d"]

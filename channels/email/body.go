@@ -70,6 +70,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 	if r.left--; r.left < 0 || depth > maxDepth {
 		return nil
 	}
+	// A malformed type is treated as plain text.
 	kind, _, _ := e.Header.ContentType()
 	parts := e.MultipartReader()
 	if parts == nil {
@@ -101,6 +102,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 
 // leaf reads a part without parts: a text or a file.
 func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
+	// Text with a file name, or marked as attachment, is a file.
 	disposition, _, _ := e.Header.ContentDisposition()
 	name := filename(e.Header)
 	text := kind == "" || kind == "text/plain" || kind == "text/html"

@@ -17,6 +17,7 @@ func (c *Channel) Account(context.Context) (string, error) { return c.cfg.identi
 
 // Link returns how to write to hob.
 func (c *Channel) Link(context.Context) (text, url string, err error) {
+	// Without trust_results no sender is accepted, so there is nothing to answer.
 	if c.cfg.TrustResults == "" {
 		return "", "", errors.New(noTrust)
 	}
@@ -26,6 +27,7 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 // Test logs in to both servers, opens the folders, and checks whether the newest mail is verified. It changes
 // and sends nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
+	// IMAP first: without the mailbox nothing else can be checked.
 	b, err := c.openIMAP(ctx)
 	if err != nil {
 		return nil, err

@@ -124,6 +124,7 @@ type imapConn struct {
 
 // openIMAP connects and logs in. The connection ends with ctx at the latest.
 func (c *Channel) openIMAP(ctx context.Context) (*imapConn, error) {
+	// One limit for the connection and the TLS handshake.
 	dialing, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
 	defer cancel()
 	starts := c.cfg.secure() && strings.HasSuffix(c.cfg.IMAP, fmt.Sprintf(":%d", imapStartPort))
@@ -279,6 +280,7 @@ func (c *Channel) openSMTP(ctx context.Context) (*smtpConn, error) {
 	if starts {
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
+	// The library dials through the given connection, so proxies and TLS are hob's own.
 	client, err := mail.NewClient(host, options...)
 	if err != nil {
 		p.end()

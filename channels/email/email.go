@@ -69,6 +69,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := cfg.checkPeople(); err != nil {
 		return nil, err
 	}
+	// An address in another spelling would silently never match.
 	if err := checkOwner(env.OwnerIDs(), env.Name); err != nil {
 		return nil, err
 	}
@@ -162,6 +163,7 @@ func (c *Config) checkFingerprint() error {
 	if c.Fingerprint == "" {
 		return nil
 	}
+	// A fingerprint without TLS would protect nothing.
 	print, ok := wire.Fingerprint(c.Fingerprint)
 	if !ok || !c.secure() {
 		return errors.New("fingerprint: want the SHA-256 of the servers' certificate, 64 hexadecimal digits, and no tls = false beside it")

@@ -46,6 +46,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	if l.before = earlier(h.Get("References")); len(l.before) == 0 && l.answers != "" {
 		l.before = []string{l.answers}
 	}
+	// Several authors cannot all be verified, so such a mail has no author.
 	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
 		l.from, l.name = fold(from[0].Address), line(from[0].Name, maxName)
 	}
@@ -225,6 +226,7 @@ func (r ref) String() string {
 
 // readRef parses the text form. A bare id is accepted as well.
 func readRef(s string) ref {
+	// A bare id has no further words.
 	words := strings.SplitN(s, " ", 3)
 	words = append(words, "", "")
 	r := ref{id: words[0], subject: line(words[2], maxSubject)}

@@ -44,6 +44,7 @@ const (
 func history(lines []string) int {
 	mark, from, sent := regexp.MustCompile(original), regexp.MustCompile(fromLine), regexp.MustCompile(sentLine)
 	for i, l := range lines {
+		// The date must follow soon, or the line is ordinary text.
 		head := from.MatchString(l) && slices.ContainsFunc(lines[i+1:min(i+4, len(lines))], sent.MatchString)
 		if mark.MatchString(l) || head {
 			if i > 0 && strings.Trim(lines[i-1], "_-") == "" {

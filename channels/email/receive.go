@@ -45,6 +45,7 @@ const maxHad = 500
 
 // has reports whether a mail was read before, and remembers it.
 func (p *position) has(l header) bool {
+	// Ids are hashed, because they can be long and the position is stored often.
 	sum := sha256.Sum256([]byte(l.id))
 	key := hex.EncodeToString(sum[:8])
 	if slices.Contains(p.Had, key) {
@@ -103,6 +104,7 @@ func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.Sele
 	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
+	// Without UIDNEXT hob could not tell old mails from new ones.
 	if folder.UIDNext == 0 {
 		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.channel.cfg.Folder)
 	}
@@ -132,6 +134,7 @@ func (r *reader) round(ctx context.Context) error {
 	}
 	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.source.Pos.UID }) // "n:*" always includes the last mail (RFC 3501, section 6.4.8)
 	slices.Sort(uids)
+	// Batches limit the memory, and what a crash repeats.
 	for some := range slices.Chunk(uids, batch) {
 		if err := r.take(ctx, some); err != nil {
 			return err
@@ -176,6 +179,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	size := 0
 	for _, a := range mails {
 		next.UID = a.uid
+		// A copy of an earlier mail is skipped, but the position moves past it.
 		if a.wanted && a.known && next.has(a.header) {
 			r.channel.log.Debug("a mail that was read before is skipped", "channel", r.channel.name, "uid", a.uid)
 			continue
@@ -225,7 +229,9 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	}
 	a.header, a.m, a.known = l, r.channel.message(l), r.channel.listens(l.from)
 	a.m.At = head.at
+	// A mail of a stranger may still be a pairing code, so verification is enough here.
 	a.wanted = l.verified && !l.auto && !a.m.From.Self
+	// The owner may have forgotten trust_results, or somebody forges a known address.
 	if a.known && !l.verified && !l.auto {
 		r.channel.log.Warn("a mail in the name of a known sender is not verified (trust_results)", "channel", r.channel.name, "from", l.from)
 	}

@@ -65,6 +65,7 @@ func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) (
 	if err := m.To(to); err != nil {
 		return nil, fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 	}
+	// The Message-ID is known before sending, so that Find can look for it.
 	m.SetMessageIDWithValue(strings.Trim(c.messageID(d), "<>"))
 	m.SetDateWithValue(c.clock.Wall())
 	m.SetGenHeader("X-Auto-Response-Suppress", "All") // Exchange's own header for the same purpose
@@ -140,6 +141,7 @@ func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 
 // deliver hands a mail to the server (RFC 5321, section 3.3).
 func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
+	// Each mail has its own connection: mails are rare, and idle connections die.
 	p, err := c.openSMTP(ctx)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 	if isOld(l, s.batches) && (fold(nick) == fold(s.ch.cfg.Nick) || fold(l.param(0)) == fold(s.ch.cfg.Nick)) {
 		me = s.ch.cfg.Nick // hob's nick at that time; a dead connection may still hold it
 	}
+	// fold(nick) || These lines are not written by other people.
 	if !person || fold(nick) == fold(me) || s.isService(l) { // from a server or a service, or hob's own message as an echo
 		return channels.Message{}, false
 	}
@@ -42,6 +43,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 		}
 		m.ID = s.id(l, nick)
 		m.Text, m.Mentioned = called(text, s.nick, s.ch.cfg.Nick)
+	// The redaction gets its own id, so that it is stored beside the message.
 	case "REDACT": // IRCv3 draft/message-redaction
 		m.ID, m.Deletes = "redact/"+l.param(1), l.param(1)
 	default:
@@ -93,6 +95,7 @@ func (s *session) person(l line, nick string, group bool) channels.Person {
 	_, bot := l.tags["bot"]
 	_, draft := l.tags["draft/bot"]
 	p.Bot = bot || draft
+	// With account-tag each line names its account; otherwise the recorded one is used.
 	account := s.people.who[fold(nick)]
 	if s.caps["account-tag"] {
 		account = l.tags["account"]
@@ -120,6 +123,7 @@ func (s *session) id(l line, nick string) string {
 		s.count++
 		at = fmt.Sprint(s.ch.clock.Wall().UnixNano(), "/", s.count)
 	}
+	// The parts are separated, so that different lines cannot give the same input.
 	sum := sha256.Sum256([]byte(strings.Join([]string{at, nick, l.param(0), l.param(1)}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }

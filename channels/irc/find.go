@@ -41,6 +41,7 @@ func (s sender) nickOf(account string, moments time.Duration) (nick string, cand
 	s.session.mu.Lock()
 	defer s.session.mu.Unlock()
 	candidates = s.session.people.candidates(account)
+	// After a long silence, for example a suspended machine, the records may be outdated.
 	if heard := s.session.due.until.Add(-s.session.skew); now.Sub(heard).Abs() > deadAfter {
 		return "", candidates
 	}
@@ -62,6 +63,7 @@ func (s sender) stillNickOf(account, nick string) error {
 // it, the nick is watched first (MONITOR), so that the answer stays valid until a change is reported.
 func (s sender) lookup(nick string) []string {
 	ask := []string{"WHOIS " + nick}
+	// MONITOR comes first: a change between the two commands is then reported.
 	if s.watches() && !s.isWatched(nick) {
 		return append([]string{"MONITOR + " + nick}, ask...)
 	}

@@ -96,6 +96,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if env.Dial == nil {
 		env.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
+	// The owner must see in the log that this section trusts names that anybody may be able to take.
 	if cfg.TrustNicks {
 		env.Log.Warn("trust_nicks is on: whoever uses a nick counts as that person", "channel", env.Name, "server", cfg.Server)
 	}
@@ -113,6 +114,7 @@ func (c *Config) checkServer() (string, error) {
 	if c.Server == "" {
 		return "", fmt.Errorf("server: missing; want the network's address, like irc.libera.chat")
 	}
+	// SplitHostPort fails if there is no port; then the whole text is the host.
 	host, port, err := net.SplitHostPort(c.Server)
 	if err != nil {
 		host, port = strings.Trim(c.Server, "[]"), tlsPort
@@ -161,6 +163,7 @@ func (c *Config) checkNames() error {
 			(*ids)[i] = fold(id)
 		}
 	}
+	// A nick is no identity on most networks, so it is accepted only where the owner says so.
 	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true allows nicks)`
 	return channels.CheckListed(
 		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm.MatchString, Want: `want names like "#family"`}},

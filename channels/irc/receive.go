@@ -48,6 +48,8 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	if err != nil {
 		return err
 	}
+	// The source is opened first, so that a store error does not show up as a short connection to the
+	// network.
 	s, err := c.dial(ctx)
 	if err != nil {
 		return err
@@ -64,6 +66,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	group := sys.NewGroup(c.log, nil)
 	group.Once("irc "+c.name, s.listen)
 	defer group.Wait()
+	// A polite end frees the nick at once; otherwise the next connection would get another one.
 	defer s.quit()
 	r := &reader{channel: c, source: source, s: s}
 	if err := r.enter(ctx); err != nil {
@@ -202,6 +205,7 @@ func (r *reader) tick(ctx context.Context) error {
 // missed reads the messages since the last connection from the history. Without a history it reports a gap.
 func (r *reader) missed(ctx context.Context) error {
 	now := r.s.now()
+	// Without an earlier position hob was never connected, so nothing is missing.
 	if r.source.Pos.Heard != 0 {
 		from := time.UnixMilli(min(r.source.Pos.Heard, now.UnixMilli()))
 		why := "hob was not connected, and this IRC server stores no messages for absent users"
@@ -228,6 +232,7 @@ func (s *session) keepsHistory() bool {
 // history reads the messages since a time (IRCv3 draft/chathistory). why says what the server refused, "" if
 // nothing.
 func (r *reader) history(ctx context.Context, from time.Time) (why string, err error) {
+	// The clocks of servers in one network differ a little.
 	since := stamp(from.Add(-overlap))
 	limit := page
 	if most, ok := r.s.supports("CHATHISTORY"); ok {
@@ -276,10 +281,12 @@ func (r *reader) pages(ctx context.Context, target, since string, limit int) (wh
 				return l.last(), nil
 			}
 		}
+		// Pages are committed with the old position: only the last commit may move it.
 		r.channel.pending = append(r.channel.pending, list...)
 		if err := r.commit(ctx, r.source.Pos); err != nil {
 			return "", err
 		}
+		// next == since || An unchanged selector means that the server ignores it; stop instead of looping.
 		if count < limit || next == since || next == "" {
 			return "", nil
 		}
@@ -314,6 +321,7 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	// The session collects messages while a commit runs.
 	come := r.s.waiting()
 	next := position{Heard: come.until.UnixMilli()} // not the present: a connection may have been dead while the machine slept
+	// A kick is reported as a gap: messages in the channel are missing until hob has joined again.
 	for _, why := range come.gaps {
 		if err := r.source.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err

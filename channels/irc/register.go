@@ -33,6 +33,7 @@ type registration struct {
 // sasl-3.2).
 func (s *session) register() error {
 	r := &registration{session: s, offered: map[string]bool{}}
+	// CAP first holds the registration open until CAP END.
 	opening := []string{"CAP LS 302"}
 	if s.ch.cfg.ServerPassword != "" {
 		opening = append(opening, "PASS :"+s.ch.cfg.ServerPassword)
@@ -63,6 +64,7 @@ func (r *registration) step(l line) (done bool, err error) {
 		return false, r.capability(l)
 	case "AUTHENTICATE":
 		return false, r.authenticate()
+	// The log-in succeeded, so the negotiation can end.
 	case "903": // RPL_SASLSUCCESS
 		r.loggedIn = true
 		return false, r.session.write("CAP END")
@@ -78,6 +80,7 @@ func (r *registration) step(l line) (done bool, err error) {
 		return false, channels.Refused(fmt.Errorf("the server does not accept the nick %s (%s); choose another one as nick", r.session.nick, l.last()))
 	case "464", "465", "ERROR":
 		return false, fatal(l)
+	// The server may have changed the nick, for example to that of the account.
 	case "001":
 		r.session.nick = l.param(0)
 		// Without the log-in, hob would not be recognised by others and might be banned; so it does not stay.
@@ -106,6 +109,7 @@ func (r *registration) capability(l line) error {
 	list := strings.Fields(l.last())
 	switch strings.ToUpper(l.param(1)) {
 	case "LS":
+		// A list of mechanisms follows "sasl=" since version 302.
 		for _, word := range list {
 			name, value, _ := strings.Cut(word, "=")
 			r.offered[name] = name != "sasl" || value == "" || slices.Contains(strings.Split(value, ","), r.session.ch.cfg.mechanism())
@@ -118,6 +122,7 @@ func (r *registration) capability(l line) error {
 		for _, name := range list {
 			r.session.caps[name] = true
 		}
+		// A config with credentials must not continue without the log-in.
 		if r.needsLogin() {
 			return r.session.write("AUTHENTICATE " + r.session.ch.cfg.mechanism())
 		}

@@ -81,6 +81,7 @@ func (r roster) candidates(account string) []string {
 // nickOf returns the nick under which an account is logged in now, "" if unknown. It needs a report that the
 // server would have corrected, or an answer within moments.
 func (r roster) nickOf(account string, now time.Time, moments time.Duration) string {
+	// Known nicks first; their reports are the newest.
 	for _, nick := range r.candidates(account) {
 		if "$"+fold(r.who[fold(nick)]) == fold(account) {
 			return nick
@@ -90,6 +91,7 @@ func (r roster) nickOf(account string, now time.Time, moments time.Duration) str
 			return v.nick
 		}
 	}
+	// Otherwise any nick with this account; the smallest one, so that the choice is stable.
 	first := ""
 	for nick, name := range r.who {
 		if "$"+fold(name) == fold(account) && (first == "" || nick < first) {
@@ -112,6 +114,7 @@ func (r roster) note(l line, nick, me string) {
 		r.set(nick, l.param(1))
 	case "ACCOUNT":
 		r.set(nick, l.param(0))
+	// The answer to hob's own WHO, recognised by its token.
 	case "354": // RPL_WHOSPCRPL, as asked for with %tna
 		if l.param(1) == whoToken {
 			r.set(l.param(2), l.param(3))

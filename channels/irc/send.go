@@ -73,6 +73,7 @@ type sender struct{ session *session }
 // send resolves the recipient, sends the lines, and evaluates the server's answers.
 func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
 	target, may := d.To.Local(), func() error { return nil }
+	// An account is not an address on IRC: it is resolved to the nick of the moment.
 	if account := target; strings.HasPrefix(account, "$") {
 		nick, err := s.find(ctx, account)
 		if err != nil {
@@ -107,6 +108,7 @@ func (s sender) receipt(got []line, target string, n int, d channels.Delivery) (
 	refused := 0
 	id := fmt.Sprintf("%s/%d", d.Nonce, d.Part)
 	echoed := false
+	// Answers to other commands may be among the lines, so each refusal must name the target.
 	for _, l := range got {
 		if err := refusal(l, target); err != nil {
 			no = err
@@ -185,6 +187,7 @@ func (s sender) cut(target, text string) []string {
 	if source == 0 {
 		source = sourceSize
 	}
+	// Servers add the sender's prefix, which counts towards the limit of a line.
 	room := max(leastText, lineSize-len(": PRIVMSG  :\r\n")-source-len(target))
 	var lines []string
 	for l := range strings.SplitSeq(text, "\n") {
@@ -194,6 +197,7 @@ func (s sender) cut(target, text string) []string {
 			for at > 0 && !utf8.RuneStart(l[at]) {
 				at--
 			}
+			// A break between words is better, unless the line would become very short.
 			if space := strings.LastIndexByte(l[:at], ' '); space > room/2 {
 				at = space
 			}

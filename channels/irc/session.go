@@ -94,6 +94,7 @@ func (c *Channel) dial(ctx context.Context) (*session, error) {
 		done: make(chan struct{}), wake: make(chan struct{}, 1), flow: bucket{now: c.clock.Mono}, nick: c.cfg.Nick, people: newRoster(),
 		batches: map[string]string{},
 	}
+	// A longer line ends the connection; the protocol allows no such line.
 	s.in.Buffer(make([]byte, 0, 4<<10), maxLine)
 	return s, nil
 }
@@ -184,6 +185,7 @@ func (s *session) handle(l line) error {
 	defer s.mu.Unlock()
 	// Lines of the history must not change what is known about the present.
 	old := isOld(l, s.batches)
+	// The server's clock dates messages, so positions and gaps use it.
 	if at := l.at(); !old && !at.IsZero() {
 		s.skew = at.Sub(s.ch.clock.Wall())
 	}
@@ -259,12 +261,14 @@ func (s *session) note(l line) {
 	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
 		s.due.gaps = append(s.due.gaps, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.Foreign(l.last())))
 	}
+	// hob's own lines show how others see it, which limits the length of its lines.
 	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {
 		s.prefix = l.source
 	}
 	if s.caps["extended-join"] && s.caps["account-notify"] {
 		s.people.note(l, nick, s.nick)
 	}
+	// Reports about single nicks come from any server, even without account-tag.
 	s.people.noteReports(l, nick, s.caps["account-tag"], s.ch.clock.Wall())
 }
 

@@ -205,6 +205,7 @@ func (b *styledText) styled(r run, written string) {
 		b.put(written)
 		return
 	}
+	// Marks open in a fixed order and close in reverse.
 	for _, s := range nesting() {
 		if r.style&s != 0 {
 			b.put(b.marks[s][0])

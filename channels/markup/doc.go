@@ -126,6 +126,7 @@ func closeBy(a, b leaf) bool {
 // for a blank line.
 func (d doc) settle() {
 	loose := map[int]bool{}
+	// One pair of blocks that needs a blank line makes its whole list loose.
 	for i := 1; i < len(d); i++ {
 		if l := between(d[i-1], d[i]); l.item() && (!l.tight || needsBlank(d[i-1], d[i])) {
 			loose[l.list] = true

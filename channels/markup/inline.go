@@ -25,6 +25,7 @@ func (r *reader) inlines(block ast.Node) []run {
 		}
 		return s
 	}
+	// Styles are counted, because the same style may be nested.
 	walk(block, func(n ast.Node, entering bool) (inside bool) {
 		by := 1
 		if !entering {

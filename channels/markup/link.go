@@ -19,6 +19,7 @@ func (r *reader) link(target, label string, s style) []run {
 	if label == "" {
 		label = target
 	}
+	// The address is untrusted: a model may copy it from any page.
 	u, err := url.Parse(target)
 	switch {
 	case err != nil || !followed(u) || len(target) > maxURL:

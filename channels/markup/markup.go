@@ -109,6 +109,7 @@ func (f Form) Size(p Piece) int { return f.size(p) }
 // characters. The parts together have all words of the text. A text that fits is the only part, unchanged; a
 // text that shows nothing has no parts.
 func (f Form) Split(markdown string) []string {
+	// The text is parsed once; all cuts are made in the parsed form.
 	rest := read(markdown)
 	if len(rest) == 0 {
 		return nil

@@ -28,6 +28,7 @@ type place struct {
 func (f Form) take(d doc) (head, rest doc) {
 	window, over := f.window(d)
 	if !over {
+		// The whole rest fits: this is the last part.
 		if all := whole(d); f.fits(all) {
 			return all, nil
 		}
@@ -101,6 +102,7 @@ func (f Form) window(d doc) (blocks int, over bool) {
 // places lists the positions where blocks can be cut, in order, as far as they could fit.
 func (f Form) places(d doc) []place {
 	var all []place
+	// Places that surely do not fit are not listed, so the work per part is bounded.
 	room := 4 * max(f.Limit, smallest)
 	for i, l := range d {
 		for j, r := range l.runs {

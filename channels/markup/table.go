@@ -21,6 +21,7 @@ func (r *reader) table(n *extast.Table, path []container) {
 		}
 		rows = append(rows, cells)
 	}
+	// A code block keeps the columns aligned on every platform.
 	if words, ok := aligned(rows, n.Alignments); ok {
 		r.add(leaf{kind: code, path: path, runs: []run{{text: words}}})
 		return

@@ -20,6 +20,7 @@ func write(d doc) string {
 				w.out.WriteString(strings.TrimRight(w.prefix(known), " ") + "\n")
 			}
 		}
+		// The first line carries the markers of new containers; further lines are indented.
 		first := w.enter(l, known)
 		lines := strings.Split(block(l), "\n")
 		rest := w.prefix(len(l.path))

@@ -91,6 +91,7 @@ func (c *client) keep(ctx context.Context, me, kind string, data any) error {
 // send sends a request with the token. Any status but 200 is an error.
 func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	// The client follows no redirects, so the token stays at the homeserver.
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, wire.Bare(ctx, err)

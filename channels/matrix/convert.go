@@ -38,6 +38,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []roomEvent
 		if e.Key != nil {
 			continue
 		}
+		// Whether a message is private depends on the current state of its room.
 		p, err := r.place(ctx, room)
 		if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
 			return nil, told, nil // hob is no longer in the room
@@ -121,6 +122,7 @@ func (r *reader) message(room string, p place, e roomEvent) (channels.Message, b
 	if m.From.Name == "" {
 		m.From.Name = e.Sender
 	}
+	// Malformed ids must not become parts of addresses.
 	if !strings.HasPrefix(e.ID, "$") || !strings.HasPrefix(room, "!") || !strings.HasPrefix(e.Sender, "@") {
 		return m, false
 	}
@@ -155,6 +157,7 @@ func (r *reader) chat(room string, p place, sender string) channels.Chat {
 	if !slices.Contains(r.channel.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
 		return channels.Chat{ID: sender}
 	}
+	// Groups are shown with their name.
 	title := p.title
 	if title == "" {
 		title = room

@@ -37,6 +37,7 @@ func (c createdRooms) begin(ctx context.Context, me, person string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("begin a private chat with %s: %w", person, err)
 	}
+	// Recorded before the check, so that a crash here does not create another room.
 	c.note(ctx, me, person, made.Room)
 	if err := privates(c).prefer(ctx, me, person, made.Room); err != nil {
 		return "", err

@@ -60,6 +60,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]roomEvent, err
 	var pages [][]roomEvent
 	for range maxPages {
 		p, err := r.page(ctx, room, from)
+		// A permanent refusal, for example after hob was removed: report the gap and go on.
 		if wire.Final(err) && !wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests) {
 			return r.gap(ctx, room, pages, err.Error())
 		}

@@ -50,6 +50,7 @@ func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error)
 		if err == nil {
 			return resp.Body, nil
 		}
+		// A redirect arrives as a refusal with an address.
 		no := wire.Refused(err)
 		if no == nil || no.Moved == "" {
 			return nil, err
@@ -58,6 +59,7 @@ func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error)
 		if err != nil {
 			return nil, fmt.Errorf("read where the file is: %w", wire.Bare(ctx, err))
 		}
+		// Another host gets no token, and is asked with the guarded client.
 		if to.Scheme != req.URL.Scheme || to.Host != req.URL.Host || to.User != nil {
 			return wire.Elsewhere(ctx, c.base, to.String())
 		}

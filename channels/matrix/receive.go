@@ -79,6 +79,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 
 // round makes one sync and processes the result.
 func (r *reader) round(ctx context.Context) (moved bool, err error) {
+	// An unchanged token means that nothing happened.
 	before := r.source.Pos.Since
 	news, err := r.sync(ctx)
 	if before != "" && forgotten(err) {
@@ -192,6 +193,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	if err := r.source.Commit(ctx, list, next); err != nil {
 		return err
 	}
+	// Receipts follow the commit: others must not see a message as read that hob could still lose.
 	for _, rc := range receipts {
 		r.sendReceipt(ctx, rc)
 	}

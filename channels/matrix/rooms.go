@@ -166,6 +166,7 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 	if err != nil {
 		return "", false, err
 	}
+	// The newest usable room wins.
 	for i, room := range rooms {
 		p, err := c.look(ctx, room)
 		host, known := inviters{c}.of(room)
@@ -248,6 +249,7 @@ func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	switch {
 	case err != nil || room != "":
 		return room, err
+	// A person who left a chat does not want another one, so hob creates none.
 	case gone:
 		return "", fmt.Errorf("%s has left the private chat with hob, and would have to invite %s again: %w", at.person, me.ID, channels.ErrPermanent)
 	case at.person == me.ID:

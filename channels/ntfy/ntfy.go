@@ -157,6 +157,7 @@ func readToken(cfg Config, env channels.Env) (string, error) {
 // identity ties the cursor to the account: another server, other topics or another token have their own
 // cursor.
 func (c *Channel) identity() string {
+	// Only a hash of the token is stored.
 	sum := sha256.Sum256([]byte(c.token))
 	return c.server + "/" + strings.Join(c.topics, ",") + "#" + hex.EncodeToString(sum[:6])
 }

@@ -75,6 +75,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 	}
 	rest := firstRest
 	for ctx.Err() == nil {
+		// A stream is preferred, because messages arrive at once.
 		heard, err := r.follow(ctx)
 		if r.fatal(ctx, err) {
 			return err
@@ -83,6 +84,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 			rest = firstRest
 		}
 		c.log.Info("ntfy stream ended, polling", "channel", c.name, "again_in", rest, "err", err)
+		// Polling bridges the pause between two streams, and networks on which streams never work.
 		if perr := c.poll(ctx, strings.Join(c.topics, ","), r.since(), func(m message) error { return r.take(ctx, m) }); perr != nil {
 			return perr
 		}
@@ -129,6 +131,7 @@ func (r *reader) since() string {
 func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// A dead connection gives no error by itself.
 	watchdog := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing heard for %s", idle)) })
 	defer watchdog.Stop()
 	resp, err := r.channel.subscribe(own, r.channel.stream, strings.Join(r.channel.topics, ","), url.Values{"since": {r.since()}})
@@ -145,6 +148,7 @@ func (r *reader) follow(ctx context.Context) (heard bool, err error) {
 	if cause := context.Cause(own); cause != nil && ctx.Err() == nil {
 		err = cause
 	}
+	// A stream without an error has ended; the caller must know that.
 	if err == nil {
 		err = io.EOF
 	}

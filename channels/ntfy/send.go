@@ -20,6 +20,7 @@ import (
 // Send publishes one part to the topic in the address. The nonce is the sequence id: clients show two
 // messages with the same one as one message, and Find recognises it.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	// The topic becomes part of the path, so its form is checked first.
 	topic := d.To.Local()
 	if !validTopic(topic) {
 		return "", fmt.Errorf("publish: %q is not a topic: %w", topic, channels.ErrPermanent)
@@ -79,6 +80,7 @@ func (c *Channel) published(resp *http.Response, topic string) (string, error) {
 // refusal classifies an error status for the pump and the host.
 func refusal(resp *http.Response, body []byte, now time.Time) error {
 	err := fmt.Errorf("the server says %s", status(resp, body))
+	// Only with Retry-After does the server say when to come back.
 	after := wire.After(resp.Header, now)
 	switch code := resp.StatusCode; {
 	case code == http.StatusGatewayTimeout: // from a proxy that got no answer
@@ -123,6 +125,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID strin
 		return "", false, fmt.Errorf("look up: %q is not a topic: %w", topic, channels.ErrPermanent)
 	}
 	proved := false
+	// The whole cache is read: it is small, and its age must be known.
 	err = c.poll(ctx, topic, "all", func(m message) error {
 		if m.own() && m.Sequence == d.Nonce {
 			remoteID, found = m.ID, true

@@ -35,6 +35,7 @@ func (m me) id(number, uuid string, timestamp int64) string {
 
 // message converts an envelope. It returns false if hob reads nothing in it.
 func (r *reader) message(e *envelope) (channels.Message, bool) {
+	// Account ids are compared in lower case.
 	from := channels.Person{ID: strings.ToLower(e.UUID), Name: e.Name, Self: r.me.is(e.Number, e.UUID)}
 	if from.Name == "" {
 		from.Name = e.Number

@@ -22,6 +22,7 @@ import (
 // (https://github.com/AsamK/signal-cli/issues/1682).
 func (r *reader) listen(ctx context.Context, last string) (*http.Response, error) {
 	queries := []string{""}
+	// A daemon with one account ignores the parameter, so it is left out there.
 	if r.shared {
 		once := url.QueryEscape(r.named)
 		queries = []string{"?account=" + once, "?account=" + url.QueryEscape(once)}

@@ -68,6 +68,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 		return r.trouble(err)
 	}
 	r.source.Pos.Me = r.me.UUID
+	// These messages come first, because they are older than anything in the new stream.
 	if r.channel.kept != nil {
 		if err := r.commit(ctx, r.channel.kept.list, r.channel.kept.pos); err != nil {
 			return err
@@ -87,6 +88,7 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	if r.source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
+	// Open is still set if the last process was killed while it read.
 	r.broken = r.source.Pos.Open
 	r.me = me{UUID: r.source.Pos.Me}
 	if personForm.MatchString(r.channel.account) {
@@ -169,6 +171,7 @@ func (r *reader) stream(ctx context.Context) error {
 	if err := r.commit(ctx, nil, opened); err != nil {
 		return err
 	}
+	// From here on each line proves that the daemon is alive.
 	s := newEvents(resp.Body, func() { alarm.Reset(r.channel.quiet) })
 	for {
 		list, err := nextEvents(s)
@@ -269,6 +272,7 @@ func (r *reader) missing(id string) string {
 	if r.shared {
 		room = keeps
 	}
+	// Signal itself keeps the messages in this case.
 	safe := r.mine && !r.broken
 	switch {
 	case r.source.Pos.Heard == 0:

@@ -67,6 +67,7 @@ func unread(err error) error {
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
+	// Each call is a separate HTTP request, so one id is enough.
 	request := map[string]any{"jsonrpc": "2.0", "id": "1", "method": method}
 	if params != nil {
 		request["params"] = params // null is not allowed (section 4.2)

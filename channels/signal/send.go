@@ -180,6 +180,7 @@ func (c *Channel) verdict(results []result) error {
 			rank, worst = n, err
 		}
 	}
+	// A group message has one result for each member.
 	for _, r := range results {
 		switch r.Type {
 		case "SUCCESS":

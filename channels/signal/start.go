@@ -63,10 +63,12 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	if err != nil {
 		return nil, fmt.Errorf("start signal-cli: %w", err)
 	}
+	// Not a child of ctx: reading must end before the program does.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))                                                                                       // it outlives ctx by the time in which reading ends
 	cmd := exec.CommandContext(life, c.command, "-a", c.account, "daemon", "--http", u.Host, "--receive-mode", "on-connection", "--no-receive-stdout") //nolint:gosec // the owner's own configuration names it
 	var notes tail
 	cmd.Stderr = &notes
+	// The program must not see hob's secrets.
 	cmd.Env = environment(os.Environ())
 	cmd.WaitDelay = endTime
 	ownGroup(cmd)

@@ -47,6 +47,7 @@ type press struct {
 
 // message converts an event, or a message from the history. It returns false if hob reads nothing in it.
 func (v view) message(e slack.Message) (message, bool) {
+	// strings.ContainsAny( || Ids become parts of addresses, in which these characters have a meaning.
 	if e.Channel == "" || strings.ContainsAny(e.Channel, ":/") {
 		return message{}, false
 	}
@@ -58,6 +59,7 @@ func (v view) message(e slack.Message) (message, bool) {
 			return message{}, false
 		}
 		return v.deleted(e.Channel, e.DeletedTimestamp, e.PreviousMessage), true
+	// Only a notice about the thread's first message; the reply itself is a separate event.
 	case "message_replied":
 		return message{}, false
 	}
@@ -122,6 +124,7 @@ func (v view) written(chat string, m *slack.Msg) message {
 		}
 		out.Chat = channels.Chat{ID: chat + "/" + out.thread, Group: chat}
 	}
+	// The first message of a thread replies to nothing.
 	if m.ThreadTimestamp != "" && m.ThreadTimestamp != m.Timestamp {
 		out.ReplyTo = id(chat, m.ThreadTimestamp)
 	}
@@ -172,6 +175,7 @@ func (v view) pressed(p press) (message, bool) {
 		ID: at + "/" + p.Actions[0].At + "/" + p.User.ID, From: channels.Person{ID: p.User.ID, Name: p.User.Name}, Chat: channels.Chat{ID: p.User.ID},
 		Choice: p.Actions[0].Value, ReplyTo: at, Mentioned: true,
 	}
+	// The answer goes to the thread of the message with the button.
 	if !strings.HasPrefix(p.Container.Chat, "D") {
 		thread := p.Container.Thread
 		if thread == "" {
@@ -240,6 +244,7 @@ func (r *reader) resolve(ctx context.Context, m message) channels.Message {
 // words returns a text as people read it: names and links in place of Slack's marks in angle brackets
 // ("Formatting text").
 func words(text string, name func(person string) string) string {
+	// Marks first, then the three escapes, so that an escaped "<" is never taken for a mark.
 	text = regexp.MustCompile(`<([^<>]*)>`).ReplaceAllStringFunc(text, func(mark string) string {
 		what, label, labelled := strings.Cut(mark[1:len(mark)-1], "|")
 		switch {

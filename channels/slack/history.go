@@ -38,6 +38,7 @@ type pages struct {
 func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 	for range patience {
 		list, err = p.fetch(ctx)
+		// A short limit is waited for here; for a longer one the host's backoff is better.
 		after, limited := rateLimit(err)
 		if !limited || after == 0 || after > longest {
 			return list, err
@@ -103,6 +104,7 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 	list := slices.Clone(r.view.channel.Groups)
 	params := slack.GetConversationsParameters{Types: []string{"im"}, Limit: pageSize}
 	for range maxPages {
+		// Private chats are not listed in the config, so Slack is asked for them.
 		page, cursor, err := r.view.channel.web.GetConversationsContext(ctx, &params)
 		if refused(err, noScope) { // without the scope, use the chats that are already known
 			for chat := range r.source.Pos.Chats {
@@ -157,12 +159,14 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 			}
 		}
 	}
+	// Threads are read separately, so their replies must be merged into the order of time.
 	slices.SortStableFunc(raw, func(a, b slack.Message) int { return strings.Compare(a.Timestamp, b.Timestamp) })
 	var list []message
 	newest := r.source.Pos.Chats[chat]
 	for _, said := range raw {
 		newest = max(newest, said.Timestamp)
 		said.Channel = chat
+		// History and events have the same form, so one conversion serves both.
 		m, ok := r.view.message(said)
 		if !ok || !r.concerns(m.Message) {
 			continue
@@ -211,6 +215,7 @@ var errTooMuch = fmt.Errorf("there are more than %d", maxPages*pageSize)
 func (r *reader) reportGap(ctx context.Context, chat string, heard int64, why error) error {
 	var no slack.SlackErrorResponse
 	var odd *json.UnmarshalTypeError
+	// Final errors would be the same at the next try; everything else is retried.
 	final := errors.Is(why, errTooMuch) || errors.As(why, &odd) || errors.As(why, &no) && !refused(why, badToken+" "+halfDone)
 	if ctx.Err() != nil || !final {
 		return fmt.Errorf("read what was said in %s: %w", chat, why)

@@ -30,6 +30,7 @@ func (r *reader) userName(ctx context.Context, id string) (person, bool) {
 	if id == r.view.me.UserID {
 		return person{name: r.view.me.User, bot: true}, true
 	}
+	// Names are cached for one Run, because each look-up counts towards a rate limit.
 	u, err := r.view.channel.web.GetUserInfoContext(ctx, id)
 	if err != nil {
 		r.view.channel.log.Debug("slack does not say who somebody is", "channel", r.view.channel.name, "person", id, "err", err)

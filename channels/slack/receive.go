@@ -104,6 +104,7 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 // session runs one connection: open the socket, catch up on the history, then serve events until the
 // connection ends.
 func (r *reader) session(ctx context.Context) error {
+	// The socket is opened before the history is read, so that no message falls in between.
 	s, err := r.view.channel.dial(ctx)
 	if err != nil {
 		return err
@@ -144,6 +145,7 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Sends use the account too, to recognise hob's own messages.
 	c.me = me
 	return me, nil
 }
@@ -205,6 +207,7 @@ func (v view) read(e envelope) (message, bool) {
 
 // concerns reports whether a message concerns hob. Nothing is stored or asked about other messages.
 func (r *reader) concerns(m channels.Message) bool {
+	// Strangers in private chats pass: their message may be a pairing code.
 	return !m.From.Self && (m.Chat.Group == "" || m.Mentioned && slices.Contains(r.view.channel.Groups, m.Chat.Group))
 }
 

@@ -35,6 +35,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", err
 	}
+	// A person's address is the user id, but Slack sends to the id of the chat.
 	chat, err := c.chat(ctx, at)
 	if err == nil && d.File != nil {
 		return c.upload(ctx, d, chat, at.thread)
@@ -94,6 +95,7 @@ func (c *Channel) content(d channels.Delivery) []slack.MsgOption {
 // no button; the text lists it too.
 func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 	var buttons []slack.BlockElement
+	// Each button needs an action id that is unique in its block.
 	for i, ch := range d.Choices {
 		fits := strings.TrimSpace(ch.Label) != "" && utf8.RuneCountInString(ch.Label) <= maxLabel && ch.Data != "" && utf8.RuneCountInString(ch.Data) <= maxValue
 		if fits && len(buttons) < maxButtons {
@@ -120,6 +122,7 @@ func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 // upload sends a file ("Uploading files"): get an address, send the bytes there, then share the file. Nobody
 // sees the file before the last call, so the first two can be repeated safely.
 func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread string) (string, error) {
+	// sends adds the file and the address to an error.
 	sends := func(err error) (string, error) {
 		return "", fmt.Errorf("send the file %s to %s: %w", d.File.Name, d.To, err)
 	}

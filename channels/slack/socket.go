@@ -64,6 +64,7 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	s.lull = time.AfterFunc(silence, func() { s.end(errSilent) })
 	var resp *http.Response
+	// Slack's pings count as a sign of life, so they reset the timer too.
 	s.conn, resp, err = websocket.Dial(s.ctx, at, &websocket.DialOptions{HTTPClient: c.web.plain, OnPingReceived: func(context.Context, []byte) bool {
 		s.alive()
 		return true
@@ -140,6 +141,7 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 	come := make(chan envelope, waiting)
 	ended := make(chan error, 1)
 	group := sys.NewGroup(r.view.channel.log, nil)
+	// The reader must not wait for a commit: it answers pings.
 	group.Once("slack "+r.view.channel.name, func() error {
 		for {
 			e, err := s.read()
@@ -202,6 +204,7 @@ func disconnectReason(e envelope) error {
 		return nil
 	case e.Reason == "link_disabled":
 		return channels.Refused(errors.New("the app's Socket Mode was switched off: switch it on at https://api.slack.com/apps under Socket Mode"))
+	// Slack announces the renewal of a connection; the next one begins at once.
 	case e.Reason == "warning", e.Reason == "refresh_requested":
 		return errRefresh
 	}
