@@ -9,7 +9,7 @@ import (
 	"hob/daemon/event"
 )
 
-// able can do everything that a channel can.
+// able has every ability.
 type able struct {
 	ear
 	channels.Audience
@@ -23,7 +23,7 @@ func (*able) MaxFile() int64                                                { re
 func (*able) Account(context.Context) (string, error)                       { return "me", nil }
 func (*able) Find(context.Context, channels.Delivery) (string, bool, error) { return "", false, nil }
 
-// nonced knows repeats by their nonce, or does not.
+// nonced may or may not deduplicate by nonce.
 type nonced struct {
 	able
 	is bool

@@ -8,7 +8,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Who is heard, as whom, and with which rights: every kind of person in every kind of place.
+// Admission and rights of every kind of person in every kind of chat.
 func TestAdmit(t *testing.T) {
 	rules := channels.Rules{Owner: []string{"1"}, Known: map[string]event.Trust{"2": event.Known, "3": event.Public, "bot": event.Known}, Groups: []string{"g"}}
 	private := func(id string) channels.Message {
@@ -83,7 +83,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// What a button says is the owner's choice: he has not typed it, it commands nothing, and it is foreign where others may have chosen the words.
+// The text of a button was chosen, not typed: it is never a command, and it is foreign if others may have
+// chosen the words.
 func TestWordsOfButtons(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
 		for _, label := range []string{"yes", "/approve K7Q2", "say:x", "say~x", "run rm -r ."} {

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// closings are the rows of one closed question.
+// closings stores the rows of one closed question.
 type closings struct {
 	open  *channels.Closing
 	next  time.Time
@@ -36,7 +36,7 @@ func (c *closings) Closed(_ context.Context, _ int64, next time.Time) error {
 	return nil
 }
 
-// buttoned edits, after so many failures.
+// buttoned edits messages after a number of failures.
 type buttoned struct {
 	channels.Channel
 	fails int
@@ -57,7 +57,8 @@ func (b *buttoned) Edit(_ context.Context, d channels.Delivery, remoteID string)
 	return nil
 }
 
-// TestClosedQuestions (C10): an edit that fails is repeated, but not for ever; one that can never be made is given up at once.
+// TestClosedQuestions (C10): a failed edit is repeated for a limited time; a permanent failure ends it at
+// once.
 func TestClosedQuestions(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails int
@@ -84,7 +85,7 @@ func TestClosedQuestions(t *testing.T) {
 	}
 }
 
-// A message that was sent once more with a mark keeps the mark when its question is closed.
+// A message that was repeated with a mark keeps the mark when its question is closed.
 func TestClosedQuestionsKeepTheMarkOfARepeat(t *testing.T) {
 	m := &channels.Closing{Delivery: channels.Delivery{Outbox: 1, To: "chat:1", Body: "May I?", Unsure: 1}, Shown: "m1", Outcome: "Denied · ABCD"}
 	rows, ch := &closings{open: m}, &buttoned{}

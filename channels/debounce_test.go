@@ -7,7 +7,7 @@ import (
 	"hob/channels"
 )
 
-// Messages wait for half a second after the newest, three seconds in all, and not for more than twenty.
+// Messages wait half a second after the newest one, at most three seconds, and at most twenty wait.
 func TestBurst(t *testing.T) {
 	for name, c := range map[string]struct {
 		since    time.Duration // of the first

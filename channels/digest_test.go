@@ -15,7 +15,7 @@ import (
 	"hob/daemon/event"
 )
 
-// hushed makes it quiet for the owner from 22:00 to 07:00 UTC.
+// hushed sets quiet hours for the owner from 22:00 to 07:00 UTC.
 func (r *pumpHarness) hushed(t *testing.T) {
 	t.Helper()
 	night, err := channels.ParseHours("22:00-07:00")
@@ -30,7 +30,7 @@ func (r *pumpHarness) hushed(t *testing.T) {
 	})
 }
 
-// murmur queues a message that does not hurry.
+// murmur queues a message that is not urgent.
 func (r *pumpHarness) murmur(to event.Address, body string) {
 	n := len(r.outbox.Rows())
 	r.outbox.Queue(event.Out{Key: fmt.Sprintf("m%d", n), Cause: event.Cause{Kind: event.ByFire, ID: 1}, To: to, Body: body, Urgency: event.Normal})
@@ -98,7 +98,8 @@ func TestPumpDatesWhatWaitedForDays(t *testing.T) {
 	})
 }
 
-// TestPumpQuietProperties: whatever fails and whenever hob crashes, all that waited arrives, once and in order, where it was meant to.
+// TestPumpQuietProperties: despite failures and crashes, all messages that waited arrive once, in order, and
+// at their addresses.
 func TestPumpQuietProperties(t *testing.T) {
 	all := []event.Address{"finder:me", "finder:other", "keyed:me"}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -134,7 +135,7 @@ func TestPumpQuietProperties(t *testing.T) {
 	})
 }
 
-// noticeFaults lists what is wrong with what has arrived.
+// noticeFaults lists what is wrong with the arrived messages.
 func noticeFaults(r *pumpHarness) (faults []string) {
 	night := func(at time.Time) bool { return at.Hour() < 7 || at.Hour() >= 22 }
 	next := map[event.Address]int{} // where in all that arrived there the next message must stand

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// answer is a store with one row, whose draft a message shows.
+// answer is a store with one row, whose draft is shown.
 type answer struct {
 	mu     sync.Mutex
 	row    channels.Row
@@ -68,7 +68,7 @@ func (a *answer) NextDue(context.Context, time.Time) (time.Time, error) {
 	return a.next, nil
 }
 
-// wall is a platform where what was sent can be changed. Its messages become shorter with each edit that fails.
+// wall is a platform on which messages can be edited. Its limit shrinks with each failed edit.
 type wall struct {
 	ear
 	edits []error // how they end, one after the other; then they work
@@ -94,8 +94,8 @@ func (w *wall) Send(_ context.Context, d channels.Delivery) (string, error) {
 	return "new", nil
 }
 
-// A text that takes the place of a draft is cut at the first try and never again, also where the message cannot be edited in the end and the parts go
-// out as messages of their own.
+// The text that replaces a draft is split at the first try and never again, even if the message cannot be
+// edited in the end and the parts are sent as new messages.
 func TestADraftsTextIsCutOnce(t *testing.T) {
 	for name, edits := range map[string][]error{"fails twice": {errPlain, errPlain}, "cannot be edited in the end": {errPlain, errNever}, "works": nil} {
 		synctest.Test(t, func(t *testing.T) {

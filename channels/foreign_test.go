@@ -8,7 +8,7 @@ import (
 	"hob/channels/markup"
 )
 
-// Whatever somebody calls himself, in a notice of hob's own it is words: no link, no mark, and nothing that cannot be seen.
+// Any name of a person becomes plain text in hob's notices: no link, no mark, and nothing invisible.
 func TestForeignWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"Ana in #den":                      "“Ana in #den”",

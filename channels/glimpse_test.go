@@ -37,8 +37,8 @@ func TestGlimpse(t *testing.T) {
 	}
 }
 
-// Whatever has been said so far, a glimpse of it is one message of any platform, with room for the marks, and ends with the note as a
-// paragraph of its own.
+// A glimpse of any text is one message on every platform, with room for the marks, and ends with the note as
+// a separate paragraph.
 func TestAGlimpseIsOneMessage(t *testing.T) {
 	forms := []markup.Form{markup.Telegram(), markup.Slack(), markup.Discord(), markup.Matrix(), markup.Signal(), limited(markup.Plain(), leastLimit)}
 	rapid.Check(t, func(t *rapid.T) {

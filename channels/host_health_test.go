@@ -15,10 +15,10 @@ import (
 	"hob/daemon/sys"
 )
 
-// textParts is how a side does, and whether that is proven.
+// textParts returns the state of a direction, and whether it is proven.
 func textParts(d channels.Direction) string { return fmt.Sprintf("%s %v", d.State, d.Proven) }
 
-// That a channel works is told once, also when nothing had failed before: until then nobody knows.
+// A working channel is reported once, even if nothing failed before: until then its state is unknown.
 func TestHostTellsTheFirstProof(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		begin := make(chan struct{})
@@ -49,7 +49,7 @@ func TestHostTellsTheFirstProof(t *testing.T) {
 	})
 }
 
-// What failed last is kept with its time when it is over; what was proven stays so when it fails.
+// The last failure is kept with its time after recovery; a proven direction stays proven when it fails.
 func TestHostKeepsTheLastErrorWithItsTime(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})
@@ -69,8 +69,8 @@ func TestHostKeepsTheLastErrorWithItsTime(t *testing.T) {
 	})
 }
 
-// A section that cannot be used for want of a secret is opened as soon as that is there, though not a letter of it has changed; and a channel
-// that runs goes on when its secret cannot be read any more.
+// A section with a missing secret is opened when the secret is available, although the section did not
+// change. A running channel continues when its secret can no longer be read.
 func TestHostFollowsWhatASectionRefersTo(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		replace := func(s channels.Section) {
@@ -101,10 +101,11 @@ func TestHostFollowsWhatASectionRefersTo(t *testing.T) {
 	})
 }
 
-// errToken is what an adapter returns whose log-in is refused.
+// errToken is an adapter's error for a refused log-in.
 var errToken = fmt.Errorf("listen: %w", channels.Refused(errors.New("not let in: set a new token")))
 
-// What will hardly be over by itself is asked for once more after some seconds, and then slowly: the owner hears of it at once, and in words of his own.
+// A lasting refusal is tried once more after some seconds, then slowly: the owner is told at once, with the
+// adapter's text.
 func TestHostTellsOfARefusalAtOnce(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		var at []time.Duration
@@ -129,7 +130,7 @@ func TestHostTellsOfARefusalAtOnce(t *testing.T) {
 	})
 }
 
-// A blip that looks like a refusal takes nothing down; the next one, long after, is asked for again too.
+// A short failure that looks like a refusal does not count as down; a later one is tried once more too.
 func TestHostTakesABlipForWhatItIs(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		e := &ear{run: func(ctx context.Context, n int, _ channels.Inbox) error {
@@ -155,7 +156,8 @@ func TestHostTakesABlipForWhatItIs(t *testing.T) {
 	})
 }
 
-// A platform that lets hob in, and then refuses it each time, is no channel that works in between: the owner is told once.
+// A platform that accepts the log-in and then refuses each time does not count as working: the owner is told
+// once.
 func TestHostIsNotFooledByAWelcome(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
@@ -177,7 +179,7 @@ func TestHostIsNotFooledByAWelcome(t *testing.T) {
 	})
 }
 
-// What one address refuses says nothing about the channel, neither good nor bad.
+// A refusal of one address says nothing about the channel.
 func TestHostSendsToOthersAllTheSame(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})
@@ -192,7 +194,7 @@ func TestHostSendsToOthersAllTheSame(t *testing.T) {
 	})
 }
 
-// C5: a side that works again after it has failed wakes what waits for the channel, once for each time that it had failed.
+// C5: when a direction recovers, the messages that wait for the channel are tried, once for each failure.
 func TestHostTellsWhatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back []string

@@ -17,7 +17,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// ear receives as a test wants.
+// ear receives as a test specifies.
 type ear struct {
 	run func(ctx context.Context, n int, in channels.Inbox) error
 	mu  sync.Mutex
@@ -42,7 +42,7 @@ func (e *ear) runs() int {
 
 func listen(ctx context.Context, _ int, _ channels.Inbox) error { <-ctx.Done(); return nil }
 
-// hosting runs a host for the length of a test in a bubble of fake time.
+// hosting runs a host for the duration of a test in a bubble of fake time.
 func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, in *channelstest.Inbox)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestHostLetsNobodySpeakForOthers(t *testing.T) {
 	})
 }
 
-// known is an ear with an account, which it can tell from the third time on.
+// known is an ear with an account that is available from the third request on.
 type known struct {
 	*ear
 	asked *int
@@ -223,7 +223,7 @@ func (k known) Account(context.Context) (string, error) {
 	return "me", nil
 }
 
-// register is an inbox that notes which accounts were met, and how often had been received then.
+// register is an inbox that records the reported accounts, and how many messages had arrived before.
 type register struct {
 	*channelstest.Inbox
 	met []string
@@ -235,7 +235,7 @@ func (r *register) Connected(_ context.Context, channel, account string) error {
 	return nil
 }
 
-// A channel receives when its account is known and noted, which is asked for once.
+// A channel receives after its account was reported; the account is requested once.
 func TestHostMeetsBeforeItReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {

@@ -55,7 +55,7 @@ func TestHours(t *testing.T) {
 	}
 }
 
-// The end of the quiet lies ahead, is not quiet itself, and everything before it is.
+// The end of quiet hours is in the future, is not quiet, and everything before it is quiet.
 func TestHoursEnd(t *testing.T) {
 	zone := berlin(t)
 	clock := rapid.Custom(func(t *rapid.T) string {

@@ -15,7 +15,7 @@ import (
 	"hob/daemon/event"
 )
 
-// attached is a file with a content; size is what the platform says of it.
+// attached returns a file with a content; size is the platform's claim.
 func attached(name, mime string, size int64, open func() (io.Reader, error)) channels.Attachment {
 	return channels.Attachment{Name: name, MIME: mime, Size: size, Open: func(context.Context) (io.ReadCloser, error) {
 		r, err := open()
@@ -27,12 +27,12 @@ func holds(text string) func() (io.Reader, error) {
 	return func() (io.Reader, error) { return strings.NewReader(text), nil }
 }
 
-// zeros are endless.
+// zeros is an endless file.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// received is what an inbox holds after a channel named x, whose owner is 7, has received a list.
+// received returns what an inbox stores after a channel named x, with the owner 7, has received a list.
 func received(t *testing.T, prepare func(*channelstest.Inbox), list ...channels.Message) (in *channelstest.Inbox, err error) {
 	t.Helper()
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, box *channelstest.Inbox) {
@@ -50,7 +50,8 @@ func received(t *testing.T, prepare func(*channelstest.Inbox), list ...channels.
 
 func nothing(*channelstest.Inbox) {}
 
-// Files are fetched, in their order; what cannot be had or is too much is named, with the reason, and the message comes all the same.
+// Files are downloaded in order; one that fails or is too large is named, with the reason, and the message is
+// stored.
 func TestReceiveFetchesFiles(t *testing.T) {
 	m := typed("look")
 	m.Files = []channels.Attachment{
@@ -89,7 +90,7 @@ func TestReceiveFetchesFiles(t *testing.T) {
 	want(t, "kept", kept, "\x89PNG\r\n\x1a\n", "text", "x", "x", "x", "x", "x")
 }
 
-// A stranger's files are not fetched.
+// A stranger's files are not downloaded.
 func TestReceiveFetchesNothingForStrangers(t *testing.T) {
 	m := typed("look")
 	m.From.ID = "8"
@@ -102,7 +103,7 @@ func TestReceiveFetchesNothingForStrangers(t *testing.T) {
 	}
 }
 
-// What cannot be stored is an error, and the cursor stays.
+// A store failure is an error, and the cursor does not move.
 func TestReceiveAcknowledgesNothingThatIsNotStored(t *testing.T) {
 	in, err := received(t, func(in *channelstest.Inbox) { in.FailNext(1) }, typed("hello"))
 	if !errors.Is(err, channelstest.ErrFull) || len(in.Rows()) > 0 {
@@ -113,7 +114,7 @@ func TestReceiveAcknowledgesNothingThatIsNotStored(t *testing.T) {
 	}
 }
 
-// Messages keep their order, also where one of them has files; the cursor comes with the last.
+// Messages keep their order, even if one has files; the cursor is stored with the last.
 func TestReceiveKeepsTheOrder(t *testing.T) {
 	list := []channels.Message{typed("one"), typed("two"), typed("three")}
 	for i := range list {
@@ -134,7 +135,8 @@ func TestReceiveKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// What is deleted is taken back in its turn, by whoever deletes it: the messages before it are stored by then, and so is the cursor at the end.
+// Deletions are processed in order, whoever deletes: earlier messages are stored by then, and the cursor at
+// the end.
 func TestReceiveTakesBack(t *testing.T) {
 	list := []channels.Message{typed("one"), typed("two"), typed("three"), typed(""), typed("")}
 	for i := range list {
@@ -156,7 +158,8 @@ func TestReceiveTakesBack(t *testing.T) {
 	}
 }
 
-// What is said, edited and deleted before anybody listens is not read, and its files are not fetched. Others take back nothing.
+// A message that is written, edited and deleted within one list is not stored, and its files are not
+// downloaded. Other people's deletions have no effect.
 func TestReceivePassesOverWhatIsGone(t *testing.T) {
 	file := typed("look")
 	file.Files = []channels.Attachment{attached("a", "text/plain", 1, func() (io.Reader, error) {
@@ -181,7 +184,7 @@ func TestReceivePassesOverWhatIsGone(t *testing.T) {
 	want(t, "texts", texts, "one", "three")
 }
 
-// A channel brings in only what is its own, and a gap is told.
+// A channel can store only its own inputs, and a gap is reported.
 func TestTheDoorIsOfOneChannel(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, box *channelstest.Inbox) {
 		var foreign, gap error

@@ -42,7 +42,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// What is no code typed there and then costs no try, and binds nobody.
+// A text that is not a typed code costs no try, and binds nobody.
 func TestPairingTakesNothingElse(t *testing.T) {
 	p, code := channels.NewPairing("x", draw(0), start)
 	for name, change := range map[string]func(*channels.Message){

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// arrival is one part as the other side got it.
+// arrival is one arrived part.
 type arrival struct {
 	to        event.Address
 	body      string
@@ -33,7 +33,7 @@ type arrival struct {
 	unsureWas bool
 }
 
-// mouth is a platform whose sends go as scripted: the n-th send of all ends in script[n], those behind it work.
+// mouth is a platform with scripted sends: the n-th send ends with script[n]; later ones succeed.
 type mouth struct {
 	mu     sync.Mutex
 	script []string // ok, plain, later, lost (not arrived), kept (arrived, answer lost), dead, panic, crash-before, crash-after
@@ -54,7 +54,7 @@ type mouth struct {
 	peak   int
 }
 
-// plainCh can do nothing special; keyedCh and finderCh can.
+// plainCh has no special abilities; keyedCh and finderCh have one each.
 type (
 	plainCh  struct{ *mouth }
 	keyedCh  struct{ plainCh }
@@ -101,7 +101,7 @@ func (f finderCh) Find(_ context.Context, d channels.Delivery) (string, bool, er
 	return "", false, nil
 }
 
-// next is what the script says; m.mu is held.
+// next returns the scripted result. The caller holds m.mu.
 func (m *mouth) next(to event.Address) string {
 	if to == m.stuck {
 		return "plain"
@@ -155,7 +155,7 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 	return "id", nil
 }
 
-// pumpHarness runs one pump after the other on one outbox.
+// pumpHarness runs pumps, one after the other, on one outbox.
 type pumpHarness struct {
 	outbox *channelstest.Outbox
 	mouth  *mouth
@@ -168,7 +168,7 @@ type pumpHarness struct {
 	stale  int                              // how often the store was asked for what could not be
 }
 
-// slowStore hands on rows that may have changed since they were read.
+// slowStore returns rows that may have changed since they were read.
 type slowStore struct {
 	channels.Store
 	delay time.Duration
@@ -199,7 +199,7 @@ func (s *slowStore) Sending(ctx context.Context, d channels.Delivery) error {
 	return s.note(s.Store.Sending(ctx, d))
 }
 
-// leastLimit is the least limit that a channel may have.
+// leastLimit is the smallest limit of a channel.
 const leastLimit = 320
 
 func limited(f markup.Form, limit int) markup.Form {
@@ -215,7 +215,7 @@ func newPumpHarness(script ...string) *pumpHarness {
 	return r
 }
 
-// rightOf is what an address is now.
+// rightOf returns the current right of an address.
 func (r *pumpHarness) rightOf(to event.Address) (channels.Right, error) {
 	r.mouth.mu.Lock()
 	defer r.mouth.mu.Unlock()
@@ -327,7 +327,7 @@ func (r *pumpHarness) bodies() []string {
 	return all
 }
 
-// arrivedAt looks at what has arrived at one address.
+// arrivedAt returns what arrived at one address.
 func (r *pumpHarness) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
 	t.Helper()
 	var got []string
@@ -360,7 +360,7 @@ func want[T comparable](t *testing.T, what string, got []T, want ...T) {
 	}
 }
 
-// killed leaves n messages to n addresses of the owner as a process leaves them that is killed while it sends all of them.
+// killed leaves n messages to n addresses of the owner, as if a process was killed while sending all of them.
 func killed(t *testing.T, r *pumpHarness, channel string, n int) {
 	r.owner = nil
 	for i := range n {

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// TestPumpProperties runs random messages through random failures and crashes, and looks at what came of it.
+// TestPumpProperties sends random messages through random failures and crashes, and checks the result.
 func TestPumpProperties(t *testing.T) {
 	all := []event.Address{"plain:me", "keyed:me", "finder:me", "plain:other", "keyed:other", "finder:other"}
 	addresses := rapid.SampledFrom(all)
@@ -47,7 +47,7 @@ func TestPumpProperties(t *testing.T) {
 	})
 }
 
-// audit lists what is wrong with the end of a story.
+// audit lists the faults at the end of a run.
 func audit(r *pumpHarness) (faults []string) {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	count := map[[2]int64]int{}
@@ -86,7 +86,7 @@ func audit(r *pumpHarness) (faults []string) {
 		}
 		auditRow(row, r, count, asked, bad)
 	}
-	// C1: a row makes one question or one notice, and a notice that is refused one more.
+	// C1: a row makes one question or one notice, and one more for a refused notice.
 	if n := made[event.ByQuestion] + made[event.ByNotice]; n > 2*made[event.ByTurn] {
 		bad("%d messages have made %d others", made[event.ByTurn], n)
 	}

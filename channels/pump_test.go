@@ -41,10 +41,10 @@ func TestPumpSplits(t *testing.T) {
 	})
 }
 
-// words is n words.
+// words returns n words.
 func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
 
-// TestPumpMarksOutsideOfCode keeps what hob adds apart from what a text ends with.
+// TestPumpMarksOutsideOfCode: marks are outside of a construct at the end of a text.
 func TestPumpMarksOutsideOfCode(t *testing.T) {
 	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.mouth.form = markup.Telegram()
@@ -213,7 +213,8 @@ func TestPumpUnsure(t *testing.T) {
 	}
 }
 
-// A look that is not answered is tried again like a send: soon at first, then every few minutes; and nothing is sent before.
+// A look-up without an answer is repeated like a send: soon at first, then every few minutes; nothing is sent
+// before.
 func TestPumpLooksWithBackoff(t *testing.T) {
 	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.say("shut:me", "x")
@@ -246,8 +247,8 @@ func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// C1: after a try that may have arrived nothing is put on the wire before the platform has answered something else, neither a repeat nor, to
-// anybody, another message.
+// C1: after an uncertain try nothing is sent until the platform has answered something else: neither a repeat
+// nor another message to anybody.
 func TestPumpProbesBeforeARepeat(t *testing.T) {
 	story(t, []string{"kept"}, func(t *testing.T, r *pumpHarness) {
 		r.mouth.mute = time.Now().Add(30 * time.Minute)
@@ -267,8 +268,8 @@ func TestPumpProbesBeforeARepeat(t *testing.T) {
 	})
 }
 
-// C1: what hob asks or tells is never asked about, wherever it goes; the question goes to another channel of the owner's, and where he has none
-// it waits for the one that is broken.
+// C1: hob's questions and notices never lead to questions. A question goes to another channel of the owner;
+// without one it waits for the broken channel.
 func TestPumpNeverAsksAboutItsOwn(t *testing.T) {
 	story(t, []string{"lost", "lost", "lost"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = []event.Address{"plain:me"}
@@ -405,7 +406,8 @@ func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
 	})
 }
 
-// What a look finds was sent: the channel works. A look that finds nothing, or fails, says nothing.
+// A delivery that a look-up finds proves that the channel works. A look-up that finds nothing, or fails,
+// proves nothing.
 func TestPumpReportsWhatWasFound(t *testing.T) {
 	for to, reported := range map[event.Address]string{"finder:me": "[%s <nil>]", "blind:me": "[%s <nil>]"} {
 		story(t, []string{"kept", "ok"}, func(t *testing.T, r *pumpHarness) {

@@ -12,7 +12,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// Whatever a sender calls his files, they are plain names of their own; and what a file is, its bytes say.
+// Any file names of a sender become plain, different names; the content decides the type.
 func TestNamesOfAttachments(t *testing.T) {
 	m := typed("look")
 	for _, name := range []string{"../../config.toml", "a.txt", "A.txt", "x\u202egnp.exe", "", `C:\boot.ini`} {
@@ -33,7 +33,8 @@ func TestNamesOfAttachments(t *testing.T) {
 	want(t, "names", names, "look", "config.toml", "a.txt", "A-2.txt", "xgnp.exe", "file", "boot.ini", "[attachment far was not kept: it has more than 20 MB]")
 }
 
-// Whoever may write cannot fill the memory with one message: what its files have together is bounded too, whatever their platform says of their sizes.
+// A sender cannot fill the memory with one message: the total size is limited, whatever the platform says
+// about the sizes.
 func TestFilesTogether(t *testing.T) {
 	m := typed("look")
 	for range 4 {
@@ -54,7 +55,7 @@ func TestFilesTogether(t *testing.T) {
 	want(t, "names", names, "look", "big", "big-2", "big-3", "[attachment big "+no, "[attachment said "+no, "small")
 }
 
-// With a voice note nothing counts as typed, and the note is known as one, with its length.
+// With a voice note the message does not count as typed, and the note is marked, with its length.
 func TestVoiceIsNotTyped(t *testing.T) {
 	m := typed("run df")
 	note := attached("voice.ogg", "audio/ogg", 9, func() (io.Reader, error) { return strings.NewReader("OggS\x00spoken"), nil })
@@ -74,7 +75,8 @@ func TestVoiceIsNotTyped(t *testing.T) {
 	}
 }
 
-// A server that does not give its files up holds nobody up for long; and when hob ends while it waits, the message is not taken as if it had none.
+// A server that does not deliver its files delays nobody for long; if hob ends meanwhile, the message is not
+// stored without them.
 func TestFilesThatDoNotCome(t *testing.T) {
 	stuck := channels.Attachment{Name: "stuck", Open: func(ctx context.Context) (io.ReadCloser, error) {
 		<-ctx.Done()

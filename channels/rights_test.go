@@ -12,7 +12,7 @@ import (
 	"hob/daemon/event"
 )
 
-// later does something to a rig while it runs.
+// later changes a rig while it runs.
 func (r *pumpHarness) later(d time.Duration, f func()) {
 	time.AfterFunc(d, func() {
 		r.mouth.mu.Lock()
@@ -21,8 +21,8 @@ func (r *pumpHarness) later(d time.Duration, f func()) {
 	})
 }
 
-// What waits for an address that loses its right meanwhile does not go there; the owner hears of it at his first address. Who keeps his right, gets
-// a better one, or had none, hears as before.
+// A waiting message does not go to an address that loses its right meanwhile; the owner is told at the first
+// address. An address that keeps its right, gets a better one, or had none, is not affected.
 func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 	for name, c := range map[string]struct {
 		then, now channels.Right
@@ -60,7 +60,7 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 	}
 }
 
-// A right that is lost between two parts stops what is left of the message.
+// A right that is lost between two parts stops the rest of the message.
 func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		const to = "plain:other"
@@ -77,7 +77,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 	})
 }
 
-// As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
+// While the right of an address is unknown, its messages wait, and others do not.
 func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.outbox.SetRights(func(event.Address) channels.Right { return channels.OwnerRight })
@@ -90,7 +90,7 @@ func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
 	})
 }
 
-// Who is named by a section is told by the address: in a private chat by his id, in a thread of a group by the group's.
+// A section's list matches the address: the person's id in a private chat, the group's id in a thread.
 func TestHostNames(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		x := &able{ear: ear{run: listen}, Audience: channels.Audience{Groups: []string{"G1", "a/b="}, Known: []string{"K1", "k@x.org"}, Public: []string{"P1"}}}
@@ -112,7 +112,7 @@ func TestHostNames(t *testing.T) {
 	})
 }
 
-// An account is known when its section as it is now has said it, and not before.
+// An account is known after the current section has reported it.
 func TestHostMet(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		if h.AccountKnown("x") {

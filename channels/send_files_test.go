@@ -14,7 +14,7 @@ import (
 	"hob/daemon/event"
 )
 
-// carrierCh sends files of at most 100 bytes; what it got of one stands in the arrival's body.
+// carrierCh sends files of at most 100 bytes; the arrival's body describes the file.
 type carrierCh struct{ plainCh }
 
 func (carrierCh) MaxFile() int64 { return 100 }
@@ -36,12 +36,12 @@ func (c carrierCh) Send(ctx context.Context, d channels.Delivery) (string, error
 	return c.plainCh.Send(ctx, d)
 }
 
-// bytesOf are an artifact's bytes.
+// bytesOf returns an artifact's content.
 type bytesOf struct{ *strings.Reader }
 
 func (bytesOf) Close() error { return nil }
 
-// openArtifact opens artifacts that hold their own names, but for one that is gone.
+// openArtifact opens artifacts that contain their own names, except one that is gone.
 func openArtifact(_ context.Context, id string) (io.ReadSeekCloser, error) {
 	if id == "gone" {
 		return nil, fmt.Errorf("artifact %s: %w", id, fs.ErrNotExist)
@@ -58,7 +58,7 @@ func (r *pumpHarness) enclose(to event.Address, body string, files ...event.Encl
 	r.outbox.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body, Files: files})
 }
 
-// Files go behind the text, each once, in their order; what is not there holds up nobody but is told of.
+// Files follow the text, each once and in order; a missing file delays nothing, but is reported.
 func TestPumpSendsFiles(t *testing.T) {
 	story(t, []string{"ok", "plain", "ok", "later"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
@@ -87,7 +87,8 @@ func TestPumpSendsFiles(t *testing.T) {
 	})
 }
 
-// C2: a file that the platform refuses for good fails alone: a text in its place says so, and why to the owner. What was to come after it comes.
+// C2: a permanently refused file fails alone: a text takes its place, with the reason for the owner. Later
+// parts arrive.
 func TestPumpLeavesOutARefusedFile(t *testing.T) {
 	story(t, []string{"ok", "dead"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
@@ -116,7 +117,8 @@ func TestPumpLeavesOutARefusedFile(t *testing.T) {
 	})
 }
 
-// A file whose arrival is not sure fails as a text does: to the owner once more, with a mark as its caption; to others held, and asked about.
+// An uncertain file is treated like a text: repeated to the owner with a mark as caption; for others it is
+// held with a question.
 func TestPumpUnsureFiles(t *testing.T) {
 	story(t, []string{"ok", "kept"}, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")
@@ -134,7 +136,7 @@ func TestPumpUnsureFiles(t *testing.T) {
 	})
 }
 
-// A crash between the text and the file, and in the middle of the file, repeats nothing but what may not have arrived.
+// A crash between the text and the file, and within the file, repeats only what may not have arrived.
 func TestPumpCrashesBetweenTextAndFile(t *testing.T) {
 	for script, arrived := range map[string][]string{
 		"crash-after":     {"text", "text\n\n(may be a repeat)", "<a.txt text/plain 5 of a1>"},
@@ -151,7 +153,7 @@ func TestPumpCrashesBetweenTextAndFile(t *testing.T) {
 	}
 }
 
-// What a channel cannot carry is named in the text: to the owner with its place, to nobody else.
+// A file that a channel cannot send is named in the text: with its path for the owner only.
 func TestPumpNamesWhatItCannotSend(t *testing.T) {
 	for _, tc := range []struct {
 		to    event.Address
@@ -177,7 +179,7 @@ func TestPumpNamesWhatItCannotSend(t *testing.T) {
 	}
 }
 
-// What waited through quiet hours goes out as one message, but files go with their own texts.
+// Messages held back by quiet hours become one digest, but files stay with their own texts.
 func TestPumpKeepsFilesWithTheirTexts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.owner = append(r.owner, "carrier:me")

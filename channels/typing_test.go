@@ -14,7 +14,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// signCh shows signs, and does with them what the test says.
+// signCh records typing signs, and reacts as the test specifies.
 type signCh struct {
 	plainCh
 	signs func(ctx context.Context, to event.Address) error

@@ -111,7 +111,7 @@ func TestNoticesAreSentences(t *testing.T) {
 	}
 }
 
-// C5: a try that was under way when the outage ended does not wait as long as the outage has made the backoff.
+// C5: a try that was running when the outage ended does not wait for the backoff of the outage.
 func TestBackoffEndsWithTheOutage(t *testing.T) {
 	for _, tc := range []struct {
 		err    error

@@ -23,13 +23,13 @@ import (
 
 var ten = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// lost is a gap that begins some minutes after ten and lasts a while.
+// lost returns a gap that begins some minutes after ten.
 func lost(from int, lasts time.Duration, why string) channels.Gap {
 	at := ten.Add(time.Duration(from) * time.Minute)
 	return channels.Gap{From: at, To: at.Add(lasts), Why: why}
 }
 
-// kept is what is kept of gaps, read again.
+// kept returns the gaps after they were stored and read again.
 func kept(t testing.TB, all admin.Gaps) admin.Gaps {
 	t.Helper()
 	again, err := admin.ReadGaps(all.String())
@@ -39,7 +39,7 @@ func kept(t testing.TB, all admin.Gaps) admin.Gaps {
 	return again
 }
 
-// TestGathered is what an hour's notice says after a first one was told at ten.
+// TestGathered checks the hourly notice after a first one at ten.
 func TestGathered(t *testing.T) {
 	const away, full = "hob was not connected", "in #a not all could be read"
 	first := lost(-5, time.Minute, away)
@@ -96,7 +96,7 @@ func TestGathered(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a notice of the future holds nothing back.
+// TestClockSetBack: a notice with a time in the future delays nothing.
 func TestClockSetBack(t *testing.T) {
 	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
@@ -107,7 +107,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestForgotten: what the owner has known for long is kept no longer.
+// TestForgotten: gaps that were reported long ago are removed.
 func TestForgotten(t *testing.T) {
 	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
@@ -120,7 +120,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestEveryGapIsTold: whenever gaps come, each is told once, and no channel is told of more than once an hour.
+// TestEveryGapIsReported: each gap is reported once, and each channel at most once an hour.
 func TestEveryGapIsReported(t *testing.T) {
 	times := regexp.MustCompile(`(\d+) times`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +169,7 @@ func TestEveryGapIsReported(t *testing.T) {
 	})
 }
 
-// noticeBoard is what a teller keeps, and what it has told by when.
+// noticeBoard stores gaps and records the notices with their times.
 type noticeBoard struct {
 	mu    sync.Mutex
 	known string
@@ -210,7 +210,8 @@ func (b *noticeBoard) list() string {
 	return strings.Join(b.told, "\n")
 }
 
-// TestGapNotices reports the first gap at once and the others after an hour, each channel for itself, also over a restart and with a store that fails.
+// TestGapNotices reports the first gap at once and later ones after an hour, separately for each channel,
+// also across a restart and with a failing store.
 func TestGapNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

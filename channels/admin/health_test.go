@@ -9,7 +9,7 @@ import (
 	"hob/channels/admin"
 )
 
-// The sides of a channel, as they can be.
+// The states of one direction.
 var (
 	fresh = channels.Direction{State: channels.OK}
 	fine  = channels.Direction{State: channels.OK, Proven: true, LastError: "long over"}
@@ -22,7 +22,8 @@ func health(print string, receiving, sending channels.Direction) channels.Channe
 	return channels.ChannelHealth{Name: "x", Print: print, Receiving: receiving, Sending: sending}
 }
 
-// TestTrouble is what the owner is told of a channel whose health changes: each fault once, and "no longer" only of what has worked.
+// TestTrouble checks the notices about a channel's health: each fault once, and "no longer" only if it worked
+// before.
 func TestTrouble(t *testing.T) {
 	type change struct {
 		channels.ChannelHealth
@@ -91,7 +92,7 @@ func TestTroublesAreKept(t *testing.T) {
 	}
 }
 
-// TestNews is which of the config's problems are new: by what they say, not by where.
+// TestNews checks which problems of the config are new: their text counts, not their line.
 func TestNews(t *testing.T) {
 	known := ""
 	for i, c := range []struct{ lines, news []string }{

@@ -9,7 +9,8 @@ import (
 	"hob/channels/all"
 )
 
-// TestEveryKindIsDescribed: the page says what each kind of channel can do, in the table that their suites keep, and how to set it up.
+// TestEveryKindIsDescribed: the page contains the abilities of each kind, in the generated table, and its
+// set-up.
 func TestEveryKindIsDescribed(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "channels.md"))
 	if err != nil {

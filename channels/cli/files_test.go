@@ -15,7 +15,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// cabinet takes what comes with messages.
+// cabinet stores received files.
 type cabinet struct {
 	in       event.In
 	contents []string
@@ -40,7 +40,7 @@ func post(t *testing.T, c *cabinet, text string, files ...cli.File) (event.Recei
 	return r, err
 }
 
-// The first bytes of files, as far as they tell the kind (the formats' own specifications).
+// The first bytes of files, as far as they identify the format (by its specification).
 const (
 	png  = "\x89PNG\r\n\x1a\n"
 	jpeg = "\xff\xd8\xff\xe0"
@@ -144,7 +144,7 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// A long name keeps its extension and is cut between characters; two that are cut to the same stay apart.
+// A long name keeps its extension and is cut between characters; equal cut names stay different.
 func TestLongNames(t *testing.T) {
 	got := &cabinet{}
 	long := strings.Repeat("ü", 300)
@@ -205,7 +205,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzNames: whatever a sender calls a file, it lands under a plain name that nothing leads away from.
+// FuzzNames: any name of a sender becomes a plain name without a path.
 func FuzzNames(f *testing.F) {
 	for _, s := range []string{"a.txt", "..", "../x", `a\b`, "\x00", "a\n]", strings.Repeat("ü", 300) + ".x"} {
 		f.Add(s)

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// program is one that speaks the local API: it gives each message an id, and says it until it is taken.
+// program is a client of the local API: it gives each message an id, and repeats it until it is accepted.
 type program struct {
 	mu    sync.Mutex
 	said  [][2]string // text and id
@@ -23,7 +23,7 @@ type program struct {
 	moved chan struct{}
 }
 
-// move tells those who wait that something has changed. The lock is held.
+// move wakes waiting callers. The caller holds the lock.
 func (p *program) move() {
 	close(p.moved)
 	p.moved = make(chan struct{})
@@ -38,7 +38,7 @@ func (p *program) say(text string) string {
 	return id
 }
 
-// again says something once more, as after an answer that was lost.
+// again repeats a message, as after a lost answer.
 func (p *program) again(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,13 +66,13 @@ func (p *program) listening(ctx context.Context) {
 	}
 }
 
-// hob is the cli of one process, and the program that speaks to it while it runs.
+// hob is the cli of one process, and the client that uses it.
 type hob struct {
 	*cli.Channel
 	*program
 }
 
-// Run takes what the program says.
+// Run accepts the client's messages.
 func (h hob) Run(ctx context.Context, in channels.Inbox) error {
 	door := cli.New(in, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 	h.mu.Lock()
@@ -121,8 +121,9 @@ func world(t *testing.T) channelstest.World {
 	}
 }
 
-// TestSuite is the suite of all channels. What the cli sends has arrived with its commit: that half is skipped.
+// TestSuite runs the suite of all channels. A message to the cli is delivered by its commit, so the tests of
+// sending are skipped.
 func TestSuite(t *testing.T) { channelstest.Run(t, world) }
 
-// TestTable keeps the row of docs/channels.md.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) { channelstest.Table(t, "cli", world(t)) }

@@ -7,7 +7,8 @@ import (
 	"hob/channels"
 )
 
-// TestButtonsGo (C10): an edit that says so takes the buttons of a message away, and shows what became of the question.
+// TestButtonsGo (C10): an edit with empty choices removes the buttons of a message, and shows the outcome of
+// the question.
 func TestButtonsGo(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)

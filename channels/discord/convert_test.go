@@ -135,7 +135,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestSnowflakes(t *testing.T) {
-	// the example of the documentation: 175928847299117063 was made on 2016-04-30 11:18:25.796
+	// the documentation's example: 175928847299117063 was created on 2016-04-30 11:18:25.796
 	at := time.Date(2016, 4, 30, 11, 18, 25, 796e6, time.UTC)
 	if got := discord.Since(at); got != "175928847298985984" { // without what stands in the lower 22 bits
 		t.Errorf("id %s", got)

@@ -92,7 +92,7 @@ func TestStorm(t *testing.T) {
 
 func owner() []event.Address { return []event.Address{"discord:" + sam} }
 
-// world is the private chat with sam, who is the owner, and a group.
+// world is the private chat with the owner sam, and a group.
 func world(f *channelstest.Discord, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.DiscordFault{
 		channelstest.Later: {Status: 429, Code: 20028, RetryAfter: 7.25}, channelstest.Refused: {Status: 403, Code: 50007}, channelstest.Broken: {Status: 502},
@@ -133,7 +133,7 @@ func world(f *channelstest.Discord, open func() channels.Channel) channelstest.W
 	return w
 }
 
-// people is what people can do there.
+// people returns what people can do there.
 func people(f *channelstest.Discord) channelstest.People {
 	threads := map[string]string{}
 	called := func(channel, text string) string {
@@ -169,7 +169,7 @@ func people(f *channelstest.Discord) channelstest.People {
 	}
 }
 
-// noise is what Discord should not say, and what says nothing.
+// noise sends malformed and meaningless data.
 func noise(f *channelstest.Discord) {
 	f.Frame("null")
 	f.Frame("<html>")
@@ -188,10 +188,10 @@ func noise(f *channelstest.Discord) {
 	f.End(4000)
 }
 
-// plain is a text without what Discord's Markdown puts before a mark.
+// plain removes the backslashes of Discord's Markdown.
 func plain(text string) string { return strings.ReplaceAll(text, `\`, "") }
 
-// position is what a cursor says.
+// position parses a cursor.
 type position struct {
 	Session string
 	Seq     int
@@ -208,7 +208,7 @@ func stored(t *testing.T, b *channelstest.MessageInbox) (p position) {
 	return p
 }
 
-// settled waits until all that the gateway has said was taken: what is said from now on comes as an event only.
+// settled waits until everything from the gateway was processed: later messages arrive as events only.
 func settled(t *testing.T, f *channelstest.Discord, b *channelstest.MessageInbox) {
 	t.Helper()
 	f.Listening(t.Context())
@@ -218,13 +218,13 @@ func settled(t *testing.T, f *channelstest.Discord, b *channelstest.MessageInbox
 	})
 }
 
-// has waits until a message with a text has come.
+// has waits for a message with a text.
 func has(t *testing.T, b *channelstest.MessageInbox, text string) {
 	t.Helper()
 	b.Until(t, func() bool { return slices.Contains(texts(b), text) })
 }
 
-// texts are those of the messages that are not hob's own.
+// texts returns the texts of messages that are not hob's.
 func texts(b *channelstest.MessageInbox) []string {
 	var list []string
 	for _, m := range b.List() {
@@ -235,7 +235,7 @@ func texts(b *channelstest.MessageInbox) []string {
 	return list
 }
 
-// one is the message that an event becomes.
+// one converts an event.
 func one(t *testing.T, f *channelstest.Discord, m obj) channels.Message {
 	t.Helper()
 	b := &channelstest.MessageInbox{}

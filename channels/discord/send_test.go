@@ -150,7 +150,7 @@ func TestClassesOfFailure(t *testing.T) {
 	}
 }
 
-// A private chat that cannot be opened has delivered nothing.
+// If a private chat cannot be opened, nothing was delivered.
 func TestNoPrivateChat(t *testing.T) {
 	for want, fault := range map[string]channelstest.DiscordFault{"permanent": {Status: 403, Code: 50007}, "later there": {Status: 429, Code: 40003, RetryAfter: 2}, "plain": {Cut: "after"}} {
 		f := server(t)
@@ -303,7 +303,7 @@ func TestFileWithButtonsInAGroup(t *testing.T) {
 	}
 }
 
-// A name with other letters is a name as any other (RFC 7578, section 4.2).
+// A name may contain any letters (RFC 7578, section 4.2).
 func TestFileNameInAnyLetters(t *testing.T) {
 	f := server(t)
 	d := delivery("")
@@ -321,7 +321,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		cfg  discord.Config
 		want string
 	}{
-		{discord.Config{}, "token: missing; make an application"},
+		{discord.Config{}, "token: missing; create an application"},
 		{discord.Config{Token: "env:NONE"}, "token: no secret"},
 		{discord.Config{Token: "env:ODD"}, `token: the value of "env:ODD" is not a bot token`},
 		{discord.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"#general"}}}, `groups: "#general" is not a valid id; an id is a number`},
@@ -365,7 +365,7 @@ func TestTry(t *testing.T) {
 func TestLink(t *testing.T) {
 	f := server(t)
 	text, link, err := open(t, f).Link(t.Context())
-	// the permissions: to view channels, send, attach files, read the history, send in threads
+	// permissions: view channels, send, attach files, read history, send in threads
 	const invite = "https://discord.com/oauth2/authorize?client_id=8001&permissions=274878008320&scope=bot "
 	if err != nil || link != "https://discord.com/users/7001" || !strings.Contains(text, link+",") || !strings.Contains(text, invite) {
 		t.Errorf("link %q, %v", text, err)

@@ -38,11 +38,11 @@ func TestWhoIsVouchedFor(t *testing.T) {
 		{[]string{id}, false},
 		{[]string{"other.test; dmarc=pass header.from=example.org"}, false},
 		{[]string{"other.test; dmarc=fail", id + "; dmarc=pass header.from=example.org"}, true},
-		// of two under the same name the lower one came from outside
+		// of two headers with the same name, the lower one came from outside
 		{[]string{id + "; dmarc=fail header.from=example.org", id + "; dmarc=pass header.from=example.org"}, false},
 		{[]string{id + "; none", id + "; dmarc=pass header.from=example.org"}, false},
 		{[]string{id + " (open; dmarc=fail", id + "; dmarc=pass header.from=example.org"}, false},
-		// what somebody else has written into a value is no finding
+		// text that somebody put into a value is not a result
 		{[]string{id + `; spf=pass smtp.mailfrom="x; dmarc=pass header.from=example.org"`}, false},
 		{[]string{id + `; spf=pass (of x; dmarc=pass header.from=example.org) smtp.mailfrom=y`}, false},
 		{[]string{id + `; spf=pass (a \) ; dmarc=pass header.from=example.org) smtp.mailfrom=y`}, false},
@@ -61,7 +61,7 @@ func TestWhoIsVouchedFor(t *testing.T) {
 	}
 }
 
-// channel is one that nothing is sent over.
+// channel returns a channel without a connection.
 func channel(t testing.TB) *email.Channel {
 	t.Helper()
 	return open(t, email.Config{IMAP: "imap.hob.test", SMTP: "smtp.hob.test", Address: channelstest.EmailUser, Password: "env:PASSWORD", TrustResults: channelstest.EmailTrust, Known: []string{ana}})
@@ -145,7 +145,7 @@ func TestWhoseMailItIs(t *testing.T) {
 	}
 }
 
-// signs is a signature of the owner's domain over some headers.
+// signs returns a signature of the owner's domain over some headers.
 func signs(headers string) string {
 	return "DKIM-Signature: v=1; a=rsa-sha256; d=example.org; s=k;\r\n\th=" + headers + "; bh=eA==; b=eA==\r\n"
 }
@@ -189,7 +189,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A command stands alone, whatever the subject; a code is found by a stranger's first line.
+// A command is never combined with the subject; a stranger's code must be in the first line.
 func TestCommandsAndCodes(t *testing.T) {
 	eve := "eve@example.org"
 	for _, tc := range []struct{ from, text, more, want string }{
@@ -228,7 +228,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// mixed is a mail of parts; bodies are whole parts with their headers.
+// mixed returns a mail with parts; bodies are complete parts with headers.
 func mixed(kind string, parts ...string) string {
 	head := strings.TrimSuffix(mailOf(sam, "", ""), "Content-Type: text/plain; charset=utf-8\r\n\r\n\r\n")
 	return head + "Content-Type: multipart/" + kind + "; boundary=sep\r\n\r\n--sep\r\n" + strings.Join(parts, "\r\n--sep\r\n") + "\r\n--sep--\r\n"
@@ -279,7 +279,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What is made to exhaust its reader is read as far as the limits go.
+// Malicious mails are read up to the limits.
 func TestHostileMail(t *testing.T) {
 	many := make([]string, 5000)
 	for i := range many {

@@ -25,8 +25,9 @@ import (
 	"hob/daemon/event"
 )
 
-// TestSuiteOfDovecot runs the suite over the real server dovecot (Debian's dovecot-imapd and dovecot-lmtpd): people's mail comes in by LMTP, hob
-// reads it by IMAP, and keeps its copies there. What hob sends goes to the fake's SMTP.
+// TestSuiteOfDovecot runs the suite with the real server dovecot (Debian's dovecot-imapd and dovecot-lmtpd):
+// mail arrives by LMTP, hob reads it over IMAP and stores its copies there. hob's mail goes to the fake's
+// SMTP server.
 func TestSuiteOfDovecot(t *testing.T) {
 	t.Parallel()                         // most of it is waiting
 	d := startDovecot(t, dovecotPath(t)) // one for all: what lies there when hob first comes is no news
@@ -51,7 +52,8 @@ func TestSuiteOfDovecot(t *testing.T) {
 	})
 }
 
-// TestCopiesAtDovecot finds the folder of what was sent by its mark, keeps one copy there, and marks nothing in INBOX.
+// TestCopiesAtDovecot finds the folder for sent mail by its attribute, stores one copy there, and marks
+// nothing in INBOX.
 func TestCopiesAtDovecot(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	d := startDovecot(t, dovecotPath(t))
@@ -98,7 +100,7 @@ func openDialing(t *testing.T, d *dovecot, cfg email.Config) *email.Channel {
 	return openWith(t, e, cfg)
 }
 
-// mailOf is a plain mail that the server vouches for, with more headers.
+// mailOf returns a plain mail that the server has verified, with more headers.
 func mailOf(from, text, more string) string {
 	_, domain, _ := strings.Cut(from, "@")
 	return fmt.Sprintf("Authentication-Results: %s; dmarc=pass header.from=%s\r\nFrom: %s\r\nTo: %s\r\n%sMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n%s\r\n",
@@ -134,7 +136,7 @@ type dovecot struct {
 	waits chan struct{}
 }
 
-// startDovecot starts a server with one mailbox, whose folder of what was sent has a name of its own.
+// startDovecot starts a server with one mailbox, whose folder for sent mail has an unusual name.
 func startDovecot(t *testing.T, path string) *dovecot {
 	t.Helper()
 	dir := t.TempDir()
@@ -251,7 +253,7 @@ func freePort(t *testing.T) string {
 	return lis.Addr().String()
 }
 
-// deliver brings a mail to hob's mailbox.
+// deliver sends a mail to hob's mailbox.
 func (d *dovecot) deliver(from, raw string) {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", d.lmtp)
@@ -265,7 +267,7 @@ func (d *dovecot) deliver(from, raw string) {
 	}
 }
 
-// dial connects hob, and looks for when it waits for mail.
+// dial connects hob, and detects when it waits for mail.
 func (d *dovecot) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 	if err != nil {
@@ -299,7 +301,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// listening blocks until hob waits for mail.
+// listening waits until hob waits for mail.
 func (d *dovecot) listening(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.mu.Lock()
@@ -315,7 +317,7 @@ func (d *dovecot) listening(ctx context.Context) {
 	}
 }
 
-// count is how many mails a folder has, and how many of them nobody has read.
+// count returns the number of mails in a folder, and of unread ones.
 func (d *dovecot) count(t *testing.T, folder string) (all, unseen uint32) {
 	t.Helper()
 	c, err := imapclient.DialInsecure(d.imap, nil)
@@ -333,7 +335,7 @@ func (d *dovecot) count(t *testing.T, folder string) (all, unseen uint32) {
 	return *status.NumMessages, *status.NumUnseen
 }
 
-// kind names the kind of an error of Send or Find.
+// kind returns the class of an error of Send or Find.
 func kind(err error) string {
 	later := (*channels.RetryAfter)(nil)
 	i := slices.Index([]bool{err == nil, isErr(err, channels.ErrPermanent), isErr(err, channels.ErrUnknown), asErr(err, &later)}, true)

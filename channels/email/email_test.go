@@ -74,7 +74,7 @@ func openWith(t testing.TB, e channels.Env, cfg email.Config) *email.Channel {
 	return ch
 }
 
-// world is the mail of sam, who is the owner.
+// world is the mail with the owner sam.
 func world(f *channelstest.Email, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.EmailFault{
 		channelstest.Later: {At: "RCPT", Code: 451}, channelstest.Refused: {At: "RCPT", Code: 550}, channelstest.Broken: {At: "MAIL"},
@@ -110,7 +110,7 @@ func world(f *channelstest.Email, open func() channels.Channel) channelstest.Wor
 	}
 }
 
-// unfolded is a text whose overlong lines were cut where mail's are (RFC 5322, section 2.1.1).
+// unfolded joins lines that were broken at the limit for mails (RFC 5322, section 2.1.1).
 func unfolded(text string) string {
 	var b strings.Builder
 	for l := range strings.Lines(strings.TrimSuffix(text, "\n")) {
@@ -122,7 +122,7 @@ func unfolded(text string) string {
 	return b.String()
 }
 
-// noise is mail that must not become input.
+// noise returns mails that must not become input.
 func noise(f *channelstest.Email) {
 	vouched := "Authentication-Results: " + channelstest.EmailTrust + "; dmarc=pass header.from=example.org\r\n"
 	to := "To: " + channelstest.EmailUser + "\r\n"
@@ -148,7 +148,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// inMemory is a server that is reached over a network in memory.
+// inMemory is a server on a simulated network.
 func inMemory(t *testing.T, n *channelstest.Network) *channelstest.Email {
 	t.Helper()
 	f, err := channelstest.EmailOn(n.Listen(), n.Listen(), channelstest.EmailOptions{Files: true})
@@ -166,7 +166,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// imapConn is an inbox that keeps messages as they are handed on.
+// imapConn is an inbox that records the messages of the adapter.
 type imapConn struct {
 	mu      sync.Mutex
 	list    []channels.Message
@@ -217,7 +217,7 @@ func (b *imapConn) all() []channels.Message {
 	return slices.Clone(b.list)
 }
 
-// until waits until ok holds after something was received.
+// until waits until ok is true after an event.
 func (b *imapConn) until(t *testing.T, ok func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -240,7 +240,8 @@ func (b *imapConn) until(t *testing.T, ok func() bool) {
 	}
 }
 
-// run runs a channel until what it returns is called. Errors of Run are collected, and it is run again at once.
+// run runs a channel until the returned function is called. It collects the errors of Run, and restarts it at
+// once.
 func run(t *testing.T, ch channels.Channel, in channels.Inbox) (stop func() []error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan []error, 1)

@@ -14,7 +14,7 @@ import (
 	"hob/channels/email"
 )
 
-// texts are what has come.
+// texts returns the texts that arrived.
 func (b *imapConn) texts() string {
 	var all []string
 	for _, m := range b.list {
@@ -23,7 +23,7 @@ func (b *imapConn) texts() string {
 	return strings.Join(all, "|")
 }
 
-// What lay there before the first start is no news; what comes later is read once, by whichever process.
+// Mails from before the first start are not read; later ones are read once, by any process.
 func TestWhereItBegins(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	f.Say(sam, "old")
@@ -52,7 +52,7 @@ func TestWhereItBegins(t *testing.T) {
 	}
 }
 
-// The cursor moves with what is stored, never before it.
+// The cursor moves with a commit, never before it.
 func TestTheCursorWaitsForTheInbox(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	b := &imapConn{fail: 2}
@@ -113,7 +113,8 @@ func TestACursorThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A large mail is read whole when it is of somebody whom hob listens to; of a stranger's, and of one that is too large, the beginning.
+// A large mail from a known sender is read completely; of a stranger's mail, and of a mail that is too large,
+// only the beginning is read.
 func TestLargeMails(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	b := &imapConn{}
@@ -147,7 +148,7 @@ func TestLargeMails(t *testing.T) {
 	}
 }
 
-// A password that is not taken is said with what to do, and is tried again slowly.
+// A refused password is reported with advice, and tried again slowly.
 func TestAPasswordThatIsNotTaken(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	f.Revoke()
@@ -158,7 +159,7 @@ func TestAPasswordThatIsNotTaken(t *testing.T) {
 	}
 }
 
-// FuzzMail reads whatever may lie in a mailbox: nothing is taken for more than it is.
+// FuzzMail: malformed mails never gain rights.
 func FuzzMail(f *testing.F) {
 	for _, seed := range []string{
 		mailOf(sam, "hello\n> old", "Subject: =?utf-8?q?a=0d=0ab?=\r\nMessage-ID: <a@b>\r\n"),
@@ -189,7 +190,7 @@ func FuzzMail(f *testing.F) {
 	})
 }
 
-// FuzzResults reads whatever servers write, and people make them write.
+// FuzzResults parses anything that a server might write, including text that senders put there.
 func FuzzResults(f *testing.F) {
 	f.Add(`mx; dmarc=pass header.from=example.org`, "x")
 	f.Add(`mx; spf=pass smtp.mailfrom=`, `"; dmarc=pass header.from=example.org`)
@@ -198,7 +199,7 @@ func FuzzResults(f *testing.F) {
 			return // it may stand in the middle of something
 		}
 		value = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
-		// what is quoted as it should be changes nothing
+		// correct quoting changes nothing
 		with := email.Vouched([]string{head + ` reason="` + value + `"`}, "mx", "example.org")
 		without := email.Vouched([]string{head + ` reason="x"`}, "mx", "example.org")
 		if with != without {

@@ -6,8 +6,9 @@ import (
 	"hob/channels/channelstest"
 )
 
-// Whoever has a copy of a mail of the owner's can lay it before hob again, with a thread that no signature covers. It stays the mail that it was, also after a restart and when
-// the server has counted its mails anew; another mail is another one.
+// Whoever has a copy of the owner's mail can send it again with thread headers that no signature covers. It
+// counts as the same mail, also after a restart and after the server has renumbered its mails; other mails
+// are not affected.
 func TestAMailIsReadOnce(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	b := &channelstest.MessageInbox{}

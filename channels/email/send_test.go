@@ -25,7 +25,7 @@ func delivery(body, ref string) channels.Delivery {
 	return channels.Delivery{Outbox: 1, Parts: 1, To: "email:" + sam, Body: body, ReplyRef: ref, Nonce: "nonce " + body, Attempts: 1}
 }
 
-// sent sends a delivery and returns what arrived.
+// sent sends a delivery and returns the arrived mail.
 func sent(t *testing.T, d channels.Delivery) channelstest.EmailSent {
 	t.Helper()
 	f := server(t, channelstest.EmailOptions{})
@@ -69,8 +69,8 @@ func TestAnswersStayInTheirThread(t *testing.T) {
 	}
 }
 
-// TestReferencesOfAThread (C11b): an answer refers to all that the mail before it refers to, hob's own mails included, and to that mail (RFC 5322,
-// section 3.6.4).
+// TestReferencesOfAThread (C11b): an answer refers to everything that the answered mail refers to, including
+// hob's own mails, and to that mail (RFC 5322, section 3.6.4).
 func TestReferencesOfAThread(t *testing.T) {
 	long := make([]string, 30)
 	for i := range long {
@@ -91,8 +91,8 @@ func TestReferencesOfAThread(t *testing.T) {
 	}
 }
 
-// TestATextAndItsFileAreOneMail (C11c): whatever the text is, the first file is a part of the same mail; a further one, and one without a text, is a
-// mail of its own.
+// TestATextAndItsFileAreOneMail (C11c): the first file of a text is part of the same mail; further files, and
+// files without a text, are separate mails.
 func TestATextAndItsFileAreOneMail(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	out := channelstest.NewOutbox(sys.RealClock().Wall)
@@ -142,7 +142,7 @@ func TestNoInjection(t *testing.T) {
 	}
 }
 
-// stored is a file on its way out.
+// stored returns a file to send.
 type stored struct{ *bytes.Reader }
 
 func (stored) Close() error { return nil }
@@ -213,7 +213,7 @@ func TestClassesOfFailure(t *testing.T) {
 	}
 }
 
-// A mailbox without a folder of what was sent cannot be asked: what has arrived is unknown.
+// A mailbox without a folder for sent mail cannot be searched: whether a mail has arrived is unknown.
 func TestNoFolderOfWhatWasSent(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{NoSentFolder: true})
 	ch := open(t, config(f))
@@ -226,8 +226,9 @@ func TestNoFolderOfWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestThroughThePump is the promise where the server keeps no copies by itself: what may have arrived goes to the owner once more, with a mark and under the
-// same Message-ID; to anybody else it is held, and asked about. What has a copy is never sent again.
+// TestThroughThePump tests a server that stores no copies by itself: an uncertain mail to the owner is
+// repeated once, with a mark and the same Message-ID; to others it is held with a question. A mail with a
+// copy is never repeated.
 func TestThroughThePump(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	ch := open(t, config(f))
@@ -247,7 +248,7 @@ func TestThroughThePump(t *testing.T) {
 	}
 }
 
-// deliver runs a pump until the last row of the outbox is in a state.
+// deliver runs a pump until the newest row of the outbox has a state.
 func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -272,7 +273,7 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 	}
 }
 
-// What is for somebody else waits a day for its server.
+// A mail to somebody else waits a day for the server.
 func TestADayForOthers(t *testing.T) {
 	var slow channels.SlowSender = channel(t)
 	if slow.Patience() != 24*time.Hour {
@@ -338,7 +339,7 @@ func TestTry(t *testing.T) {
 		{"a certificate that nobody has signed", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) { c.TLS = nil }, nil, "certificate"},
 		{"nobody vouches", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Put([]byte("From: x@y\r\n\r\nx")) }, []string{"has not verified the sender of the newest mail"}, ""},
 		{"no name of who vouches", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.TrustResults = "" }, []string{"go to Sent"}, "set trust_results"},
-		// C11d, C14: without a name that its writer shows, and without or with another trust_results
+		// C11d, C14: without the author's display name, and without or with another trust_results
 		{"nobody vouches for an address alone", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) {
 			f.Put([]byte("Authentication-Results: mx.other.test; dmarc=pass header.from=y.test\r\nFrom: x@y.test\r\n\r\nx"))
 		}, []string{"has not verified the sender of the newest mail, x@y.test:", "set: trust_results = \"mx.other.test\""}, ""},
@@ -365,7 +366,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// The port says how TLS begins: at IMAP's 143 by STARTTLS, at SMTP's 465 with the first byte.
+// The port decides how TLS begins: STARTTLS at IMAP's 143, implicit TLS at SMTP's 465.
 func TestPorts(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{TLS: true, Other: true})
 	cfg := config(f)
@@ -380,8 +381,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestTLSAtAnotherPort (C11e): an SMTP server at a port other than 465 that waits for TLS is found out, once, and one that was only slow is not
-// given up. Where neither works, both are told.
+// TestTLSAtAnotherPort (C11e): implicit TLS at another port than 465 is detected, once, and a slow server is
+// not given up. If neither works, the error names both.
 func TestTLSAtAnotherPort(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := server(t, channelstest.EmailOptions{TLS: true, Other: true})
@@ -416,7 +417,8 @@ func TestTLSAtAnotherPort(t *testing.T) {
 	}
 }
 
-// TestASlowGreeting (C11e): a server that greets after more than three seconds, and then wants STARTTLS, is served as before.
+// TestASlowGreeting (C11e): a server that greets after more than three seconds, and then uses STARTTLS, works
+// as before.
 func TestASlowGreeting(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := server(t, channelstest.EmailOptions{TLS: true})
@@ -457,7 +459,7 @@ func TestASlowGreeting(t *testing.T) {
 	}
 }
 
-// greetLate is when a slow server greets.
+// greetLate is the delay of a slow server's greeting.
 const greetLate = 3500 * time.Millisecond
 
 func TestLink(t *testing.T) {
@@ -471,7 +473,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// FuzzHeaders sends whatever hob may be given: nothing of it becomes a header of its own.
+// FuzzHeaders: nothing in a delivery becomes a separate header.
 func FuzzHeaders(f *testing.F) {
 	f.Add("hello", "<a@b> <c@d> subject", "n", "a.txt")
 	f.Add("x\r\nBcc: y", "<a@b\r\nBcc: y>", "\x00", "=?utf-8?q?=0d=0a?=")

@@ -144,7 +144,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestAnotherHost: behind a host that the server has changed, no line is cut off by it.
+// TestAnotherHost: lines stay complete after the server has changed hob's visible host.
 func TestAnotherHost(t *testing.T) {
 	talk := talker(t, true)
 	long := strings.Repeat("a", 440)
@@ -193,7 +193,7 @@ func TestLogInInPieces(t *testing.T) {
 	}
 }
 
-// TestHalfOpen is a server that has gone without a word: it is found within a minute.
+// TestHalfOpen: a server that became silent is detected within a minute.
 func TestHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -206,7 +206,7 @@ func TestHalfOpen(t *testing.T) {
 	})
 }
 
-// FuzzLine reads whatever a server may send: nothing is taken for more than it is.
+// FuzzLine: malformed lines never gain rights.
 func FuzzLine(f *testing.F) {
 	for _, seed := range []string{
 		"@account=Sam;msgid=1;time=2026-11-21T10:00:00.123Z :sam!u@h PRIVMSG hob :hello", ":sam!u@h PRIVMSG #family :\x0304,hob: x\x01", "@a;=;b\\", ":x 354 hob 77 a b",
@@ -231,8 +231,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// TestServicesAreNobody (C3): what the network's services, a bouncer's modules and the stand-ins of a history say is nobody's speech, live and
-// replayed, whatever words are in it; what a person says is.
+// TestServicesAreNobody (C3): lines of the network's services, of a bouncer's modules and of replayed history
+// are not messages, whatever their text; a person's lines are.
 func TestServicesAreNobody(t *testing.T) {
 	const open, old = ":irc.test BATCH +b chathistory #family", "@batch=b;time=2026-11-21T10:00:00.000Z "
 	for _, tc := range []struct {

@@ -15,7 +15,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// conversation is a channel on a server in memory that offers caps, in the bubble of the test; f has room for a burst of lines.
+// conversation runs a channel on a server in memory that offers caps, in the bubble of the test; f holds a
+// burst of lines.
 func conversation(t *testing.T, caps []string) (*channelstest.IRC, *irc.Channel, *channelstest.MessageInbox) {
 	t.Helper()
 	n := channelstest.NewNetwork()
@@ -28,13 +29,13 @@ func conversation(t *testing.T, caps []string) (*channelstest.IRC, *irc.Channel,
 	return f, ch, b
 }
 
-// without are the capabilities of a modern server but for some.
+// without returns the capabilities of a modern server, except some.
 func without(names ...string) []string {
 	return slices.DeleteFunc(channelstest.IRCModern(), func(name string) bool { return slices.Contains(names, name) })
 }
 
-// TestAnswersInTime is a quick conversation: little is sent but the lines of the answers, and nothing waits but for flood control (five lines
-// at once, then one every two seconds).
+// TestAnswersInTime: in a quick conversation, hob sends little more than its answers, and waits only for
+// flood control (five lines at once, then one every two seconds).
 func TestAnswersInTime(t *testing.T) {
 	const s = time.Second
 	for _, tc := range []struct {
@@ -68,7 +69,8 @@ func TestAnswersInTime(t *testing.T) {
 	}
 }
 
-// TestAskedAgain is how long what the server has said of a nick counts: where it watches the nick, until it says something else.
+// TestAskedAgain checks the validity of an answer about a nick: if the server watches the nick, until it
+// reports a change.
 func TestAskedAgain(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -96,7 +98,7 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAfterSleep: after a time in which nothing was heard, as when the machine slept, there may be news that has not come yet.
+// TestAfterSleep: after a long silence, for example a suspended machine, changes may not have arrived yet.
 func TestAfterSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := channelstest.NewNetwork()
@@ -120,7 +122,8 @@ func TestAfterSleep(t *testing.T) {
 	})
 }
 
-// TestNeverToSomebodyElse: whatever becomes of a nick that hob has just written to, what is meant for sam goes to sam.
+// TestNeverToSomebodyElse: whatever happens to the nick that hob has just written to, a message for sam
+// reaches sam.
 func TestNeverToSomebodyElse(t *testing.T) {
 	for name, caps := range map[string][]string{"watched": channelstest.IRCModern(), "not watched": without("extended-monitor")} {
 		for what, change := range map[string]func(*channelstest.IRC){
@@ -153,7 +156,7 @@ func TestNeverToSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestLeavesInTheMiddle: of a part whose lines are still being said, none goes to whoever takes the nick meanwhile.
+// TestLeavesInTheMiddle: while the lines of a part are being sent, none reaches a new user of the nick.
 func TestLeavesInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, ch, _ := conversation(t, channelstest.IRCModern())
@@ -170,7 +173,7 @@ func TestLeavesInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestWhoIsBehind is what each line of a server says about where an account is.
+// TestWhoIsBehind checks what each line of a server says about the nick of an account.
 func TestWhoIsBehind(t *testing.T) {
 	const online, whois = ":irc.test 730 hob :sam!u@h", ":irc.test 330 hob sam Sam :is logged in as"
 	for _, tc := range []struct {

@@ -14,7 +14,7 @@ import (
 	"hob/channels/irc"
 )
 
-// A server that always has something to say, and lets nobody in, does not hold hob for ever.
+// A server that keeps sending lines without completing the registration does not block hob.
 func TestARegistrationWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := env()
@@ -49,7 +49,7 @@ func TestARegistrationWithoutEnd(t *testing.T) {
 	})
 }
 
-// What a server says of people and of itself is kept only as far as there can be so much of it.
+// Records about people and about the server are limited.
 func TestAServerThatTellsTooMuch(t *testing.T) {
 	ch := open(t, irc.Config{Server: "irc.test", Channels: []string{"#family"}})
 	talk := ch.Talk(nil, "extended-join", "account-notify")

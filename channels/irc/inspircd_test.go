@@ -20,8 +20,9 @@ import (
 	"hob/channels/irc"
 )
 
-// TestSuiteOfInspIRCd runs the suite over the real server InspIRCd (Debian's package inspircd): over TLS with a pinned certificate, and with the
-// extensions that ngircd lacks, message-tags, msgid, server-time and echo-message among them.
+// TestSuiteOfInspIRCd runs the suite with the real server InspIRCd (Debian's package inspircd): over TLS with
+// a pinned certificate, and with extensions that ngircd lacks, such as message-tags, msgid, server-time and
+// echo-message.
 func TestSuiteOfInspIRCd(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	path := program(t, "inspircd")
@@ -31,7 +32,7 @@ func TestSuiteOfInspIRCd(t *testing.T) {
 	})
 }
 
-// TestEchoOfInspIRCd: what hob has sent is known by the id that the server echoes.
+// TestEchoOfInspIRCd: a sent message gets the id that the server echoes.
 func TestEchoOfInspIRCd(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	plain, secure, print := inspircd(t, program(t, "inspircd"))
@@ -51,7 +52,7 @@ func TestEchoOfInspIRCd(t *testing.T) {
 	}
 }
 
-// inspircd starts a server on free ports of the loopback; more is put into its configuration.
+// inspircd starts a server on free ports of the loopback interface; more is added to its configuration.
 func inspircd(t *testing.T, path string, more ...string) (plain, secure, fingerprint string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +88,7 @@ func inspircd(t *testing.T, path string, more ...string) (plain, secure, fingerp
 	return plain, secure, fingerprint
 }
 
-// certificate writes one that nobody has signed, with its key, and returns its SHA-256.
+// certificate writes a self-signed certificate with its key, and returns its SHA-256.
 func certificate(t *testing.T, dir string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

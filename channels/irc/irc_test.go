@@ -65,7 +65,7 @@ func openWith(t testing.TB, e channels.Env, cfg irc.Config) *irc.Channel {
 	return ch
 }
 
-// listening runs a channel on a server, and waits until it listens.
+// listening runs a channel on a server, and waits until it is connected.
 func listening(t *testing.T, f *channelstest.IRC, cfg irc.Config) (*irc.Channel, *channelstest.MessageInbox, func() []error) {
 	t.Helper()
 	ch, b := open(t, cfg), &channelstest.MessageInbox{}

@@ -20,7 +20,8 @@ import (
 	"hob/daemon/event"
 )
 
-// TestSuiteOfNgircd runs the suite over the real server ngircd (Debian's package of that name), which knows no accounts and no history.
+// TestSuiteOfNgircd runs the suite with the real server ngircd (Debian's package), which has no accounts and
+// no history.
 func TestSuiteOfNgircd(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	path := program(t, "ngircd")
@@ -30,7 +31,7 @@ func TestSuiteOfNgircd(t *testing.T) {
 	})
 }
 
-// program finds a server's program, which need not be in everybody's PATH; with CI set it must be there.
+// program finds a server's program, which may be outside of PATH; with CI set it must exist.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -51,13 +52,13 @@ func program(t *testing.T, name string) string {
 	return ""
 }
 
-// real is the world of a real server, on which sam is the owner and comes in at addr.
+// real is the world of a real server, with the owner sam at addr.
 func real(t *testing.T, server, addr string, cfg irc.Config) channelstest.World {
 	t.Helper()
 	return realOf(t, server, join(t, addr, "sam"), "sam", cfg)
 }
 
-// realOf is the world of a real server on which the owner, with an id, is sam.
+// realOf is the world of a real server on which the owner sam has the given id.
 func realOf(t *testing.T, server string, sam *client, id string, cfg irc.Config) channelstest.World {
 	t.Helper()
 	return channelstest.World{
@@ -91,7 +92,7 @@ func realOf(t *testing.T, server string, sam *client, id string, cfg irc.Config)
 	}
 }
 
-// free is an address of the loopback that nobody listens on.
+// free returns an unused address on the loopback interface.
 func free(t *testing.T) (addr, port string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +122,7 @@ func serve(t *testing.T, path string, args ...string) {
 	})
 }
 
-// ngircd starts a server on a free port of the loopback.
+// ngircd starts a server on a free port of the loopback interface.
 func ngircd(t *testing.T, path string) string {
 	t.Helper()
 	addr, port := free(t)
@@ -135,7 +136,7 @@ func ngircd(t *testing.T, path string) string {
 	return addr
 }
 
-// client is a person at a real server.
+// client is a person on a real server.
 type client struct {
 	t     *testing.T
 	conn  net.Conn
@@ -145,7 +146,7 @@ type client struct {
 	count int
 }
 
-// join connects somebody to a server that may still be starting.
+// join connects a person to a server that may still be starting.
 func join(t *testing.T, addr, nick string) *client {
 	t.Helper()
 	limit := time.Now().Add(20 * time.Second)
@@ -204,7 +205,7 @@ func (c *client) until(ok func(string) bool) {
 	}
 }
 
-// sync waits until the server has worked off all that was said.
+// sync waits until the server has processed everything.
 func (c *client) sync() {
 	c.t.Helper()
 	c.mu.Lock()
@@ -215,13 +216,13 @@ func (c *client) sync() {
 	c.until(func(l string) bool { return strings.Contains(l, " PONG ") && strings.HasSuffix(l, ":"+token) })
 }
 
-// sees tells whether somebody is on the server, with all that a registration takes behind him: he has joined his channel.
+// sees reports whether a person is connected, registered, and in the channel.
 func (c *client) sees(nick string) bool {
 	c.t.Helper()
 	return c.answers("WHOIS "+nick, func(l string) bool { return strings.Contains(l, " 319 ") && strings.Contains(l, "#family") })
 }
 
-// answers tells whether the server answers a line with what is asked for.
+// answers reports whether the server answers a line with the expected one.
 func (c *client) answers(line string, ok func(string) bool) bool {
 	c.t.Helper()
 	c.mu.Lock()
@@ -234,7 +235,7 @@ func (c *client) answers(line string, ok func(string) bool) bool {
 	return slices.ContainsFunc(c.lines[from:], ok)
 }
 
-// heard are the texts that came to him.
+// heard returns the texts that the person received.
 func (c *client) heard() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +249,9 @@ func (c *client) heard() []string {
 	return texts
 }
 
-// TestServicesOfRealServers (C3): at ngircd and InspIRCd a service says hob's nick to a channel and to hob, as PRIVMSG and as NOTICE; people set a topic
-// and leave with words that hold it. Nobody has spoken to hob until sam does.
+// TestServicesOfRealServers (C3): on ngircd and InspIRCd a service names hob in a channel and in private,
+// with PRIVMSG and NOTICE; people set a topic and leave with such texts. None of these is a message to hob
+// until sam writes one.
 func TestServicesOfRealServers(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	for _, name := range []string{"ngircd", "inspircd"} {

@@ -15,8 +15,8 @@ import (
 	"hob/channels/irc"
 )
 
-// accounts are an InspIRCd with services behind it that know accounts (Debian's package atheme-services), where hob and sam have one each.
-// sam is there, and logged in.
+// accounts is an InspIRCd with services for accounts (Debian's package atheme-services), on which hob and sam
+// are registered. sam is connected and logged in.
 func accounts(t *testing.T) (sam *client, plain string, cfg irc.Config) {
 	t.Helper()
 	ircd := program(t, "inspircd")
@@ -49,7 +49,7 @@ func accounts(t *testing.T) (sam *client, plain string, cfg irc.Config) {
 	}
 }
 
-// athemeConf is the configuration of services that link to a port of the loopback.
+// athemeConf is the configuration of services that link to a port on the loopback interface.
 func athemeConf(port string) string {
 	var conf strings.Builder
 	for _, module := range []string{
@@ -71,7 +71,7 @@ general { join_chans; leave_chans; commit_interval = 5; uplink_sendq_limit = 104
 `
 }
 
-// member registers an account under a nick, once the services are there, and is logged in to it.
+// member registers an account for a nick when the services are available, and logs in.
 func member(t *testing.T, addr, nick string) *client {
 	t.Helper()
 	c := join(t, addr, nick)
@@ -86,8 +86,8 @@ func member(t *testing.T, addr, nick string) *client {
 	return c
 }
 
-// TestAccountsOfServices goes the whole way of an account: hob logs in by SASL, knows who writes, answers the account, and nobody else who
-// has taken its nick.
+// TestAccountsOfServices tests accounts completely: hob logs in with SASL, recognises the sender, and answers
+// the account but not a person who took its nick.
 func TestAccountsOfServices(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	sam, plain, cfg := accounts(t)

@@ -77,7 +77,7 @@ func TestNickInUse(t *testing.T) {
 	b.Until(t, func() bool { return len(b.List()) == 2 && b.List()[0].Mentioned && b.List()[1].Mentioned })
 }
 
-// TestOwnEcho is hob's own call of itself in a group, which a server sends back.
+// TestOwnEcho: hob's own mention of itself in a group comes back from the server.
 func TestOwnEcho(t *testing.T) {
 	f := modern(t)
 	ch, b, _ := listening(t, f, config(f))
@@ -92,7 +92,8 @@ func TestOwnEcho(t *testing.T) {
 	}
 }
 
-// TestHistory is what was said while hob was away: each once, in private and in the channel, over several pages.
+// TestHistory: messages from hob's absence arrive once each, in private and in the channel, over several
+// pages.
 func TestHistory(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := modern(t)
@@ -128,7 +129,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestCutByTheServer is a connection that ends by itself: hob comes back, and says what it cannot know.
+// TestCutByTheServer: after a lost connection hob reconnects, and reports the gap.
 func TestCutByTheServer(t *testing.T) {
 	f := server(t, channelstest.IRCOptions{Plain: true})
 	cfg := config(f)
@@ -141,7 +142,8 @@ func TestCutByTheServer(t *testing.T) {
 	b.Until(t, func() bool { return len(b.List()) == 1 })
 }
 
-// TestFullInbox is an inbox that takes nothing for longer than a connection is kept: what had come is handed on by the next one.
+// TestFullInbox: an inbox fails for longer than a connection lasts; the messages are stored by the next
+// connection.
 func TestFullInbox(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := server(t, channelstest.IRCOptions{Plain: true})
@@ -189,7 +191,8 @@ func TestAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestToAnAccount: what is meant for a person goes to the nick that is logged in to the account now, and to nobody else.
+// TestToAnAccount: a message to a person goes to the nick that is logged in to the account now, and to nobody
+// else.
 func TestToAnAccount(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := modern(t)
@@ -227,7 +230,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestPartlyRefused: where one line of several may have been read, the part is not said again by itself.
+// TestPartlyRefused: if one of several lines may have been read, the part is not repeated automatically.
 func TestPartlyRefused(t *testing.T) {
 	f := modern(t)
 	ch, _, _ := listening(t, f, config(f))
@@ -242,7 +245,7 @@ func TestPartlyRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedSends: that somebody is away, or has enough for now, says nothing about the channel.
+// TestRefusedSends: an absent or rate limited recipient says nothing about the channel.
 func TestRefusedSends(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := modern(t)
@@ -293,7 +296,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestNickThatTheNetworkGives (C8): a network that makes the account the nick is where hob says the nick that it has, wherever it names one.
+// TestNickThatTheNetworkGives (C8): if the network forces the account's nick, hob shows the actual nick
+// everywhere.
 func TestNickThatTheNetworkGives(t *testing.T) {
 	f := server(t, channelstest.IRCOptions{Caps: channelstest.IRCModern(), Account: "hobacct", Password: "s3cret", ForceNick: true})
 	cfg := config(f)
@@ -318,7 +322,7 @@ func TestNickThatTheNetworkGives(t *testing.T) {
 	}
 }
 
-// TestAccount goes by the network and by whom hob is there, not by the nick that was free.
+// TestAccount depends on the network and on hob's account, not on the nick of the moment.
 func TestAccount(t *testing.T) {
 	for want, cfg := range map[string]irc.Config{
 		"irc.test/hob": {Server: "irc.test"}, "irc.test/bot": {Server: "IRC.test:7000", Nick: "Bot"},
@@ -331,8 +335,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestHistoryOfEvents (C3): what happened in a channel while hob was away is replayed, and nobody is taken to have said it: hob's own joins, those of
-// others, a topic and a part that hold its name. With draft/event-playback and without, as ergo answers.
+// TestHistoryOfEvents (C3): replayed channel events from hob's absence are not messages: hob's own joins,
+// others' joins, a topic and a part with its name. With draft/event-playback and without, like ergo.
 func TestHistoryOfEvents(t *testing.T) {
 	without := slices.DeleteFunc(channelstest.IRCModern(), func(name string) bool { return name == "draft/event-playback" })
 	for _, caps := range [][]string{channelstest.IRCModern(), without} {

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/event"
 )
 
-// world is one private chat with sam, who is the owner.
+// world is one private chat with the owner sam.
 func world(f *channelstest.IRC, to event.Address, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.IRCFault{
 		channelstest.Later: {Numeric: "439"}, channelstest.Refused: {Numeric: "404"}, channelstest.Broken: {Numeric: "400"},
@@ -75,7 +75,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// TestStormOverAnOldServer is a network without any extension: what is said while hob is away is lost.
+// TestStormOverAnOldServer tests a network without extensions: messages during hob's absence are lost.
 func TestStormOverAnOldServer(t *testing.T) {
 	channelstest.Storm(t, func(t *testing.T, n *channelstest.Network) channelstest.World {
 		f, cfg := inMemory(t, n, channelstest.IRCOptions{Plain: true})
@@ -84,7 +84,7 @@ func TestStormOverAnOldServer(t *testing.T) {
 	})
 }
 
-// inMemory is a server that is reached over a network in memory.
+// inMemory is a server on a simulated network.
 func inMemory(t *testing.T, n *channelstest.Network, opts channelstest.IRCOptions) (*channelstest.IRC, irc.Config) {
 	t.Helper()
 	f, err := channelstest.IRCOn(n.Listen(), opts)
@@ -96,7 +96,8 @@ func inMemory(t *testing.T, n *channelstest.Network, opts channelstest.IRCOption
 	return f, config(f)
 }
 
-// named is a world whose adapter listens when it has its nick: a connection that was cut off may still have it.
+// named is a world whose adapter counts as listening when it has its nick: a dead connection may still hold
+// it.
 func named(f *channelstest.IRC, w channelstest.World) channelstest.World {
 	w.Listening = func(ctx context.Context) {
 		f.Listening(ctx)
@@ -107,7 +108,7 @@ func named(f *channelstest.IRC, w channelstest.World) channelstest.World {
 	return w
 }
 
-// forgetful is the world of a server that gives its messages no ids and keeps nothing.
+// forgetful is a server without message ids and history.
 func forgetful(f *channelstest.IRC, w channelstest.World) channelstest.World {
 	w.Forgets, w.Again, w.People.Delete = true, nil, nil
 	w.People.Group = func(text string) string { f.Say("sam", "#family", "hob: "+text); return text }
@@ -116,7 +117,7 @@ func forgetful(f *channelstest.IRC, w channelstest.World) channelstest.World {
 	return w
 }
 
-// TestSuiteOfAnOldServer runs the suite where the server has none of the extensions and no TLS.
+// TestSuiteOfAnOldServer runs the suite without extensions and TLS.
 func TestSuiteOfAnOldServer(t *testing.T) {
 	channelstest.Run(t, func(t *testing.T) channelstest.World {
 		f := server(t, channelstest.IRCOptions{Plain: true})
@@ -126,7 +127,7 @@ func TestSuiteOfAnOldServer(t *testing.T) {
 	})
 }
 
-// TestTable keeps the row of the page for IRC.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	f := modern(t)
 	w := world(f, "irc:$sam", func() channels.Channel { return open(t, config(f)) })

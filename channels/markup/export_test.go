@@ -1,7 +1,7 @@
 package markup
 
-// Rewrite reads Markdown and writes it again, as Split does with each part.
+// Rewrite parses Markdown and writes it again, as Split does with each part.
 func Rewrite(markdown string) string { return write(read(markdown)) }
 
-// Cluster is the length of the first character of a text.
+// Cluster returns the length of the first character of a text.
 func Cluster(s string) int { return cluster(s) }

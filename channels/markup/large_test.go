@@ -11,8 +11,9 @@ import (
 	"hob/channels/markup"
 )
 
-// What makes a reader of Markdown slow: some of these took minutes, or all memory, where a step looked at the whole text for each of its
-// letters. The processor's time is counted, which other programs do not lengthen.
+// Texts that make Markdown parsers slow: some took minutes, or all memory, because a step scanned the whole
+// text for each of its characters. The test measures processor time, on which other programs have no
+// influence.
 func TestLargeTextsAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads many megabytes")
@@ -36,7 +37,7 @@ func TestLargeTextsAreRead(t *testing.T) {
 	}
 }
 
-// spent is the processor time of this process.
+// spent returns the processor time of this process.
 func spent(t *testing.T) time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

@@ -10,7 +10,7 @@ import (
 
 const gap = "\u200b"
 
-// One line per construct; what a form does not name is as in plain text.
+// One line for each construct; forms that are not listed have the result of plain text.
 func TestRender(t *testing.T) {
 	for _, tc := range []struct{ name, markdown, plain, telegram, slack, discord, html, irc string }{
 		{
@@ -247,7 +247,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Written again, a text is what it was where plain marks would not do.
+// Texts for which plain marks would not work are the same after they are written again.
 func TestRewrittenMarks(t *testing.T) {
 	for _, tc := range []struct{ markdown, want string }{
 		{"_a_&#98;", "<p><em>a</em>b</p>"},                               // a letter behind a mark that ends only at a word's end

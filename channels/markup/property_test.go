@@ -21,7 +21,7 @@ func forms() []markup.Form {
 	}
 }
 
-// bits are what answers are made of, and what breaks those who write them carelessly.
+// bits are parts of answers, and texts that break careless writers.
 func bits() []string {
 	return []string{
 		"word", "two words", " ", "  ", "\n", "\n\n", "\n\n", "**", "*", "_", "~~", "`", "``", "```", "\n```go\n", "\n```\n", "~~~\n", "# ", "\n## Title\n",
@@ -33,7 +33,8 @@ func bits() []string {
 	}
 }
 
-// said is the words of a text, without what a cut adds: quotes and directions that are closed and opened again.
+// said returns the words of a text, without additions of a cut: quotes and directions that are closed and
+// opened again.
 func said(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '>' || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 {
@@ -46,7 +47,7 @@ func said(text string) string {
 
 type failer interface{ Fatalf(string, ...any) }
 
-// check holds a form to everything that Split and Render promise of a text.
+// check checks all guarantees of Split and Render for a form.
 func check(t failer, f markup.Form, text string) {
 	parts := f.Split(text)
 	limit := f.Limit
@@ -123,7 +124,8 @@ func utf16Of(s string) []int {
 	return all
 }
 
-// wellFormed reads HTML strictly, as XML; only the tags named may be in it, code holds no tags, and quotes of Telegram do not nest.
+// wellFormed parses HTML strictly as XML; only the given tags are allowed, code contains no tags, and
+// Telegram's quotes do not nest.
 func wellFormed(t failer, html, tags string) {
 	dec := xml.NewDecoder(strings.NewReader("<x>" + html + "</x>"))
 	allowed := append(strings.Fields(tags), "x")
@@ -161,7 +163,7 @@ func TestPartsSayTheWhole(t *testing.T) {
 	})
 }
 
-// What Split writes is Markdown that says the same in every form, not only in plain text.
+// The Markdown that Split writes has the same meaning in every form, not only in plain text.
 func TestRewrittenTextIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits()), 0, 30).Draw(t, "bits"), "")

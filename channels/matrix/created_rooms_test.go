@@ -8,8 +8,9 @@ import (
 	"hob/channels/channelstest"
 )
 
-// TestRoomsThatComeOutEncrypted sends to people on a homeserver that encrypts each new room: one room for each is made, given up with its
-// invitation, and nothing is written there; no second one, not after a restart either.
+// TestRoomsThatComeOutEncrypted sends to people on a homeserver that encrypts each new room. One room is
+// created for each person and abandoned with its invitation; nothing is written there, and no second one is
+// created, even after a restart.
 func TestRoomsThatComeOutEncrypted(t *testing.T) {
 	f := server(t)
 	f.EncryptRooms()
@@ -43,8 +44,8 @@ func TestRoomsThatComeOutEncrypted(t *testing.T) {
 	}
 }
 
-// TestTroublesWithANewRoom cuts in where a room that was made is looked at, noted and given up: whatever goes wrong, it is the only one, and
-// nothing is written into it.
+// TestTroublesWithANewRoom fails at the check, the record and the abandonment of a created room: in each case
+// it is the only one, and nothing is written into it.
 func TestTroublesWithANewRoom(t *testing.T) {
 	broken := channelstest.MatrixFault{Status: 500}
 	for _, tc := range []struct {
@@ -80,7 +81,8 @@ func TestTroublesWithANewRoom(t *testing.T) {
 	}
 }
 
-// TestANewRoomThatWasNotSeenIsUsed lets the look at a room fail that is not encrypted: the message goes there with the next try.
+// TestANewRoomThatWasNotSeenIsUsed: if the check of an unencrypted room fails, the message goes there at the
+// next try.
 func TestANewRoomThatWasNotSeenIsUsed(t *testing.T) {
 	f := server(t)
 	f.Fail("state", channelstest.MatrixFault{Status: 500})
@@ -96,7 +98,8 @@ func TestANewRoomThatWasNotSeenIsUsed(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesRoomIsLeft lets somebody who uses hob's account begin an encrypted chat: that is not hob's to end, and an open one is made.
+// TestNobodyElsesRoomIsLeft: an encrypted chat that another client of the account began is not left, and an
+// unencrypted one is created.
 func TestNobodyElsesRoomIsLeft(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", hob, sam)

@@ -85,8 +85,9 @@ func TestEditErrors(t *testing.T) {
 	}
 }
 
-// TestEditsOfTheLargestTexts puts texts in the place of drafts that are as large as a part can be, in what JSON and HTML make the most of: the
-// homeserver takes them, and the text is whole. Programs that know no edits get its beginning.
+// TestEditsOfTheLargestTexts edits drafts to the largest parts, with characters that need most space in JSON
+// and HTML: the homeserver accepts them, and the text is complete. Clients without support for edits get the
+// beginning.
 func TestEditsOfTheLargestTexts(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("plain words ", 8000), strings.Repeat("<&> ", 8000), strings.Repeat("**\u2028<**\n\n", 8000), strings.Repeat("\U0001F600 ", 8000),

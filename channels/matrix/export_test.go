@@ -6,8 +6,8 @@ import (
 	"hob/channels"
 )
 
-// Read makes messages of an answer of /sync as Run does, for an account: private is the room in which it is alone with other, all further ones
-// are groups.
+// Read converts an answer of /sync like Run does, for an account: private is the private room with other; all
+// other rooms are groups.
 func (c *Channel) Read(raw []byte, me, private, other string) ([]channels.Message, error) {
 	var news synced
 	if err := json.Unmarshal(raw, &news); err != nil {

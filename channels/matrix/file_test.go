@@ -18,7 +18,7 @@ func enclosed(name, mime, data string) channels.Delivery {
 	return d
 }
 
-// A file is stored at the homeserver and shown by a message of its own, pictures as pictures.
+// A file is stored at the homeserver and shown by a separate message; pictures are shown as pictures.
 func TestSendsFiles(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)
@@ -48,7 +48,7 @@ func TestSendsFiles(t *testing.T) {
 	}
 }
 
-// An upload whose answer did not come has shown nothing to anybody: it is made again, and the message is sent once.
+// An upload without an answer is invisible: it is repeated, and the message is sent once.
 func TestFailuresOfFiles(t *testing.T) {
 	gone := func(context.Context) (io.ReadSeekCloser, error) {
 		return nil, errors.Join(channels.ErrPermanent, os.ErrNotExist)
@@ -91,7 +91,7 @@ func TestFailuresOfFiles(t *testing.T) {
 	}
 }
 
-// shown are the files that messages show.
+// shown returns the files in messages.
 func shown(f *channelstest.Matrix) (list []channelstest.Shown) {
 	uploads := f.Uploads()
 	for _, m := range f.Sent() {

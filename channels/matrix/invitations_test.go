@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// waitFor waits for something that a server comes to have.
+// waitFor waits for a state of the server.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -133,7 +133,8 @@ func TestPairingAcceptsInvitations(t *testing.T) {
 	}
 }
 
-// TestOwnerWhoIsPairedLater invites hob before and after he is the owner, while hob runs: both invitations are accepted then.
+// TestOwnerWhoIsPairedLater: a person invites hob before and after being paired as the owner; both
+// invitations are accepted then.
 func TestOwnerWhoIsPairedLater(t *testing.T) {
 	f := server(t)
 	e, owner := env(t), atomic.Pointer[[]event.Address]{}
@@ -152,7 +153,7 @@ func TestOwnerWhoIsPairedLater(t *testing.T) {
 	waitFor(t, "joining", func() bool { return f.Joined("!after:hob.test") && f.Joined("!before:hob.test") })
 }
 
-// TestAccount is the user's id, and an error where the token is refused.
+// TestAccount returns the user's id, or an error if the token is refused.
 func TestAccount(t *testing.T) {
 	f := server(t)
 	var ch channels.Accounted = open(t, f)

@@ -77,7 +77,7 @@ func listening(t *testing.T, f *channelstest.Matrix, b *channelstest.MessageInbo
 	return stop
 }
 
-// one is the message that is received next.
+// one returns the next received message.
 func one(t *testing.T, f *channelstest.Matrix, write func()) channels.Message {
 	t.Helper()
 	b := &channelstest.MessageInbox{}

@@ -12,14 +12,14 @@ import (
 	"hob/channels/channelstest"
 )
 
-// attached is the file of a message as it comes in.
+// attached returns the received file of a message.
 func attached(t *testing.T, f *channelstest.Matrix, id string) channels.Attachment {
 	t.Helper()
 	f.Room(chat, "", sam)
 	return one(t, f, func() { f.Write(chat, sam, obj{"msgtype": "m.file", "body": "x", "url": "mxc://hob.test/" + id}) }).Files[0]
 }
 
-// content is a file as it is read to its end.
+// content returns the content of a file.
 func content(t *testing.T, a channels.Attachment) (string, error) {
 	t.Helper()
 	body, err := a.Open(t.Context())
@@ -33,7 +33,7 @@ func content(t *testing.T, a channels.Attachment) (string, error) {
 	return string(data), err
 }
 
-// store is a server that files are kept at, not the homeserver.
+// store is a file server other than the homeserver.
 type store struct {
 	*httptest.Server
 	asked  atomic.Int32
@@ -109,7 +109,8 @@ func TestFilesThatAreElsewhere(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnOldHomeserver reads files of one from before v1.11. One of today is not asked that way.
+// TestFilesOfAnOldHomeserver reads files from a server before v1.11. A current server is not asked in the old
+// way.
 func TestFilesOfAnOldHomeserver(t *testing.T) {
 	for _, tc := range []struct {
 		name, id string

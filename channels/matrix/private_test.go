@@ -8,12 +8,12 @@ import (
 	"hob/channels/channelstest"
 )
 
-// by lets somebody make a room.
+// by makes a person create a room.
 func by(f *channelstest.Matrix, who string) { f.State(chat, who, "m.room.create", "", obj{}) }
 
-// TestWhatIsPrivate looks at rooms in which hob is with the owner alone: private is one that nobody else can read along in or come into, and
-// that is the owner's or hob's own, or that he has invited hob to. What is sent to him goes there only then; what he writes elsewhere is not
-// taken for his word in private, and he is told so once.
+// TestWhatIsPrivate checks rooms with hob and the owner. A room is private if nobody else can read along or
+// join, and if the owner or hob created it or the owner invited hob. Messages to the owner go only there.
+// Messages in other rooms are not treated as private, and the owner is told so once.
 func TestWhatIsPrivate(t *testing.T) {
 	rule := func(word string) func(*channelstest.Matrix) {
 		return func(f *channelstest.Matrix) { f.State(chat, sam, "m.room.join_rules", "", obj{"join_rule": word}) }
@@ -95,7 +95,8 @@ func TestWhatIsPrivate(t *testing.T) {
 	}
 }
 
-// TestARoomIsOpenedUp lets a private chat become one that others can come into, and back: from the next message on it is that.
+// TestARoomIsOpenedUp opens a private chat to others and closes it again: each change applies from the next
+// message on.
 func TestARoomIsOpenedUp(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
@@ -117,8 +118,9 @@ func TestARoomIsOpenedUp(t *testing.T) {
 	}
 }
 
-// TestWhoInvitedIsKept lets the owner invite hob to somebody else's room: it is private over a restart, of which nobody tells any more who
-// has invited. Before hob has read what it knows, nothing is sent, and no second room made.
+// TestWhoInvitedIsKept: the owner invites hob to somebody else's room. The room is private across a restart,
+// although the invitation is no longer visible. Before hob has read its records, nothing is sent, and no
+// second room is created.
 func TestWhoInvitedIsKept(t *testing.T) {
 	f := server(t)
 	b := &channelstest.MessageInbox{}

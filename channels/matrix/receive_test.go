@@ -172,8 +172,8 @@ func TestAnUnknownTokenIsAGap(t *testing.T) {
 	}
 }
 
-// TestRefusedSyncs refuses a sync that has a token: where it is the token's fault, hob goes on from now and says so once; else it is an error,
-// and nothing is left out.
+// TestRefusedSyncs refuses a sync with a token: if the token is the reason, hob continues from now and
+// reports one gap; otherwise it is an error, and nothing is skipped.
 func TestRefusedSyncs(t *testing.T) {
 	for _, tc := range []struct {
 		code, why string
@@ -211,8 +211,8 @@ func TestRefusedSyncs(t *testing.T) {
 	}
 }
 
-// TestAServerThatKnowsNoToken refuses each token, also those that it has just given out: hob says once that something may be missing, each
-// further refusal is an error of Run, and the position stays. In the next hour it is lost anew, and said so.
+// TestAServerThatKnowsNoToken refuses every token, even new ones: hob reports one gap, each further refusal
+// is an error of Run, and the position stays. After an hour a new gap is reported.
 func TestAServerThatKnowsNoToken(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
@@ -401,7 +401,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 	})
 }
 
-// dumbAfterOneSync answers requests up to the first sync, and then takes everything and says nothing.
+// dumbAfterOneSync answers requests up to the first sync, and then stays silent.
 func dumbAfterOneSync(conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the other side has gone
 	r := bufio.NewReader(conn)

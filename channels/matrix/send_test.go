@@ -244,9 +244,9 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}{
 		{matrix.Config{Token: "env:TOKEN"}, "homeserver: missing; want the address"},
 		{at(func(c *matrix.Config) { c.Homeserver = "hob.test" }), "homeserver: \"hob.test\" is not an address"},
-		{at(func(c *matrix.Config) { c.Homeserver = "https://u:p" + "@x" }), "homeserver: no user name"},
+		{at(func(c *matrix.Config) { c.Homeserver = "https://u:p" + "@x" }), "homeserver: want no user name"},
 		{at(func(c *matrix.Config) { c.Homeserver = "https://x/?a=b" }), "homeserver: \"https://x/?a=b\" has something after the path"},
-		{at(func(c *matrix.Config) { c.Token = "" }), "token: missing; make an account"},
+		{at(func(c *matrix.Config) { c.Token = "" }), "token: missing; create an account"},
 		{at(func(c *matrix.Config) { c.Token = "env:NONE" }), "token: no secret"},
 		{at(func(c *matrix.Config) { c.Token = "env:ODD" }), "token: the value of \"env:ODD\" is not an access token"},
 		{at(func(c *matrix.Config) { c.Groups = []string{"#home:hob.test"} }), `groups: "#home:hob.test" is not a valid id; the id of a room is like`},

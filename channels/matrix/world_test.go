@@ -28,7 +28,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// stormy is a homeserver that is reached over a network, and adapters for an account on it.
+// stormy is a homeserver on a simulated network, with adapters for an account on it.
 func stormy(t *testing.T, n *channelstest.Network, me string) (*channelstest.Matrix, func() channels.Channel) {
 	t.Helper()
 	f := channelstest.MatrixOn(n.Listen(), me, token)
@@ -37,7 +37,7 @@ func stormy(t *testing.T, n *channelstest.Network, me string) (*channelstest.Mat
 	return f, func() channels.Channel { return openWith(t, e, f) }
 }
 
-// world is the private chat with sam, who is the owner.
+// world is the private chat with the owner sam.
 func world(f *channelstest.Matrix, open func() channels.Channel) channelstest.World {
 	f.Room(chat, "", sam)
 	f.Room(home, "Home", sam, eve)
@@ -76,10 +76,10 @@ func world(f *channelstest.Matrix, open func() channels.Channel) channelstest.Wo
 	}
 }
 
-// eventOf is the event of a message's id.
+// eventOf returns the event in a message's id.
 func eventOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// stands is what a message says after all of its replacements.
+// stands returns the text of a message after all edits.
 func stands(f *channelstest.Matrix, event string) string {
 	text := ""
 	for _, m := range f.Sent() {
@@ -94,7 +94,7 @@ func stands(f *channelstest.Matrix, event string) string {
 	return text
 }
 
-// people are what can be done in Matrix's programs.
+// people returns what people can do in Matrix clients.
 func people(f *channelstest.Matrix) channelstest.People {
 	write := func(room string, content obj) string { return room + "/" + f.Write(room, sam, content) }
 	called := func(text string, more obj) string {
@@ -129,7 +129,7 @@ func people(f *channelstest.Matrix) channelstest.People {
 	}
 }
 
-// noise is what no message can be made of.
+// noise sends data that is not a message.
 func noise(f *channelstest.Matrix) {
 	f.Fail("sync", channelstest.MatrixFault{Raw: "<html>"}, channelstest.MatrixFault{Status: 502}, channelstest.MatrixFault{Cut: "before"},
 		channelstest.MatrixFault{Raw: `{"rooms":{"join":`}, channelstest.MatrixFault{Raw: `{}`})
@@ -142,7 +142,7 @@ func noise(f *channelstest.Matrix) {
 	f.Write(chat, sam, obj{"msgtype": "m.notice", "body": "a machine's"})
 }
 
-// TestTable keeps Matrix's row of the page.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	f := server(t)
 	channelstest.Table(t, "matrix", world(f, func() channels.Channel { return open(t, f) }))

@@ -12,7 +12,7 @@ import (
 	"hob/channels/ntfy"
 )
 
-// TestTest: what can be asked without sending is asked, and what is wrong is said with what to do.
+// TestTest: everything that can be checked without sending is checked, and faults come with advice.
 func TestTest(t *testing.T) {
 	no := false
 	for name, tc := range map[string]struct {
@@ -47,7 +47,7 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// TestTestOfWhatIsNoServer: what answers may be something else, an old server, or nobody.
+// TestTestOfWhatIsNoServer: the address may belong to another server, an old server, or to nothing.
 func TestTestOfWhatIsNoServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code  int

@@ -5,7 +5,7 @@ import (
 	"bytes"
 )
 
-// Lines reads a whole stream as Run does and returns the ids and texts of its messages.
+// Lines reads a whole stream like Run does, and returns the ids and texts of its messages.
 func (c *Channel) Lines(b []byte) (ids, texts []string, err error) {
 	err = c.lines(bytes.NewReader(b), func(m message) error {
 		if m.Event == eventMessage {

@@ -11,7 +11,7 @@ import (
 	"hob/channels/ntfy"
 )
 
-// A small file is published under its name, with what a mark says as its message, and can be found again.
+// A small file is published with its name, a mark is its message, and Find recognises it.
 func TestSendsFiles(t *testing.T) {
 	n := server(t)
 	n.Protect("out", "tk_secret")
@@ -33,7 +33,7 @@ func TestSendsFiles(t *testing.T) {
 	}
 }
 
-// A file fails as a text does.
+// A file fails like a text.
 func TestFailuresOfFiles(t *testing.T) {
 	n := server(t)
 	ch := open(t, ntfy.Config{Server: n.URL(), Topic: "out"})
@@ -51,7 +51,7 @@ func TestFailuresOfFiles(t *testing.T) {
 	}
 }
 
-// shown are the files that have been published.
+// shown returns the published files.
 func shown(n *channelstest.Ntfy) (list []channelstest.Shown) {
 	for _, m := range n.Received() {
 		if m.Attachment != nil {

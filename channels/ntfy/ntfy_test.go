@@ -54,7 +54,7 @@ func open(t *testing.T, cfg ntfy.Config) *ntfy.Channel {
 	return ch
 }
 
-// listening blocks until somebody subscribes.
+// listening waits for a subscription.
 func listening(n *channelstest.Ntfy) func(context.Context) {
 	return func(ctx context.Context) {
 		tick := time.NewTicker(time.Millisecond)
@@ -184,7 +184,7 @@ func receiveOne(t *testing.T, ch channels.Channel, in *channelstest.Inbox, n int
 	return in.Rows()
 }
 
-// ntfy shows no marks: what it gets is plain text.
+// ntfy shows no markup, so it gets plain text.
 func TestSendsPlainText(t *testing.T) {
 	n := server(t)
 	ch := open(t, ntfy.Config{Server: n.URL(), Topic: "talk"})
@@ -235,7 +235,8 @@ func TestResumesAtTheCursor(t *testing.T) {
 	in := &channelstest.Inbox{}
 	n.Publish("talk", "one")
 	receiveOne(t, open(t, cfg), in, 1)
-	// Scheduled for earlier than the newest one, delivered while hob was down: it stands behind the cursor by id, but not by time.
+	// A message scheduled before the newest one, delivered while hob was down: by id it is after the cursor,
+	// by time it is not.
 	n.Inject(channelstest.NtfyMessage{Topic: "talk", Message: "scheduled", Time: time.Now().Add(-30 * time.Second).Unix()})
 	n.Inject(channelstest.NtfyMessage{Topic: "talk", Message: "long ago", Time: time.Now().Add(-2 * time.Hour).Unix()})
 	n.Publish("talk", "two")
@@ -478,7 +479,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// TestTable keeps the row of the page for ntfy.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	channelstest.Table(t, "ntfy", world(t, server(t), env(t), ntfy.Config{Topic: "talk"}))
 }

@@ -20,7 +20,7 @@ type position struct {
 	Heard int64  `json:"heard"`
 }
 
-// inbox remembers what it was given; it refuses the list whose number is refuse.
+// inbox records what it was given; it refuses the list with the number refuse.
 type inbox struct {
 	channels.Inbox
 	stored string
@@ -111,7 +111,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// An end that was asked for is no error, whatever it looks like; any other is explained.
+// A requested end is not an error, whatever the receiver returned; other errors are explained.
 func TestRun(t *testing.T) {
 	cut := errors.New("cut")
 	explain := func(err error) error { return errors.Join(err, errRefused) }
@@ -129,7 +129,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that says nothing new at once is asked once a second; one that has news is asked again without a pause.
+// A server that answers at once without news is asked once a second; with news it is asked again at once.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut, n := errors.New("cut"), 0

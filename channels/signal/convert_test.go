@@ -11,7 +11,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// one is the message that a dataMessage of sam's becomes.
+// one converts a dataMessage from sam.
 func one(t *testing.T, f *channelstest.Signal, data obj) channels.Message {
 	t.Helper()
 	f.Write(sam, data)
@@ -90,7 +90,7 @@ func TestEditsAndDeletions(t *testing.T) {
 	}
 }
 
-// Who has given hob his own account talks to it in his notes to himself; hob's answers are there too, and are none of his.
+// An owner who lets hob use their own account talks to it in Note to Self; hob's answers there are not input.
 func TestNotesToSelf(t *testing.T) {
 	f := server(t)
 	n := f.Note(own, obj{"message": "a note"})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestDaemonEndsWithHob kills a hob that runs signal-cli: nobody is left to end it, and it ends.
+// TestDaemonEndsWithHob kills a hob that runs signal-cli: the daemon ends too.
 func TestDaemonEndsWithHob(t *testing.T) {
 	addr := free(t)
 	hob := exec.CommandContext(t.Context(), os.Args[0], keeper, addr) //nolint:gosec // this program itself

@@ -7,17 +7,17 @@ import (
 	"hob/channels"
 )
 
-// Quiet sets after what time without a sign the daemon counts as gone.
+// Quiet sets the silence after which the daemon counts as gone.
 func (c *Channel) Quiet(d time.Duration) { c.quiet = d }
 
-// Read makes a message of an event's data as Run does, for hob's own account id.
+// Read converts an event like Run does, for hob's own account id.
 func (c *Channel) Read(raw []byte, own string) (m channels.Message, ok bool) {
 	r := &reader{channel: c, me: me{Number: c.account, UUID: own}}
 	m, ok, err := r.read(raw)
 	return m, ok && err == nil
 }
 
-// Events are the data of all events of a stream until its end, and their ids.
+// Events returns the data of all events of a stream, and their ids.
 func Events(stream []byte) (ids []string, data [][]byte, err error) {
 	s := newEvents(bytes.NewReader(stream), func() {})
 	for {

@@ -12,7 +12,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// A file goes as a data URI, whole and under its name.
+// A file is sent as a complete data URI with its name.
 func TestSendsFiles(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)
@@ -39,7 +39,7 @@ func TestSendsFiles(t *testing.T) {
 	}
 }
 
-// A file fails as a text does; one that is not what it was is never sent.
+// A file fails like a text; a file that has changed is never sent.
 func TestFailuresOfFiles(t *testing.T) {
 	f := server(t)
 	d := channels.Delivery{To: "signal:" + home, Nonce: "n", File: channelstest.Enclosed("a", "text/plain", "milk")}
@@ -57,7 +57,7 @@ func TestFailuresOfFiles(t *testing.T) {
 	}
 }
 
-// shown are the files that have arrived.
+// shown returns the files that arrived.
 func shown(f *channelstest.Signal) (list []channelstest.Shown) {
 	for _, m := range f.Sent() {
 		for _, uri := range m.Files {

@@ -12,7 +12,7 @@ import (
 	signalchannel "hob/channels/signal"
 )
 
-// FuzzMessage reads whatever a daemon may send: nothing is taken for more than it is.
+// FuzzMessage: malformed messages never gain rights.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"envelope":{"sourceUuid":"` + sam + `","dataMessage":{"timestamp":1,"message":"x"}}}`,
@@ -47,7 +47,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzEvents reads whatever a stream may be: what was written as events comes out as such, and never more.
+// FuzzEvents: events are read as they were written, and nothing else is read as an event.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id:1-2\nevent:receive\ndata:{}\n\n:\n:\ndata: a\ndata:b\r\n\r\n\n"))
 	f.Add([]byte("data\n\nid\n\ndata:cut off"))

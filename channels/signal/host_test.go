@@ -13,7 +13,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// host runs an account as the daemon does, with the owner sam and one group.
+// host runs an account like the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Signal) (*channelstest.Inbox, *channels.Host) {
 	s := channelstest.HarnessConfig{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: sys.RealClock()}.Open(t)
 	return s.In, s.Host

@@ -13,13 +13,14 @@ import (
 	"hob/daemon/sys"
 )
 
-// keeper is the command line by which a test starts this program as a hob that runs signal-cli at an address.
+// keeper is the command line with which a test starts this program as a hob that runs signal-cli at an
+// address.
 const keeper = "run-signal-cli-at"
 
-// said is an inbox that says when something has come.
+// said is an inbox that reports received messages.
 type said struct{ channelstest.MessageInbox }
 
-// Receive takes messages.
+// Receive accepts messages.
 func (b *said) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
 	if len(list) > 0 {
 		fmt.Print(".")

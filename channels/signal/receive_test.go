@@ -12,7 +12,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// texts are those of all messages, each once.
+// texts returns the texts of all messages, each once.
 func texts(list []channels.Message) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -25,7 +25,8 @@ func texts(list []channels.Message) []string {
 	return all
 }
 
-// TestCommitFailsAndHobDies is a crash behind a commit that did not succeed: the cursor has not moved, and the daemon hands the message on again.
+// TestCommitFailsAndHobDies: a crash after a failed commit. The cursor has not moved, and the daemon delivers
+// the message again.
 func TestCommitFailsAndHobDies(t *testing.T) {
 	f, b := server(t), &channelstest.MessageInbox{}
 	stop := channelstest.Keep(t, open(t, f), b)
@@ -47,7 +48,7 @@ func TestCommitFailsAndHobDies(t *testing.T) {
 	}
 }
 
-// TestKeptForTheNextRun is a commit that fails twice with a daemon that hands nothing on again.
+// TestKeptForTheNextRun: a commit fails twice with a daemon that delivers nothing again.
 func TestKeptForTheNextRun(t *testing.T) {
 	f, b := server(t), (&channelstest.MessageInbox{}).FailNext(2)
 	f.Plain()
@@ -62,7 +63,7 @@ func TestKeptForTheNextRun(t *testing.T) {
 	}
 }
 
-// TestGaps is what may be missing, and what cannot be.
+// TestGaps checks which events may be missing.
 func TestGaps(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -110,7 +111,8 @@ func several(f *channelstest.Signal) {
 	f.Accounts(obj{"number": phone, "aci": own}, obj{"number": "+49000"})
 }
 
-// TestOneOfSeveral is a daemon with other accounts too: hob gets its own messages, whatever the version makes of a name in a query.
+// TestOneOfSeveral: with a daemon that has several accounts, hob gets its own messages, whatever the version
+// makes of the query.
 func TestOneOfSeveral(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -144,7 +146,7 @@ func TestOneOfSeveral(t *testing.T) {
 	}
 }
 
-// TestHalfOpen is a connection over which nothing comes any more: keep-alives hold it, silence ends it.
+// TestHalfOpen: keep-alives keep a connection, silence ends it.
 func TestHalfOpen(t *testing.T) {
 	f, b := server(t), &channelstest.MessageInbox{}
 	ch := open(t, f)
@@ -211,7 +213,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestOwnIDIsAskedOnce : Signal answers few questions about numbers.
+// TestOwnIDIsAskedOnce: Signal limits questions about numbers.
 func TestOwnIDIsAskedOnce(t *testing.T) {
 	f, b := server(t), &channelstest.MessageInbox{}
 	for i := range 3 {

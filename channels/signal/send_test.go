@@ -42,7 +42,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestKindsOfFailure are the answers of the daemon, and of what may stand before it.
+// TestKindsOfFailure checks the answers of the daemon and of proxies.
 func TestKindsOfFailure(t *testing.T) {
 	type fault = channelstest.SignalFault
 	for _, tc := range []struct {
@@ -102,7 +102,7 @@ func kindOf(err error) string {
 	return "again"
 }
 
-// A daemon that is not there has surely not sent anything.
+// If the daemon is not running, surely nothing was sent.
 func TestNobodyThere(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)
@@ -136,7 +136,7 @@ func TestTyping(t *testing.T) {
 	}
 }
 
-// TestTestAsksForEvents : a daemon that knows the account may not hand on its messages.
+// TestTestAsksForEvents: a daemon that knows the account may still not deliver its messages.
 func TestTestAsksForEvents(t *testing.T) {
 	for _, tc := range []struct {
 		name string

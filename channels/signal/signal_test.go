@@ -19,7 +19,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// TestMain is signal-cli itself, or a hob that runs it, where a test has started this program as such.
+// TestMain is signal-cli itself, or a hob that runs it, if a test has started this program as such.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "-a" && os.Args[3] == "daemon" {
 		os.Exit(standIn(os.Args[2:]))
@@ -40,7 +40,7 @@ const (
 
 type obj = map[string]any
 
-// standIn is a signal-cli with the command line that hob writes.
+// standIn is a signal-cli with the command line that hob uses.
 func standIn(args []string) int {
 	if len(args) != 7 || args[2] != "--http" || !slices.Equal(args[4:], []string{"--receive-mode", "on-connection", "--no-receive-stdout"}) || os.Getenv("HOB_SECRET") != "" {
 		fmt.Fprintln(os.Stderr, "a wrong command line:", args)

@@ -16,7 +16,7 @@ import (
 	signalchannel "hob/channels/signal"
 )
 
-// free is an address of the loopback that nobody listens at.
+// free returns an unused address on the loopback interface.
 func free(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func started(t *testing.T, account, command, addr string) *signalchannel.Channel
 	return ch
 }
 
-// TestRunsItsOwnDaemon twice at the same address: the first one has ended with the channel.
+// TestRunsItsOwnDaemon twice at the same address: the first daemon ended with its channel.
 func TestRunsItsOwnDaemon(t *testing.T) {
 	t.Setenv("HOB_SECRET", "not for others")
 	addr, b := free(t), &channelstest.MessageInbox{}
@@ -70,7 +70,7 @@ func TestDaemonThatCannotRun(t *testing.T) {
 	}
 }
 
-// One that runs already is used, and left running.
+// A running daemon is used, and not stopped.
 func TestDaemonThatRunsAlready(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "hello")

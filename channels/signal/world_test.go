@@ -35,7 +35,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// world is the private chat with sam, who is the owner.
+// world is the private chat with the owner sam.
 func world(f *channelstest.Signal, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.SignalFault{
 		channelstest.Later: {Code: -5, Result: "RATE_LIMIT_FAILURE", RetryAfter: 7}, channelstest.Refused: {Code: -1, Result: "UNREGISTERED_FAILURE"},
@@ -62,10 +62,10 @@ func world(f *channelstest.Signal, open func() channels.Channel) channelstest.Wo
 	}
 }
 
-// named is the id of a message of sam's.
+// named returns the id of a message from sam.
 func named(timestamp int64) string { return fmt.Sprintf("%s/%d", sam, timestamp) }
 
-// stamp is the timestamp in an id.
+// stamp returns the timestamp in an id.
 func stamp(id string) int64 {
 	n, err := strconv.ParseInt(id[strings.LastIndex(id, "/")+1:], 10, 64)
 	if err != nil {
@@ -74,7 +74,7 @@ func stamp(id string) int64 {
 	return n
 }
 
-// people are what can be done in Signal's programs.
+// people returns what people can do in Signal's apps.
 func people(f *channelstest.Signal) channelstest.People {
 	file := func(name string, size int) string {
 		return named(f.Write(sam, obj{"message": nil, "attachments": []obj{{"id": name, "filename": name, "size": size}}}))
@@ -95,7 +95,7 @@ func people(f *channelstest.Signal) channelstest.People {
 	}
 }
 
-// noise is what no message can be made of.
+// noise sends data that is not a message.
 func noise(f *channelstest.Signal) {
 	f.Push("<html>")
 	f.Push("")
@@ -113,7 +113,7 @@ func noise(f *channelstest.Signal) {
 	f.Listening(context.Background())
 }
 
-// TestTable keeps Signal's row of the page.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	f := server(t)
 	channelstest.Table(t, "signal", world(f, func() channels.Channel { return open(t, f) }))

@@ -11,7 +11,7 @@ import (
 	"hob/channels/slack"
 )
 
-// one is what comes of something that happens, and of a message behind it.
+// one returns the messages that result from an event, followed by another message.
 func one(t *testing.T, happen func(f *channelstest.Slack)) channels.Message {
 	t.Helper()
 	f := server(t)

@@ -6,7 +6,7 @@ import (
 	"hob/channels"
 )
 
-// Read makes a message of an envelope as Run does, for the bot with this user id; the names of people are their ids.
+// Read converts an envelope like Run does, for the bot with this user id; names of people are their ids.
 func (c *Channel) Read(raw []byte, me string) (m channels.Message, ok bool) {
 	var e envelope
 	if json.Unmarshal(raw, &e) != nil {
@@ -18,5 +18,5 @@ func (c *Channel) Read(raw []byte, me string) (m channels.Message, ok bool) {
 	return got.Message, ok
 }
 
-// Words is a text as people read it.
+// Words returns a text as people read it.
 func Words(text string) string { return words(text, func(id string) string { return "name of " + id }) }

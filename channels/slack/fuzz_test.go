@@ -8,7 +8,7 @@ import (
 	"hob/channels/slack"
 )
 
-// FuzzEnvelope reads whatever a server may send: nothing is taken for more than it is.
+// FuzzEnvelope: malformed envelopes never gain rights.
 func FuzzEnvelope(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"events_api","payload":{"event":{"type":"message","channel":"D1","user":"U042","text":"hi &amp; <@U0HOB>","ts":"1.000001"}}}`,
@@ -50,7 +50,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzWords reads whatever people may write: it ends, and leaves no id of hob's or Slack's marks half open.
+// FuzzWords: any text terminates, and no mark of Slack's stays half open.
 func FuzzWords(f *testing.F) {
 	for _, seed := range []string{"<@U1> <#C1|x> <!here> <https://x.example|x> &lt;b&gt; &amp;amp;", "<<@U1>|>", "<|>", "<@>", "<!date^1^{date}|x>", ">&<"} {
 		f.Add(seed)

@@ -84,7 +84,8 @@ func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 	}
 }
 
-// away runs a channel once, lets something happen while nobody listens, and runs it again until n messages have come.
+// away runs a channel once, changes something while it is stopped, and runs it again until n messages have
+// arrived.
 func away(t *testing.T, f *channelstest.Slack, n int, before, meanwhile func()) []channels.Message {
 	t.Helper()
 	b := &channelstest.MessageInbox{}
@@ -141,7 +142,7 @@ func TestHistory(t *testing.T) {
 	for _, m := range list {
 		texts = append(texts, m.Text)
 	}
-	// The listed groups come first; within a chat the order is that of the times.
+	// The listed groups come first; within a chat the order is by time.
 	want := []string{"a new thread", "in the old thread", "a reply", "in the new thread", "private", "later"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("received %q, want %q", texts, want)

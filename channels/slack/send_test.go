@@ -328,7 +328,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestAgainstTheLibrarysServer sends to the server that the library brings for tests, which was made by somebody else, and reads buttons as Slack does.
+// TestAgainstTheLibrarysServer sends to the library's own test server, an independent implementation, and
+// reads buttons like Slack.
 func TestAgainstTheLibrarysServer(t *testing.T) {
 	s := slacktest.NewTestServer()
 	s.Start()

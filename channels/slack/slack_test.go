@@ -19,7 +19,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// TestMain looks for what is left running; the library's own test server ends no reader of what it shows.
+// TestMain looks for leaked goroutines; the library's test server does not end its own.
 func TestMain(m *testing.M) {
 	channelstest.Main(m, goleak.IgnoreTopFunction("github.com/slack-go/slack/slacktest.handlePendingMessages"))
 }
@@ -60,7 +60,7 @@ func server(t testing.TB) *channelstest.Slack {
 	return f
 }
 
-// furnish puts people and a channel into a workspace.
+// furnish adds people and a channel to a workspace.
 func furnish(f *channelstest.Slack) {
 	f.Person(sam, "Sam")
 	f.Person(kim, "Kim")
@@ -128,7 +128,7 @@ func TestStorm(t *testing.T) {
 
 const private = "D" + sam // the private chat with sam
 
-// world is the private chat with sam, who is the owner.
+// world is the private chat with the owner sam.
 func world(f *channelstest.Slack, open func() channels.Channel) channelstest.World {
 	ts := func(id string) string { _, ts, _ := strings.Cut(id, ":"); return ts }
 	attached := func(file map[string]any) string {
@@ -217,7 +217,7 @@ func world(f *channelstest.Slack, open func() channels.Channel) channelstest.Wor
 	}
 }
 
-// position is what a cursor says.
+// position parses a cursor.
 type position struct {
 	Began          string
 	Heard          int64
@@ -232,13 +232,13 @@ func stored(t *testing.T, b *channelstest.MessageInbox) (p position) {
 	return p
 }
 
-// listen runs a channel that listens by the time it returns.
+// listen runs a channel, and returns when it is connected.
 func listen(t *testing.T, f *channelstest.Slack, b *channelstest.MessageInbox) (stop func() []error) {
 	t.Helper()
 	return keep(t, f, open(t, f), b)
 }
 
-// keep is listen for a channel. Behind its stop the platform knows that nobody listens.
+// keep is listen for a given channel. After its stop the platform has no connection.
 func keep(t *testing.T, f *channelstest.Slack, ch channels.Channel, b *channelstest.MessageInbox) (stop func() []error) {
 	t.Helper()
 	end := channelstest.Keep(t, ch, b)
@@ -250,7 +250,7 @@ func keep(t *testing.T, f *channelstest.Slack, ch channels.Channel, b *channelst
 	}
 }
 
-// received lets something happen while a channel listens, and returns the n messages that come of it.
+// received changes something while a channel is connected, and returns the resulting n messages.
 func received(t *testing.T, f *channelstest.Slack, n int, happen func()) []channels.Message {
 	t.Helper()
 	b := &channelstest.MessageInbox{}

@@ -7,7 +7,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// TestTable keeps the row of docs/channels.md.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	f := server(t)
 	channelstest.Table(t, "slack", world(f, func() channels.Channel { return open(t, f) }))

@@ -10,7 +10,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// one is the message that an update becomes.
+// one converts an update.
 func one(t *testing.T, f *channelstest.Telegram, m map[string]any) channels.Message {
 	t.Helper()
 	if m["from"] == nil {
@@ -149,7 +149,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Anybody can make a link that puts words into the mouth of who presses START. They are not his.
+// Anybody can make a link with words that another person sends by pressing START. These are not that person's
+// own words.
 func TestWordsOfALink(t *testing.T) {
 	for _, text := range []string{"/start pay_eve_100_euros", "/start yes", "/start /stop"} {
 		if got := one(t, server(t), obj{"text": text}); !got.Forwarded || got.Text != text[len("/start "):] {
@@ -172,7 +173,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// The steps of a live location are edits that nobody has written. None is a message; what was not handed on yet has the newest place.
+// The steps of a live location are edits without an author. None is a message; a message of the same poll
+// gets the newest position.
 func TestLiveLocations(t *testing.T) {
 	f := server(t)
 	share := func() int64 {

@@ -74,7 +74,7 @@ func TestEditErrors(t *testing.T) {
 	}
 }
 
-// What Telegram does not take as HTML goes as plain text.
+// Text that Telegram rejects as HTML is sent as plain text.
 func TestEditsPlainWhenTheFormIsNotTaken(t *testing.T) {
 	f := server(t)
 	f.Knows(sam)

@@ -6,7 +6,7 @@ import (
 	"hob/channels"
 )
 
-// Read makes a message of an update as Run does, for the bot that is named.
+// Read converts an update like Run does, for the given bot.
 func (c *Channel) Read(raw []byte, bot int64, name string) (m channels.Message, ok bool) {
 	var u update
 	if json.Unmarshal(raw, &u) != nil {

@@ -13,7 +13,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-// content is a file's bytes in memory, which counts how often it is opened and closed.
+// content is a file in memory that counts how often it is opened and closed.
 type content struct {
 	*strings.Reader
 	open *int
@@ -24,7 +24,7 @@ func (c content) Close() error {
 	return nil
 }
 
-// enclosed is a delivery of a file.
+// enclosed returns a delivery with a file.
 func enclosed(t *testing.T, name, mime, data string) channels.Delivery {
 	open := 0
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func TestSendsFiles(t *testing.T) {
 	}
 }
 
-// A picture that Telegram does not take as one goes as a document; what a mark says is its caption, and in a group it replies.
+// A picture that Telegram rejects is sent as a document; a mark is its caption, and in a group it is a reply.
 func TestFileInAGroupThatIsNoPicture(t *testing.T) {
 	f := server(t)
 	f.Knows(group)
@@ -91,7 +91,7 @@ func TestFileInAGroupThatIsNoPicture(t *testing.T) {
 	}
 }
 
-// A group that has moved gets the file where it is now.
+// A file to a migrated group goes to the new id.
 func TestFileToAGroupThatMoved(t *testing.T) {
 	f := server(t)
 	f.Knows(-1009)
@@ -103,7 +103,7 @@ func TestFileToAGroupThatMoved(t *testing.T) {
 	}
 }
 
-// A file fails in the ways in which a text fails.
+// A file fails like a text.
 func TestFailuresOfFiles(t *testing.T) {
 	gone := func(context.Context) (io.ReadSeekCloser, error) {
 		return nil, errors.Join(channels.ErrPermanent, os.ErrNotExist)
@@ -143,7 +143,7 @@ func TestFailuresOfFiles(t *testing.T) {
 	}
 }
 
-// A large picture is no photo, and the largest file is what the Bot API says.
+// A large picture is sent as a document, and the size limit is that of the Bot API.
 func TestSizesOfFiles(t *testing.T) {
 	f := server(t)
 	f.Knows(sam)
@@ -157,7 +157,7 @@ func TestSizesOfFiles(t *testing.T) {
 	}
 }
 
-// shown are the files that have arrived.
+// shown returns the files that arrived.
 func shown(f *channelstest.Telegram) (list []channelstest.Shown) {
 	for _, m := range f.Sent() {
 		if m.File != nil {

@@ -10,7 +10,7 @@ import (
 	"hob/channels/telegram"
 )
 
-// FuzzUpdate reads whatever a server may send: nothing is taken for more than it is.
+// FuzzUpdate: malformed updates never gain rights.
 func FuzzUpdate(f *testing.F) {
 	for _, seed := range []string{
 		`{"update_id":1,"message":{"message_id":2,"chat":{"id":42,"type":"private"},"from":{"id":42},"text":"/start x"}}`,

@@ -13,13 +13,13 @@ import (
 	"hob/daemon/sys"
 )
 
-// host runs a bot as the daemon does, with the owner sam and one group.
+// host runs a bot like the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Telegram) (*channelstest.Inbox, *channels.Host) {
 	s := channelstest.HarnessConfig{Name: "telegram", Channel: open(t, f), Rules: channels.Rules{Owner: []string{"42"}}, Owner: "telegram:42", Clock: sys.RealClock()}.Open(t)
 	return s.In, s.Host
 }
 
-// last waits for a message whose text contains what is given, and returns all until then.
+// last waits for a message that contains a text, and returns all messages until then.
 func last(t *testing.T, in *channelstest.Inbox, text string) []event.In {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -99,7 +99,7 @@ func TestComesBackByItself(t *testing.T) {
 	last(t, in, "still there?")
 }
 
-// A failure is over when the server answers again, and not when it has something to say.
+// A failure ends when the server answers, not when it has an update.
 func TestIsWellAgainAtOnce(t *testing.T) {
 	f := server(t)
 	f.Fail("getUpdates", channelstest.TelegramFault{Status: 502})

@@ -243,7 +243,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerIsCommitted though nothing is new: it shows that receiving works.
+// TestFirstAnswerIsCommitted, even without updates: it shows that receiving works.
 func TestFirstAnswerIsCommitted(t *testing.T) {
 	f := server(t)
 	now := time.Now().Unix()
@@ -297,7 +297,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 	}
 }
 
-// answer gives the answers to the first requests of a connection, and then takes everything and says nothing.
+// answer answers the first requests of a connection, and then stays silent.
 func answer(conn net.Conn, answers []string) {
 	defer func() { _ = conn.Close() }() // the other side has gone
 	r := bufio.NewReader(conn)

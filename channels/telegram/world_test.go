@@ -30,7 +30,7 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// stormy is a bot's server that is reached over a network, and adapters for it.
+// stormy is a bot's server on a simulated network, with adapters for it.
 func stormy(t *testing.T, n *channelstest.Network, token string) (*channelstest.Telegram, func() channels.Channel) {
 	t.Helper()
 	f, err := channelstest.TelegramOn(n.Listen(), token)
@@ -42,7 +42,7 @@ func stormy(t *testing.T, n *channelstest.Network, token string) (*channelstest.
 	return f, func() channels.Channel { return openWith(t, e, f) }
 }
 
-// world is the private chat with sam, who is the owner.
+// world is the private chat with the owner sam.
 func world(f *channelstest.Telegram, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.TelegramFault{
 		channelstest.Later: {Status: 429, RetryAfter: 7}, channelstest.Refused: {Status: 403}, channelstest.Broken: {Status: 502},
@@ -73,7 +73,7 @@ func world(f *channelstest.Telegram, open func() channels.Channel) channelstest.
 	}
 }
 
-// numberOf is the number at the end of an id.
+// numberOf returns the number at the end of an id.
 func numberOf(id string) int64 {
 	n, err := strconv.ParseInt(id[strings.LastIndex(id, "/")+1:], 10, 64)
 	if err != nil {
@@ -82,7 +82,7 @@ func numberOf(id string) int64 {
 	return n
 }
 
-// people are what can be done in Telegram's programs.
+// people returns what people can do in Telegram's apps.
 func people(f *channelstest.Telegram) channelstest.People {
 	send := func(m obj) string {
 		m["from"] = f.Person(sam, "Sam")
@@ -126,7 +126,7 @@ func people(f *channelstest.Telegram) channelstest.People {
 	}
 }
 
-// readers are what is seen in Telegram's programs.
+// readers returns what people see in Telegram's apps.
 func readers(f *channelstest.Telegram) channelstest.Readers {
 	return channelstest.Readers{
 		Text: func(id string) string {
@@ -154,7 +154,7 @@ func readers(f *channelstest.Telegram) channelstest.Readers {
 	}
 }
 
-// noise is what no message can be made of.
+// noise sends data that is not a message.
 func noise(f *channelstest.Telegram) {
 	f.Fail("getUpdates", channelstest.TelegramFault{Raw: "<html>"}, channelstest.TelegramFault{Status: 502}, channelstest.TelegramFault{Cut: "before"},
 		channelstest.TelegramFault{Raw: `{"ok":true,"result":[{"update_id":`}, channelstest.TelegramFault{Raw: `{}`})
@@ -165,7 +165,7 @@ func noise(f *channelstest.Telegram) {
 	f.Push(`{"update_id":%d,"callback_query":{"id":"1","from":{"id":42},"data":"/status"}}`)
 }
 
-// TestTable keeps Telegram's row of the page.
+// TestTable checks the row of docs/channels.md.
 func TestTable(t *testing.T) {
 	f := server(t)
 	channelstest.Table(t, "telegram", world(f, func() channels.Channel { return open(t, f) }))

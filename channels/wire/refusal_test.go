@@ -11,7 +11,7 @@ import (
 	"hob/channels/wire"
 )
 
-// kind is the kind of an error, as the pump and the host tell kinds apart.
+// kind returns the class of an error, as the pump and the host see it.
 func kind(err error) string {
 	var kinds []string
 	for name, k := range map[string]error{"permanent": channels.ErrPermanent, "unknown": channels.ErrUnknown} {

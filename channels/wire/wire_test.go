@@ -33,7 +33,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// server is one whose answers come from f, and a client for it.
+// server is a server whose answers come from f, with a client for it.
 func server(t *testing.T, f http.HandlerFunc) (address string, client *http.Client) {
 	s := httptest.NewServer(f)
 	tr := &http.Transport{}
@@ -62,7 +62,7 @@ func TestClientStays(t *testing.T) {
 	}
 }
 
-// short is a body that is shorter than it was announced.
+// short is a body that is shorter than announced.
 type short struct{ io.Reader }
 
 func TestWritten(t *testing.T) {
@@ -126,7 +126,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// body is a file's; it tells when it is closed.
+// body is a file's body that records its closing.
 type body struct {
 	io.Reader
 	closed func()
@@ -134,7 +134,7 @@ type body struct {
 
 func (b body) Close() error { b.closed(); return nil }
 
-// What is wrong with the connection is tried again, three times in all; what will not go away is not.
+// Connection errors are retried, three times in all; permanent errors are not.
 func TestFetch(t *testing.T) {
 	cut, gone := errors.New("cut"), errors.New("gone")
 	lost := func(err error) bool { return errors.Is(err, gone) }
@@ -178,7 +178,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A file that does not come is given up after a minute for each try, and the error says so.
+// A download that hangs is given up after a minute for each try, and the error says so.
 func TestFetchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
