@@ -231,7 +231,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{telegram.Config{Token: "env:ODD"}, "token: the value of \"env:ODD\" is not a bot token"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "api.telegram.org"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "ftp://x"}, "api_base: "},
-		{telegram.Config{Token: "env:TOKEN", APIBase: "https://u:p" + "@x"}, "api_base: no user name"},
+		{telegram.Config{Token: "env:TOKEN", APIBase: "https://u:p" + "@x"}, "api_base: want no user name"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "https://x/?a=b"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Groups: []string{"1001"}}}, `groups: "1001" is not a valid id; the id of a group is a negative number`},
 		{telegram.Config{Token: "env:TOKEN", Audience: channels.Audience{Known: []string{"@sam"}}}, `known: "@sam" is not a valid id; the id of a person is a number`},

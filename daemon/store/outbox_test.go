@@ -161,7 +161,7 @@ func TestOutboxLikeItsModel(t *testing.T) {
 				w.testStore, w.proc = w.testStore.crash(), w.model.Process()
 			case 5: // C5
 				w.model.RetryNow("x")
-				w.must("hasten", errors.Join(w.testStore.Outbox.RetryNow(context.Background(), "x"), w.testStore.Outbox.RetryNow(context.Background(), "xx")))
+				w.must("hasten", errors.Join(w.testStore.Outbox.Hasten(context.Background(), "x"), w.testStore.Outbox.Hasten(context.Background(), "xx")))
 			default:
 				w.work()
 			}
