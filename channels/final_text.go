@@ -67,7 +67,7 @@ func (p draftDelivery) cutDraft(ctx context.Context, row *Row, ch Channel, whole
 func (p draftDelivery) edit(ctx context.Context, ch Channel, d Delivery, remoteID string) error {
 	editor, can := ch.(Editor)
 	if !can || remoteID == "" {
-		return fmt.Errorf("what has been sent cannot be changed: %w", ErrPermanent)
+		return fmt.Errorf("the sent message cannot be changed: %w", ErrPermanent)
 	}
 	err := edit(ctx, editor, d, remoteID)
 	if !errors.Is(err, ErrPermanent) {

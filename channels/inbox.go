@@ -50,12 +50,13 @@ type Gap struct {
 	Why      string
 }
 
-// ProofEvery is how often a channel stores that it is connected while no message arrives. After a crash the reported gap begins at the last such
-// proof, so it is longer than the real gap by at most this and the adapter's keep-alive interval.
+// ProofEvery is how often a quiet channel stores that it is connected. After a crash the reported gap begins
+// at the last such proof, so it is longer than the real gap by at most this and the adapter's keep-alive
+// interval.
 const ProofEvery = time.Minute
 
-// AudienceOf returns the people and groups that a channel listens to beside the owner. ok is false where senders cannot be told apart, as on a
-// topic: nobody can be paired there.
+// AudienceOf returns the people and groups that a channel listens to besides the owner. ok is false if
+// senders cannot be distinguished, as on a topic: nobody can be paired there.
 func AudienceOf(ch Channel) (a Audience, ok bool) {
 	has, ok := ch.(audience)
 	if !ok {
@@ -64,12 +65,13 @@ func AudienceOf(ch Channel) (a Audience, ok bool) {
 	return has.listensTo(), true
 }
 
-// channelInbox is the Inbox of one channel. It admits or refuses each message, rejects inputs of other channels, and marks receiving as healthy.
+// channelInbox is the Inbox of one channel. It admits or refuses each message, rejects inputs of other
+// channels, and marks receiving as healthy.
 type channelInbox struct {
 	InboxStore
 	admission Admission
 	name      string
-	more      Audience // beside the owner
+	more      Audience // besides the owner
 	now       func() time.Time
 	received  func()
 }
@@ -99,7 +101,7 @@ func (d *channelInbox) Accept(ctx context.Context, ins []event.In, c *Cursor) ([
 	}
 	receipts, err := d.InboxStore.Accept(ctx, ins, c)
 	if err != nil {
-		return nil, fmt.Errorf("store what was received: %w", err)
+		return nil, fmt.Errorf("store received messages: %w", err)
 	}
 	d.received()
 	return receipts, nil
@@ -206,7 +208,7 @@ func (r *reception) take(ctx context.Context, in event.In, m Message) error {
 		return nil
 	}
 	if _, err := r.AcceptFiles(ctx, in, contents); err != nil {
-		return fmt.Errorf("store what came with a message: %w", err)
+		return fmt.Errorf("store received files: %w", err)
 	}
 	return nil
 }

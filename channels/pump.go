@@ -265,7 +265,7 @@ func (p *Pump) countInterrupted(ctx context.Context) error {
 	}
 	rows, err := p.Store.Ready(ctx, p.Clock.Wall(), everyHead)
 	if err != nil {
-		return fmt.Errorf("read what was being sent: %w", err)
+		return fmt.Errorf("read interrupted sends: %w", err)
 	}
 	unsure := slices.DeleteFunc(rows, func(r Row) bool {
 		ch, err := p.Channel(r.To.Channel())

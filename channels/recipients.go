@@ -8,16 +8,17 @@ import (
 	"hob/daemon/event"
 )
 
-// Recipients answers who is at an address, whether hob may write there, and where the owner is told something. It keeps nothing: each answer is read
-// from the config, the pairings and the table of channels. All fields are needed. It is safe for concurrent use.
+// Recipients answers who is at an address, whether hob may write there, and where the owner gets notices. It
+// stores nothing: each answer is read from the config, the pairings and the table of channels. All fields are
+// needed. It is safe for concurrent use.
 type Recipients struct {
-	Configured func() []event.Address // the owner's addresses by the config
-	Paired     func() []event.Address // the owner's addresses by pairings
+	Configured func() []event.Address // the owner's addresses in the config
+	Paired     func() []event.Address // the owner's addresses from pairings
 	Channels   *Table
 }
 
-// Owner lists the owner's addresses, the first one first: those of the config, then those of pairings, then the places that a channel's section says
-// are the owner's.
+// Owner lists the owner's addresses, the preferred one first: those in the config, then those from pairings,
+// then the places that sections declare as the owner's (OwnerPlaced).
 func (r Recipients) Owner() []event.Address {
 	list := slices.Clone(r.Configured())
 	for _, a := range slices.Concat(r.Paired(), r.Channels.OwnerPlaces()) {
@@ -28,8 +29,9 @@ func (r Recipients) Owner() []event.Address {
 	return list
 }
 
-// Right returns the right that an address has now. An error means that the right cannot be checked at the moment: the channel's section cannot be used, or
-// the address came from a pairing and the channel has not said yet which account hob has there. A pairing counts for one account only.
+// Right returns the current right of an address. An error means that it cannot be checked now: the channel's
+// section is unusable, or the address comes from a pairing and the channel has not yet reported hob's
+// account. A pairing is valid for one account only.
 func (r Recipients) Right(to event.Address) (Right, error) {
 	right := RightOf(to, r.Owner(), r.Named)
 	if slices.Contains(r.Paired(), to) && !slices.Contains(r.Configured(), to) && !r.Channels.AccountKnown(to.Channel()) {
@@ -42,7 +44,7 @@ func (r Recipients) Right(to event.Address) (Right, error) {
 	return right, err
 }
 
-// RightOf returns the right of an address: it is the owner's, or its channel's section names it.
+// RightOf returns the right of an address that is the owner's (owner) or that its channel's section lists.
 func RightOf(to event.Address, owner []event.Address, named func(event.Address) bool) Right {
 	switch {
 	case slices.Contains(owner, to):
@@ -53,13 +55,13 @@ func RightOf(to event.Address, owner []event.Address, named func(event.Address) 
 	return NoRight
 }
 
-// Named reports whether the section of its channel names an address.
+// Named reports whether the section of its channel lists an address.
 func (r Recipients) Named(to event.Address) bool {
 	named, err := r.Channels.Names(to)
 	return named && err == nil
 }
 
-// Known lists the people whom the sections of the channels call known, on the channels that can be used now.
+// Known lists the people whom sections list as known, on channels that can be used now.
 func (r Recipients) Known() []event.Address {
 	var list []event.Address
 	for _, h := range r.Channels.Health() {
@@ -75,7 +77,7 @@ func (r Recipients) Known() []event.Address {
 	return list
 }
 
-// Reachable reports whether a message can be queued for an address: it is the owner's, or there is a channel of that name.
+// Reachable reports whether a message can be queued for an address: it is the owner's, or its channel exists.
 func (r Recipients) Reachable(to event.Address) bool {
 	if to == event.ToOwner || to == event.ToNone || to == event.CLI || slices.Contains(r.Owner(), to) {
 		return true
@@ -91,7 +93,7 @@ func (r Recipients) Buttons(to event.Address) bool {
 	return err == nil && can && b.Buttons()
 }
 
-// Elsewhere returns where the owner is told something that must not go through the channel avoid; see OwnerAddress.
+// Elsewhere returns where the owner gets a notice that must not use the channel avoid; see OwnerAddress.
 func (r Recipients) Elsewhere(avoid string) event.Address {
 	down := map[string]bool{}
 	for _, h := range r.Channels.Health() {
@@ -114,13 +116,14 @@ type Fitness int
 
 // The degrees of fitness.
 const (
-	Unusable Fitness = iota // there is no such channel, or its section cannot be used
+	Unusable Fitness = iota // the channel does not exist, or its section is unusable
 	Failing
 	Working
 )
 
-// OwnerAddress returns where the owner is told something: the first of the owner's addresses on a working channel, else the first one on a failing
-// channel, else event.CLI. Addresses on the channel avoid and on unusable channels do not count; avoid may be "".
+// OwnerAddress returns where the owner gets a notice: the first of the owner's addresses on a working
+// channel, else the first one on a failing channel, else event.CLI. Addresses on the channel avoid, and on
+// unusable channels, are skipped; avoid may be "".
 func OwnerAddress(owner []event.Address, avoid string, fitness func(channel string) Fitness) event.Address {
 	failing := event.CLI
 	for _, a := range owner {
@@ -139,7 +142,7 @@ func OwnerAddress(owner []event.Address, avoid string, fitness func(channel stri
 	return failing
 }
 
-// FirstOwner returns the address that "owner" stands for: the first one, event.CLI if there is none.
+// FirstOwner returns the address for "owner": the first one, event.CLI if there is none.
 func FirstOwner(owner []event.Address) event.Address {
 	for _, a := range owner {
 		return a

@@ -9,20 +9,22 @@ import (
 	"hob/daemon/event"
 )
 
-// Settle shows f what the owner was told before ("": nothing), and keeps what f returns as now together with the notice that f wants sent, unless its
-// text is "". f is pure and may be called more than once.
+// Settle calls f with the stored notices ("": none), and stores f's result together with the notice, unless
+// its text is "", in one transaction. f is pure and may be called more than once.
 type Settle func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
 
-// HealthReporter logs how channels do, and tells the owner, on another channel, when one fails. All fields are needed. It is safe for concurrent use.
+// HealthReporter logs the health of channels, and notifies the owner, on another channel, when one fails. All
+// fields are needed. It is safe for concurrent use.
 type HealthReporter struct {
 	Settle    Settle
-	Health    func() []channels.ChannelHealth    // of all channels, without secrets
+	Health    func() []channels.ChannelHealth    // health of all channels, without secrets
 	Elsewhere func(channel string) event.Address // where the owner is told of trouble with a channel
-	Once      func(name string, f func() error)  // runs f in a goroutine of its own
+	Once      func(name string, f func() error)  // runs f in a separate goroutine
 	Log       *slog.Logger
 }
 
-// Changed notes a change of a channel's health. What is wrong with a channel's section is told with the rest of the config.
+// Changed handles a change of a channel's health. Faults of a channel's section are reported with the rest of
+// the config.
 func (r HealthReporter) Changed(ctx context.Context, h channels.ChannelHealth) {
 	if h.Receiving.State == channels.OK && h.Sending.State == channels.OK {
 		r.Log.Info("channel works", "name", h.Name)
@@ -34,7 +36,8 @@ func (r HealthReporter) Changed(ctx context.Context, h channels.ChannelHealth) {
 	}
 }
 
-// Tell tells the owner how a channel does now. The health is read here and not passed in, so that several changes end up in the right order.
+// Tell notifies the owner about a channel's current health. The health is read here and not passed in, so
+// that several changes are reported in the right order.
 func (r HealthReporter) Tell(ctx context.Context, name string) error {
 	return r.change(ctx, func(all HealthNotices) (to event.Address, text string) {
 		for _, h := range r.Health() {
@@ -47,7 +50,7 @@ func (r HealthReporter) Tell(ctx context.Context, name string) error {
 	})
 }
 
-// Only forgets the notices about channels that are not among names.
+// Only drops the notices about channels that are not among names.
 func (r HealthReporter) Only(ctx context.Context, names []string) error {
 	return r.change(ctx, func(all HealthNotices) (event.Address, string) {
 		all.Only(names)
@@ -55,12 +58,12 @@ func (r HealthReporter) Only(ctx context.Context, names []string) error {
 	})
 }
 
-// change lets f change the stored notices and say what the owner is told.
+// change applies f to the stored notices and queues the notice that f returns.
 func (r HealthReporter) change(ctx context.Context, f func(HealthNotices) (event.Address, string)) error {
 	return r.Settle(ctx, func(known string) (string, event.Address, string) {
 		all, err := ReadHealthNotices(known)
 		if err != nil {
-			r.Log.Error("what the owner was told of channels is forgotten", "err", err)
+			r.Log.Error("the stored notices about channels cannot be read and are dropped", "err", err)
 			all = HealthNotices{}
 		}
 		to, text := f(all)

@@ -52,8 +52,8 @@ const (
 // discordTime is Discord's time format.
 const discordTime = "2006-01-02T15:04:05.000000-07:00"
 
-// Discord is a fake of Discord with one bot, whose id is 7001: the REST API, the gateway and the host of the files, on one socket. What goes to
-// Discord's hosts gets there through Client (https://discord.com/developers/docs).
+// Discord is a fake of Discord with one bot, id 7001: the REST API, the gateway and the file server, on one socket
+// (https://discord.com/developers/docs). Client sends requests for Discord's hosts there.
 type Discord struct {
 	web
 	script[DiscordFault]

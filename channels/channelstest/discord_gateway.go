@@ -178,7 +178,7 @@ func (f *Discord) write(ctx context.Context, l *discordLine) {
 		f.mu.Unlock()
 		for _, raw := range queue {
 			if raw == nil {
-				_ = l.conn.Close(l.bye, "as scripted") // whoever has gone already misses it
+				_ = l.conn.Close(l.bye, "as scripted") // the client may be gone
 				return
 			}
 			if l.conn.Write(ctx, websocket.MessageText, raw) != nil {

@@ -47,7 +47,7 @@ func (f *Discord) serveFile(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	_, _ = w.Write(content) // a reader that has gone is no trouble of the fake's
+	_, _ = w.Write(content) // the reader may be gone
 }
 
 // discordCall is one call of the API.
@@ -73,7 +73,7 @@ func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 		discordDeny(w, fault, "scripted")
 		return
 	case fault.Raw != "":
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
 		cut(w)
@@ -340,7 +340,7 @@ func discordDeny(w http.ResponseWriter, no DiscordFault, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(no.Status)
 	if no.Code == 0 && why == "scripted" {
-		_, _ = io.WriteString(w, "<html>no</html>") // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, "<html>no</html>") // the reader may be gone
 		return
 	}
 	reply(w, map[string]any{"code": no.Code, "message": why, "retry_after": no.RetryAfter, "global": no.Global})

@@ -134,7 +134,7 @@ func (f *Email) folders() error {
 		return nil
 	}
 	if err := f.user.Create("Sent", nil); err != nil {
-		return fmt.Errorf("make the fake's folder of what was sent: %w", err)
+		return fmt.Errorf("make the fake's folder for sent mail: %w", err)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (f *Email) Fingerprint() string { return f.print }
 // Close ends the servers and all connections.
 func (f *Email) Close() {
 	f.Drop()
-	_ = f.boxes.Close() // nobody asks a fake whether it ended well
+	_ = f.boxes.Close() // the fake ends anyway
 	_ = f.mails.Close()
 	f.group.Wait()
 }

@@ -135,7 +135,7 @@ func (f *IRC) Close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	_ = f.lis.Close() // nobody asks a fake whether it ended well
+	_ = f.lis.Close() // the fake ends anyway
 	f.Drop()
 	f.group.Wait()
 }

@@ -22,7 +22,7 @@ type ircUser struct {
 	entered    bool // has asked and got an answer after that
 	secret     string
 	joined     map[string]bool
-	watched    map[string]bool // nicks of which it is told (IRCv3 monitor)
+	watched    map[string]bool // nicks that it watches (IRCv3 monitor)
 }
 
 // raw sends one line. The fake is locked.
@@ -31,7 +31,7 @@ func (u *ircUser) raw(line string) {
 		return
 	}
 	_ = u.conn.SetWriteDeadline(time.Now().Add(5 * time.Second))
-	_, _ = u.conn.Write([]byte(line + "\r\n")) // who has gone does not hear it
+	_, _ = u.conn.Write([]byte(line + "\r\n")) // the connection may have ended
 }
 
 func (u *ircUser) numeric(number, rest string) {
@@ -209,8 +209,8 @@ func (u *ircUser) join(list string) {
 	}
 }
 
-// replay sends a line of the history. What is no speech is replayed as it was to who asked for that (IRCv3 draft/event-playback), and as the words
-// of a pseudo-client to who did not, as ergo does it.
+// replay sends a line of the history. With draft/event-playback (IRCv3) other lines than messages are replayed
+// unchanged; without it they become messages of a pseudo-client, as in ergo.
 func (u *ircUser) replay(l ircLine, batch string) {
 	if slices.Contains([]string{"PRIVMSG", "NOTICE", "REDACT"}, l.command) || u.caps["draft/event-playback"] {
 		u.say(l, batch)
@@ -264,7 +264,7 @@ func (u *ircUser) presence(nick string) {
 	u.numeric("731", ":"+nick)
 }
 
-// privmsg takes what hob says; false ends the connection.
+// privmsg accepts a message from hob; false ends the connection.
 func (u *ircUser) privmsg(target, text string) bool {
 	var fault IRCFault
 	if len(u.f.faults) > 0 {
@@ -338,7 +338,7 @@ func (u *ircUser) history(words []string) {
 	u.raw(":irc.test BATCH -" + ref)
 }
 
-// since reads a selector of the history: a time, or the place behind a message.
+// since reads a selector of the history: a time, or the position after a message.
 func (u *ircUser) since(selector string) (at time.Time, behind int) {
 	key, value, _ := strings.Cut(selector, "=")
 	if key == "msgid" {

@@ -50,7 +50,7 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 		fault.refuse(w)
 		return
 	case fault.Raw != "":
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
 		cut(w)
@@ -70,7 +70,7 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 	case no != nil:
 		matrixDeny(w, no.status, no.code, no.why, nil)
 	case isFile:
-		_, _ = w.Write(file) // a reader that has gone is no trouble of the fake's
+		_, _ = w.Write(file) // the reader may be gone
 	default:
 		reply(w, result)
 	}

@@ -241,7 +241,7 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	reply(w, map[string]any{"code": code * 100, "http": code, "error": text})
 }
 
-// reply writes one line of JSON; a reader that has gone is no trouble of the fake's.
+// reply writes one line of JSON. The reader may be gone.
 func reply(w io.Writer, v any) {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -274,7 +274,7 @@ func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string
 		refuse(w, f.Status, "scripted")
 		return
 	case failed && f.Body != "":
-		_, _ = io.WriteString(w, f.Body) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, f.Body) // the reader may be gone
 		return
 	case failed && f.Cut == "before":
 		cut(w)
@@ -353,7 +353,7 @@ func (n *Ntfy) serveStream(w http.ResponseWriter, r *http.Request, topics []stri
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
 	if failed && f.Raw != "" {
-		_, _ = io.WriteString(w, f.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, f.Raw) // the reader may be gone
 		_ = out.Flush()
 		return
 	}
@@ -373,7 +373,7 @@ func (n *Ntfy) serveStream(w http.ResponseWriter, r *http.Request, topics []stri
 	for _, m := range old {
 		reply(w, m)
 	}
-	_ = out.Flush() // a reader that has gone is seen by its context
+	_ = out.Flush() // the context reports a reader that is gone
 	if live != nil {
 		n.pass(w, r, topics, live)
 	}
@@ -400,7 +400,7 @@ func (n *Ntfy) pass(w http.ResponseWriter, r *http.Request, topics []string, liv
 				reply(w, m)
 			}
 		}
-		_ = out.Flush() // a reader that has gone is seen by its context
+		_ = out.Flush() // the context reports a reader that is gone
 	}
 }
 

@@ -64,7 +64,7 @@ func NewProxy(t testing.TB, socks bool) *Proxy {
 
 // Close closes the proxy with all connections.
 func (p *Proxy) Close() {
-	_ = p.lis.Close() // nobody asks a fake whether it ended well
+	_ = p.lis.Close() // the fake ends anyway
 	_ = p.srv.Close()
 	p.mu.Lock()
 	for _, c := range p.open {
@@ -171,7 +171,7 @@ func (p *Proxy) serve(conn net.Conn) {
 	in := bufio.NewReader(conn)
 	take := func(n int) []byte {
 		b := make([]byte, n)
-		_, _ = io.ReadFull(in, b) // who has gone gets no further
+		_, _ = io.ReadFull(in, b) // a closed connection fails later
 		return b
 	}
 	defer func() { _ = conn.Close() }()

@@ -67,7 +67,7 @@ type Signal struct {
 
 type signalEvent struct {
 	id, data string
-	account  string // whose it is, "" where it does not say
+	account  string // the account of the event, "" if unknown
 	seq      int64
 }
 
@@ -334,7 +334,7 @@ func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if fault.Raw != "" {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	}
 	f.pour(w, r, s)

@@ -50,7 +50,7 @@ func (f *Signal) rpc(w http.ResponseWriter, r *http.Request) {
 		cut(w)
 		return
 	case fault.Raw != "":
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Code != 0:
 		reply(w, map[string]any{"jsonrpc": "2.0", "id": q.ID, "error": map[string]any{"code": fault.Code, "message": "scripted", "data": fault.data()}})

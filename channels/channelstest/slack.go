@@ -410,7 +410,7 @@ func (f *Slack) method(w http.ResponseWriter, r *http.Request, method string) {
 		http.Error(w, "<html>scripted</html>", fault.Status)
 		return
 	case fault.Raw != "":
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Error != "":
 		reply(w, map[string]any{"ok": false, "error": fault.Error, "needed": fault.Needed})

@@ -256,7 +256,7 @@ func (f *Slack) received(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	up.Content = content
-	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(content))) // a reader that has gone is no trouble of the fake's
+	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(content))) // the reader may be gone
 }
 
 // complete shows an uploaded file in a chat.
@@ -299,6 +299,6 @@ func (f *Slack) download(w http.ResponseWriter, r *http.Request, id string) {
 		http.NotFound(w, r)
 	default:
 		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(content) // a reader that has gone is no trouble of the fake's
+		_, _ = w.Write(content) // the reader may be gone
 	}
 }

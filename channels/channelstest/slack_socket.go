@@ -30,7 +30,7 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = conn.CloseNow() }()
 	f.mu.Lock()
 	if f.line == nil || f.line.number < line.number { // the newest line is the one that counts, also when an older one comes to this point after it
-		f.line = line // before the hello: who has read it may be gone and connect anew
+		f.line = line // before the hello: a client that has read it may reconnect at once
 	}
 	f.mu.Unlock()
 	defer func() {

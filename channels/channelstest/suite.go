@@ -70,8 +70,8 @@ func run(t *testing.T, parallel bool, open func(t *testing.T) World) {
 	}
 }
 
-// Main runs the tests of an adapter and looks for goroutines that they leave behind. Parallel tests wait most of the time, so more of them run at
-// once than there are processors; -parallel on the command line counts all the same.
+// Main runs the tests of an adapter and looks for leaked goroutines. Parallel tests wait most of the time, so more
+// of them run at once than there are processors; -parallel on the command line takes precedence.
 func Main(m *testing.M, leaks ...goleak.Option) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
@@ -82,7 +82,7 @@ func Main(m *testing.M, leaks ...goleak.Option) {
 // patience is how long a test waits for something that must happen.
 const patience = 30 * time.Second
 
-// launch runs f beside the test.
+// launch runs f in a goroutine.
 func launch(f func()) {
 	sys.NewGroup(slog.New(slog.DiscardHandler), nil).Once("test", func() error { f(); return nil })
 }

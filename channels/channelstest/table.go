@@ -21,9 +21,9 @@ const (
 
 //go:generate env HOB_TABLE=write go test -count=1 -p=1 -run ^TestTable$ hob/channels/...
 
-// Table keeps the row of docs/channels.md that says what a kind of channel can do: its abilities are those that the adapter has, the rest is
-// what the suite has tests for in its world. Each world of a kind adds the server that it stands for. With HOB_TABLE=write
-// the row is written anew, else one that is stale fails.
+// Table checks the row of docs/channels.md for a kind of channel. The abilities are those of the adapter; the
+// rest is what the suite tests in its worlds. Each world adds its real server. With HOB_TABLE=write the row is
+// written; otherwise a stale row fails.
 func Table(t *testing.T, kind string, worlds ...World) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", "channels.md")

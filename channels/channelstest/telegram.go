@@ -361,7 +361,7 @@ func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string)
 		deny(w, fault.Status, "scripted", fault)
 		return
 	case fault.Raw != "":
-		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
 		cut(w)

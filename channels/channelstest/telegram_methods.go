@@ -278,6 +278,6 @@ func (f *Telegram) download(w http.ResponseWriter, r *http.Request, id string) {
 	case !ok:
 		http.NotFound(w, r)
 	default:
-		_, _ = w.Write(content) // a reader that has gone is no trouble of the fake's
+		_, _ = w.Write(content) // the reader may be gone
 	}
 }

@@ -95,7 +95,7 @@ func (s *script[F]) scripted(method string) bool {
 	return len(s.faults[method]) > 0
 }
 
-// sentLog records what was sent, in order, including messages whose answer was lost. The zero ledger is ready.
+// sentLog records what was sent, in order, including messages whose answer was lost. The zero sentLog is ready.
 type sentLog[T any] struct {
 	page    sync.Mutex
 	entries []T

@@ -49,7 +49,7 @@ const (
 
 // Advice for refusals that only the owner can resolve.
 const (
-	newToken  = "Discord does not accept the token: press Reset Token under Bot at https://discord.com/developers/applications, and set token to what it shows"
+	newToken  = "Discord does not accept the token: press Reset Token under Bot at https://discord.com/developers/applications, and set token to the new one"
 	seeGroups = "switch on Message Content Intent under Bot at https://discord.com/developers/applications, or remove groups"
 )
 
@@ -246,7 +246,7 @@ func (l *gatewayConn) beat(ctx context.Context, every, first time.Duration, end 
 		if !sys.Sleep(ctx, patience) {
 			return
 		}
-		// While a frame is being handled, the acknowledgement may be waiting behind it.
+		// While a frame is being handled, the acknowledgement may be waiting after it.
 		if !l.acked.Load() && !l.busy.Load() {
 			end(fmt.Errorf("the gateway has not answered a heartbeat within %s: the connection is dead", patience))
 			return
@@ -269,7 +269,7 @@ func (r *reader) explainClose(ctx context.Context, err error) error {
 	case shardingRequired:
 		return later("the bot is on too many servers for one program: give hob a bot of its own")
 	case notAuthenticated, badSequence, timedOut:
-		// The session is gone: identify anew, and read the history.
+		// The session is gone: identify again, and read the history.
 		return r.dropSession(ctx)
 	}
 	return fmt.Errorf("the gateway: %w", err)

@@ -108,7 +108,7 @@ func (r history) readIn(ctx context.Context, channel string) error {
 			return r.unreadable(ctx, channel, heard, err)
 		}
 		if err != nil {
-			return fmt.Errorf("read what was missed: %w", err)
+			return fmt.Errorf("read missed messages: %w", err)
 		}
 		r.reader.source.Pos.Refused = slices.DeleteFunc(r.reader.source.Pos.Refused, func(s string) bool { return s == channel })
 		if len(page) == 0 {

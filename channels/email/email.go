@@ -166,7 +166,7 @@ func (c *Config) checkFingerprint() error {
 	// A fingerprint without TLS would protect nothing.
 	print, ok := wire.Fingerprint(c.Fingerprint)
 	if !ok || !c.secure() {
-		return errors.New("fingerprint: want the SHA-256 of the servers' certificate, 64 hexadecimal digits, and no tls = false beside it")
+		return errors.New("fingerprint: want the SHA-256 of the servers' certificate, 64 hexadecimal digits, and tls not switched off")
 	}
 	c.Fingerprint = print
 	return nil

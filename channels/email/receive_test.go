@@ -95,7 +95,7 @@ func TestTheServerCountsAnew(t *testing.T) {
 	f.Say(sam, "two")
 	b.until(t, func() bool { return b.texts() == "one|two" })
 	stop()
-	if !strings.Contains(b.gaps[0], "counted the mails of INBOX anew") {
+	if !strings.Contains(b.gaps[0], "has renumbered the mails of INBOX") {
 		t.Errorf("gaps %q", b.gaps)
 	}
 }

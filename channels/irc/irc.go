@@ -129,7 +129,7 @@ func (c *Config) checkServer() (string, error) {
 	if c.Fingerprint != "" {
 		print, ok := wire.Fingerprint(c.Fingerprint)
 		if !ok || c.Plain {
-			return "", fmt.Errorf("fingerprint: want the SHA-256 of the server's certificate, 64 hexadecimal digits, and no plain = true beside it")
+			return "", fmt.Errorf("fingerprint: want the SHA-256 of the server's certificate, 64 hexadecimal digits, and plain not set")
 		}
 		c.Fingerprint = print
 	}
@@ -163,7 +163,7 @@ func (c *Config) checkNames() error {
 			(*ids)[i] = fold(id)
 		}
 	}
-	// A nick is no identity on most networks, so it is accepted only where the owner says so.
+	// A nick proves nothing on most networks, so it is accepted only if the config allows it.
 	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true allows nicks)`
 	return channels.CheckListed(
 		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm.MatchString, Want: `want names like "#family"`}},

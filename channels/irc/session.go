@@ -284,7 +284,7 @@ func (s *session) errEnded() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		return errors.New("nothing is read any more")
+		return errors.New("the connection has ended")
 	}
 	return s.err
 }

@@ -31,7 +31,7 @@ func (r *reader) concerns(room string, p place) bool {
 	return slices.Contains(r.channel.Groups, room) || p.alone(r.me.ID) != ""
 }
 
-// messages converts the events of a room. told lists the rooms that were already reported to the owner.
+// messages converts the events of a room. reported lists the rooms that were already reported to the owner.
 func (r *reader) messages(ctx context.Context, room string, happened []roomEvent, told []string) (list []channels.Message, nowTold []string, err error) {
 	for _, e := range happened {
 		// State events are not messages.

@@ -11,6 +11,6 @@ func notes() []schema.Note {
 		{Name: "token", Unset: "none", Example: `"env:NTFY_TOKEN"`, Doc: "The access token."},
 		{Name: "owner", Example: "true", Doc: "Messages in the topics are from you. This needs a token, and topics that nobody else can write to."},
 		{Name: "receive", Unset: "true", Example: "true", Doc: "Listen to the topics; false: only send."},
-		{Name: "title", Example: `"hob"`, Doc: "The title of what hob sends."},
+		{Name: "title", Example: `"hob"`, Doc: "The title of hob's messages."},
 	}
 }

@@ -86,7 +86,7 @@ func Open[P any](ctx context.Context, in channels.Inbox, a Account, heard func(P
 	if value != "" {
 		var stored P
 		if err := json.Unmarshal([]byte(value), &stored); err != nil {
-			a.Log.Warn("cursor cannot be read, starting anew", "channel", a.Channel, "cursor", value)
+			a.Log.Warn("cursor cannot be read, starting without one", "channel", a.Channel, "cursor", value)
 		} else {
 			s.Pos, s.Resumed = stored, true
 		}

@@ -218,7 +218,7 @@ func (r *reader) reportGap(ctx context.Context, chat string, heard int64, why er
 	// Final errors would be the same at the next try; everything else is retried.
 	final := errors.Is(why, errTooMuch) || errors.As(why, &odd) || errors.As(why, &no) && !refused(why, badToken+" "+halfDone)
 	if ctx.Err() != nil || !final {
-		return fmt.Errorf("read what was said in %s: %w", chat, why)
+		return fmt.Errorf("read the messages in %s: %w", chat, why)
 	}
 	r.view.channel.log.Warn("slack does not show what was said", "channel", r.view.channel.name, "chat", chat, "err", why)
 	from, to := time.Unix(heard, 0), r.view.channel.clock.Wall()

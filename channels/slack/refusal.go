@@ -47,7 +47,7 @@ func hint(err error) error {
 	case !errors.As(err, &no):
 		return err
 	case refused(err, badToken):
-		return fmt.Errorf("%w; Slack does not accept the token: create a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
+		return fmt.Errorf("%w; Slack does not accept the token: create a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to the tokens shown there", err)
 	case refused(err, noScope) && no.Needed != "":
 		return fmt.Errorf("the app lacks %s: add the scope at https://api.slack.com/apps under OAuth & Permissions, and install the app again (%w)", no.Needed, err)
 	case refused(err, noScope):

@@ -25,7 +25,7 @@ const (
 
 // atBotFather is the hint for 401 and for 404: the token is part of the path, so that a wrong one is "not
 // found".
-const atBotFather = "Telegram does not know the bot (any more): set token to what @BotFather shows"
+const atBotFather = "Telegram does not know the bot: set token to the one that @BotFather shows"
 
 // position is how far a bot's updates were read. Offset is the next update to ask for; 0: the oldest that the
 // server has.
