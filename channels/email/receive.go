@@ -114,7 +114,7 @@ func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.Sele
 		return nil
 	}
 	if r.source.Resumed {
-		why := fmt.Sprintf("the mail server has counted the mails of %s anew, so that hob cannot tell which of them it has read", r.channel.cfg.Folder)
+		why := fmt.Sprintf("the mail server has renumbered the mails of %s, so that hob cannot know which of them it has read", r.channel.cfg.Folder)
 		if err := r.source.Gap(ctx, time.Unix(r.source.Pos.Heard, 0), now, why); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 	if isOld(l, s.batches) && (fold(nick) == fold(s.ch.cfg.Nick) || fold(l.param(0)) == fold(s.ch.cfg.Nick)) {
 		me = s.ch.cfg.Nick // hob's nick at that time; a dead connection may still hold it
 	}
-	// fold(nick) || These lines are not written by other people.
+	// These lines are not written by other people.
 	if !person || fold(nick) == fold(me) || s.isService(l) { // from a server or a service, or hob's own message as an echo
 		return channels.Message{}, false
 	}

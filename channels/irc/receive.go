@@ -286,7 +286,7 @@ func (r *reader) pages(ctx context.Context, target, since string, limit int) (wh
 		if err := r.commit(ctx, r.source.Pos); err != nil {
 			return "", err
 		}
-		// next == since || An unchanged selector means that the server ignores it; stop instead of looping.
+		// An unchanged selector means that the server ignores it; stop instead of looping.
 		if count < limit || next == since || next == "" {
 			return "", nil
 		}

@@ -76,7 +76,7 @@ func decode(line []byte) (message, error) {
 	if m.Event != eventMessage {
 		return m, nil
 	}
-	// len(m.ID) > 64 || The id becomes a key in the store, so it must be short and printable.
+	// The id becomes a key in the store, so it must be short and printable.
 	if m.ID == "" || len(m.ID) > 64 || strings.ContainsFunc(m.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return message{}, fmt.Errorf("read a line of the stream: a message with the id %.80q", m.ID)
 	}

@@ -47,7 +47,7 @@ type press struct {
 
 // message converts an event, or a message from the history. It returns false if hob reads nothing in it.
 func (v view) message(e slack.Message) (message, bool) {
-	// strings.ContainsAny( || Ids become parts of addresses, in which these characters have a meaning.
+	// Ids become parts of addresses, in which these characters have a meaning.
 	if e.Channel == "" || strings.ContainsAny(e.Channel, ":/") {
 		return message{}, false
 	}

@@ -220,10 +220,10 @@ func (r *reader) reportGap(ctx context.Context, chat string, heard int64, why er
 	if ctx.Err() != nil || !final {
 		return fmt.Errorf("read the messages in %s: %w", chat, why)
 	}
-	r.view.channel.log.Warn("slack does not show what was said", "channel", r.view.channel.name, "chat", chat, "err", why)
+	r.view.channel.log.Warn("slack does not show messages", "channel", r.view.channel.name, "chat", chat, "err", why)
 	from, to := time.Unix(heard, 0), r.view.channel.clock.Wall()
 	if to.Sub(from) <= keeps && !errors.Is(why, errTooMuch) || refused(why, "not_in_channel channel_not_found is_archived") {
 		return nil
 	}
-	return r.source.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why)))
+	return r.source.Gap(ctx, from, to, fmt.Sprintf("Slack does not show the messages in %s from that time: %v", chat, hint(why)))
 }
