@@ -125,7 +125,7 @@ type Env struct {
 	Owner  func() []event.Address           // the owner's current addresses, from the config and from pairings; nil: none
 	// Pairing reports whether a pairing of this channel is open: its code is valid until it is used, ended or
 	// expired. nil: never.
-	Pairing func(ctx context.Context) (bool, error)
+	PairingOpen func(ctx context.Context) (bool, error)
 }
 
 // OwnerIDs returns the owner's current ids on this channel.

@@ -30,7 +30,7 @@ type HostConfig struct {
 	Log       *slog.Logger
 	Go        func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. sys.Group.Go
 	Changed   func(ChannelHealth)                                                   // called when a state of health changes or is proven for the first time; must not block
-	Back      func(channel string)                                                  // called when one direction of a channel recovers, so that waiting messages can be tried now; must not block
+	Recovered func(channel string)                                                  // called when one direction of a channel recovers, so that waiting messages can be tried now; must not block
 }
 
 // Backoff between two runs of a channel that stopped receiving. A wait is at most shortBackoff or a twentieth
@@ -285,6 +285,6 @@ func (h *Host) note(t *runningChannel, pick func(*ChannelHealth) *Direction, err
 		h.Changed(health)
 	}
 	if back {
-		h.Back(health.Name)
+		h.Recovered(health.Name)
 	}
 }

@@ -202,9 +202,9 @@ func TestHostTellsWhatIsBack(t *testing.T) {
 		var wg sync.WaitGroup
 		h := channels.NewHost(channels.NewTable(), channels.HostConfig{
 			Inbox: in, Admission: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
-			Go:      func(ctx context.Context, _ string, f func(context.Context) error) { wg.Go(func() { _ = f(ctx) }) },
-			Changed: func(channels.ChannelHealth) {},
-			Back:    func(name string) { back = append(back, name) },
+			Go:        func(ctx context.Context, _ string, f func(context.Context) error) { wg.Go(func() { _ = f(ctx) }) },
+			Changed:   func(channels.ChannelHealth) {},
+			Recovered: func(name string) { back = append(back, name) },
 		})
 		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
 			if n%3 != 0 {

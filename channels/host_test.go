@@ -59,8 +59,8 @@ func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]cha
 					}
 				})
 			},
-			Changed: func(c channels.ChannelHealth) { mu.Lock(); changes = append(changes, c); mu.Unlock() },
-			Back:    func(string) {},
+			Changed:   func(c channels.ChannelHealth) { mu.Lock(); changes = append(changes, c); mu.Unlock() },
+			Recovered: func(string) {},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -245,7 +245,7 @@ func TestHostMeetsBeforeItReceives(t *testing.T) {
 			return listen(ctx, n, in)
 		}}
 		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, sys.NewGroup(slog.New(slog.DiscardHandler), nil)
-		h := channels.NewHost(channels.NewTable(), channels.HostConfig{Inbox: r, Admission: r, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
+		h := channels.NewHost(channels.NewTable(), channels.HostConfig{Inbox: r, Admission: r, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Recovered: func(string) {}})
 		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: known{e, &asked}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -66,7 +66,7 @@ func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels
 				panic(err)
 			}
 		},
-		Back: func(string) {},
+		Recovered: func(string) {},
 	})
 	return &House{Host: d.host, Store: d.store, Admin: d.channelAdmin(), Gaps: d.gaps, Owner: d.recipients.Owner, Right: d.recipients.Right, group: group}, nil
 }

@@ -148,8 +148,8 @@ func (s channelSections) build(ctx context.Context, c *config.Snapshot) (list ma
 	for _, one := range c.Channels {
 		env := channels.Env{
 			HTTP: s.network.direct, Clock: s.clock, Log: s.log, Owner: s.recipients.Owner,
-			Secret:  func(ref string) (string, error) { return s.network.resolve(ctx, "channels."+one.Name, ref) },
-			Pairing: func(ctx context.Context) (bool, error) { return s.pairings.IsOpen(ctx, s.clock.Wall(), one.Name) },
+			Secret:      func(ref string) (string, error) { return s.network.resolve(ctx, "channels."+one.Name, ref) },
+			PairingOpen: func(ctx context.Context) (bool, error) { return s.pairings.IsOpen(ctx, s.clock.Wall(), one.Name) },
 		}
 		var ch channels.Channel
 		err := s.network.channel(ctx, one, &env)

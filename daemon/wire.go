@@ -197,7 +197,7 @@ func (d *daemon) wireChannels(in stage) {
 	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
 		Inbox: inboxStore{d.store.Inbox, d.artifacts}, Admission: d.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
 		Changed: func(h channels.ChannelHealth) { d.health.Changed(ctx, h) },
-		Back: func(name string) {
+		Recovered: func(name string) {
 			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(ctx, name) })
 		},
 	})

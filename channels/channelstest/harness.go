@@ -47,7 +47,7 @@ func (c HarnessConfig) Open(t testing.TB) *Harness {
 		group.Wait()
 	})
 	s.Host = channels.NewHost(channels.NewTable(), channels.HostConfig{
-		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.RetryNow,
+		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Recovered: s.Out.RetryNow,
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
 	owner := func() []event.Address {

@@ -89,7 +89,7 @@ func (c *Channel) accept(ctx context.Context, in event.In, files []File) (event.
 
 // input validates a message and its files.
 func (c *Channel) input(text, session, id string, files []File) (event.In, error) {
-	parts, kind, err := said(text, files)
+	parts, kind, err := messageParts(text, files)
 	if err != nil {
 		return event.In{}, err
 	}
@@ -112,8 +112,8 @@ func (c *Channel) input(text, session, id string, files []File) (event.In, error
 	}, nil
 }
 
-// said returns the parts of a message, its text first, and whether it is a command.
-func said(text string, files []File) ([]event.Part, event.Kind, error) {
+// messageParts returns the parts of a message, its text first, and whether it is a command.
+func messageParts(text string, files []File) ([]event.Part, event.Kind, error) {
 	if len(text) > MaxText {
 		return nil, "", fmt.Errorf("%w (it has %d bytes)", ErrTooLarge, len(text))
 	}

@@ -54,7 +54,7 @@ func (r *reader) place(ctx context.Context, m *message) (place, error) {
 		return place{chat: channels.Chat{ID: m.Author.ID}, ok: true}, nil
 	}
 	listed := slices.Contains(r.channel.Groups, m.Channel)
-	if len(r.channel.Groups) == 0 || !listed && !r.decoder.called(m) {
+	if len(r.channel.Groups) == 0 || !listed && !r.decoder.mentionsHob(m) {
 		return place{}, nil
 	}
 	return r.group(ctx, m.Channel)
@@ -104,8 +104,8 @@ type author struct {
 	chat channels.Chat
 }
 
-// called reports whether a message is meant for hob: it mentions hob, or replies to hob's message.
-func (e *decoder) called(m *message) bool {
+// mentionsHob reports whether a message is meant for hob: it mentions hob, or replies to hob's message.
+func (e *decoder) mentionsHob(m *message) bool {
 	return slices.ContainsFunc(m.Calls, func(u user) bool { return u.ID == e.me.ID }) ||
 		m.To.Type != typeForward && m.Replied != nil && m.Replied.Author != nil && m.Replied.Author.ID == e.me.ID
 }
@@ -114,7 +114,7 @@ func (e *decoder) called(m *message) bool {
 func (e *decoder) message(m *message, at place) channels.Message {
 	said := m.content
 	out := channels.Message{
-		ID: id(m.Channel, m.ID), From: e.person(m), Chat: at.chat, Mentioned: e.called(m), At: m.At,
+		ID: id(m.Channel, m.ID), From: e.person(m), Chat: at.chat, Mentioned: e.mentionsHob(m), At: m.At,
 		Auto: m.Type != typeDefault && m.Type != typeReply || m.Author.System,
 	}
 	switch {
@@ -127,7 +127,7 @@ func (e *decoder) message(m *message, at place) channels.Message {
 	case m.Type == typeReply && m.To.Message != "":
 		out.ReplyTo = id(m.Channel, m.To.Message)
 	}
-	out.Text = e.words(said.Text, m.Calls)
+	out.Text = e.withoutMention(said.Text, m.Calls)
 	if out.Text == "" {
 		out.Text = said.described()
 	}
@@ -145,8 +145,8 @@ func (e *decoder) person(m *message) channels.Person {
 	return channels.Person{ID: m.Author.ID, Name: name, Bot: m.Author.Bot || m.Webhook != "", Self: m.Author.ID == e.me.ID}
 }
 
-// words removes mentions of the bot from the beginning of a text, and replaces other mentions by names.
-func (e *decoder) words(text string, calls []user) string {
+// withoutMention removes mentions of the bot from the beginning of a text, and replaces other mentions by names.
+func (e *decoder) withoutMention(text string, calls []user) string {
 	call := regexp.MustCompile(`^[\s,:]*<@!?` + regexp.QuoteMeta(e.me.ID) + `>[ ,:\n]*`)
 	rest := text
 	for m := call.FindString(rest); m != ""; m = call.FindString(rest) {

@@ -135,17 +135,17 @@ func (r *reader) dispatch(ctx context.Context, f frame) error {
 	case "MESSAGE_CREATE", "MESSAGE_UPDATE":
 		var m message
 		if err = json.Unmarshal(f.Data, &m); err == nil {
-			return r.written(ctx, &m, f.Type == "MESSAGE_UPDATE")
+			return r.messageEvent(ctx, &m, f.Type == "MESSAGE_UPDATE")
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
 		var d deleted
 		if err = json.Unmarshal(f.Data, &d); err == nil {
-			return r.deleted(ctx, d)
+			return r.deleteEvent(ctx, d)
 		}
 	case "INTERACTION_CREATE":
 		var p pressed
 		if err = json.Unmarshal(f.Data, &p); err == nil {
-			return r.pressed(ctx, p)
+			return r.buttonEvent(ctx, p)
 		}
 	}
 	if err != nil {
@@ -165,9 +165,9 @@ func (r *reader) begin(ctx context.Context, s ready) error {
 	return r.commit(ctx, nil)
 }
 
-// written handles a new or edited message. Discord also reports a change when it adds a link preview; that
+// messageEvent handles a new or edited message. Discord also reports a change when it adds a link preview; that
 // one has no edit time.
-func (r *reader) written(ctx context.Context, m *message, edited bool) error {
+func (r *reader) messageEvent(ctx context.Context, m *message, edited bool) error {
 	if m.Author == nil || edited && m.Edited == nil {
 		return nil
 	}
@@ -201,8 +201,8 @@ func (r *reader) people() []string {
 	return slices.Concat(r.channel.owner(), r.channel.Known, r.channel.Public)
 }
 
-// deleted handles deletions. The author is known for the newest messages, and for private chats.
-func (r *reader) deleted(ctx context.Context, d deleted) error {
+// deleteEvent handles deletions. The author is known for the newest messages, and for private chats.
+func (r *reader) deleteEvent(ctx context.Context, d deleted) error {
 	var list []channels.Message
 	for _, m := range append(d.IDs, d.ID) {
 		by, ok := r.decoder.known.get(m)
@@ -229,9 +229,9 @@ func (r *reader) partner(channel string) (author, bool) {
 	return author{}, false
 }
 
-// pressed handles the press of a button. The acknowledgement is sent after the commit ("Responding to an
+// buttonEvent handles the press of a button. The acknowledgement is sent after the commit ("Responding to an
 // Interaction").
-func (r *reader) pressed(ctx context.Context, p pressed) error {
+func (r *reader) buttonEvent(ctx context.Context, p pressed) error {
 	who, nick := p.User, ""
 	if who == nil {
 		who, nick = p.Member.User, p.Member.Nick

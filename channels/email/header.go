@@ -20,11 +20,11 @@ import (
 
 // header holds the parts of a mail's header that hob needs.
 type header struct {
-	ref
+	threadRef
 	from          string   // the single address in From, in lower case; "" if there is none or more than one
 	name          string   // the author's display name
 	to            []string // the addresses in To and Cc, as far as the author named them
-	answers       string   // the id of the answered mail, as <id>; "" for none
+	inReplyTo     string   // the id of the answered mail, as <id>; "" for none
 	resultsServer string   // the server in the first Authentication-Results header; "" if there is none, or its name is unusable
 	verified      bool     // the receiving server confirms the domain of from
 	auto          bool     // sent by a program
@@ -39,12 +39,12 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 		return header{}, fmt.Errorf("read the header of a mail: %w", err)
 	}
 	subject := line(decoded(h.Get("Subject")), maxSubject)
-	l := header{ref: ref{id: firstID(h.Get("Message-Id")), subject: subject}, answers: firstID(h.Get("In-Reply-To"))}
+	l := header{threadRef: threadRef{id: firstID(h.Get("Message-Id")), subject: subject}, inReplyTo: firstID(h.Get("In-Reply-To"))}
 	if l.id == "" {
 		l.id = fallback
 	}
-	if l.before = earlier(h.Get("References")); len(l.before) == 0 && l.answers != "" {
-		l.before = []string{l.answers}
+	if l.before = earlier(h.Get("References")); len(l.before) == 0 && l.inReplyTo != "" {
+		l.before = []string{l.inReplyTo}
 	}
 	// Several authors cannot all be verified, so such a mail has no author.
 	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
@@ -183,8 +183,8 @@ func automatic(h textproto.Header, from string) bool {
 // the author is an unknown person who can neither write nor pair.
 func (c *Channel) message(l header) channels.Message {
 	m := channels.Message{
-		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root()},
-		ReplyTo: l.answers, Auto: l.auto,
+		ID: l.threadRef.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root()},
+		ReplyTo: l.inReplyTo, Auto: l.auto,
 		// A mail that is not addressed to hob was forwarded by somebody, including the original signature.
 		Forwarded: l.forwarded || !slices.Contains(l.to, c.cfg.Address),
 	}
@@ -198,16 +198,16 @@ func (c *Channel) message(l header) channels.Message {
 	return m
 }
 
-// ref is what an answer needs to know about a mail. Its text form is the message's id for hob, so that it
+// threadRef is what an answer needs to know about a mail. Its text form is the message's id for hob, so that it
 // returns as Delivery.ReplyRef.
-type ref struct {
+type threadRef struct {
 	id      string   // as <id>; without angle brackets if the mail has none
 	before  []string // ids of the earlier mails of the thread, the first one first; none: the mail begins it
 	subject string
 }
 
 // root returns the id of the first mail of the thread.
-func (r ref) root() string {
+func (r threadRef) root() string {
 	if len(r.before) > 0 {
 		return r.before[0]
 	}
@@ -216,7 +216,7 @@ func (r ref) root() string {
 
 // String returns the text form: "<id> <first><second> subject". A mail that begins a thread has its own id
 // instead of earlier ones.
-func (r ref) String() string {
+func (r threadRef) String() string {
 	before := strings.Join(r.before, "")
 	if before == "" {
 		before = r.id
@@ -225,11 +225,11 @@ func (r ref) String() string {
 }
 
 // readRef parses the text form. A bare id is accepted as well.
-func readRef(s string) ref {
+func readRef(s string) threadRef {
 	// A bare id has no further words.
 	words := strings.SplitN(s, " ", 3)
 	words = append(words, "", "")
-	r := ref{id: words[0], subject: line(words[2], maxSubject)}
+	r := threadRef{id: words[0], subject: line(words[2], maxSubject)}
 	if words[1] != r.id {
 		r.before = earlier(words[1])
 	}
@@ -240,7 +240,7 @@ func readRef(s string) ref {
 }
 
 // answer returns the subject of an answer, "" if the mail had none.
-func (r ref) answer() string {
+func (r threadRef) answer() string {
 	if r.subject == "" || answerPattern().MatchString(r.subject) {
 		return r.subject
 	}
@@ -249,6 +249,6 @@ func (r ref) answer() string {
 
 // references returns the References header of an answer: the references of the answered mail, then its id
 // (RFC 5322, section 3.6.4).
-func (r ref) references() string {
+func (r threadRef) references() string {
 	return strings.Join(append(slices.Clone(r.before), r.id), "\r\n ")
 }

@@ -277,7 +277,7 @@ func fill(m *channels.Message, l header, b body, known bool) {
 		m.Files = nil
 	case text == "":
 		m.Text = l.subject
-	case l.subject == "" || l.answers != "" || strings.HasPrefix(text, "/") || regexp.MustCompile(`^[A-Z0-9]{4}-?[A-Z0-9]{4}$`).MatchString(text):
+	case l.subject == "" || l.inReplyTo != "" || strings.HasPrefix(text, "/") || regexp.MustCompile(`^[A-Z0-9]{4}-?[A-Z0-9]{4}$`).MatchString(text):
 		m.Text = text
 	default:
 		m.Text = "Subject: " + l.subject + "\n\n" + text
@@ -331,10 +331,10 @@ func (b *imapConn) latest(number uint32) (head []byte, err error) {
 func (r *reader) wait(ctx context.Context) error {
 	if !r.conn.Client.Caps().Has(imap.CapIdle) {
 		r.rest(ctx, askEvery)
-		return r.answered(func() error { return r.conn.Client.Noop().Wait() })
+		return r.shortCommand(func() error { return r.conn.Client.Noop().Wait() })
 	}
 	var leave func() error
-	err := r.answered(func() error {
+	err := r.shortCommand(func() error {
 		idle, err := r.conn.Client.Idle()
 		if err != nil {
 			return err
@@ -351,11 +351,11 @@ func (r *reader) wait(ctx context.Context) error {
 		return err
 	}
 	r.rest(ctx, idleTime)
-	return r.answered(leave)
+	return r.shortCommand(leave)
 }
 
-// answered runs a short command, and names what failed.
-func (r *reader) answered(do func() error) error {
+// shortCommand runs a short command, and names what failed.
+func (r *reader) shortCommand(do func() error) error {
 	if err := r.conn.within(answerTime, do); err != nil {
 		return fmt.Errorf("wait for mail: %w", err)
 	}

@@ -97,7 +97,7 @@ func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) (
 }
 
 // subject returns "Re: " and the subject of the answered mail, otherwise the beginning of the text.
-func subject(about ref, text string, d channels.Delivery) string {
+func subject(about threadRef, text string, d channels.Delivery) string {
 	if s := about.answer(); s != "" {
 		return s
 	}
@@ -151,14 +151,14 @@ func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
 		return fmt.Errorf("set the time for it: %w", err)
 	}
 	if err := p.Mail("<" + c.cfg.Address + ">"); err != nil {
-		return class(err)
+		return classify(err)
 	}
 	if err := p.Rcpt("<" + to + ">"); err != nil {
-		return ofRecipient(err)
+		return classifyRecipient(err)
 	}
 	w, err := p.Data()
 	if err != nil {
-		return class(err)
+		return classify(err)
 	}
 	if _, err := w.Write(raw); err != nil {
 		return fmt.Errorf("write it: %w", err) // without its end mark, the server discards the mail
@@ -169,12 +169,12 @@ func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
 	if said := (*textproto.Error)(nil); err != nil && !errors.As(err, &said) {
 		return fmt.Errorf("%w: no answer to it: %w", channels.ErrUnknown, err)
 	}
-	return class(err)
+	return classify(err)
 }
 
-// class classifies a refusal by its first digit (RFC 5321, section 4.2.1); nil for none. A refused log-in
+// classify classifies a refusal by its first digit (RFC 5321, section 4.2.1); nil for none. A refused log-in
 // says nothing about the mail, which is therefore tried again.
-func class(err error) error {
+func classify(err error) error {
 	var said *textproto.Error
 	switch {
 	case !errors.As(err, &said):
@@ -189,14 +189,14 @@ func class(err error) error {
 	return err
 }
 
-// ofRecipient is class for the answer to RCPT: a temporary refusal (greylisting, a full mailbox) concerns
+// classifyRecipient is class for the answer to RCPT: a temporary refusal (greylisting, a full mailbox) concerns
 // this recipient only, unless the server is shutting down (421).
-func ofRecipient(err error) error {
+func classifyRecipient(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code/100 == 4 && said.Code != 421 {
 		err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
 	}
-	return class(err)
+	return classify(err)
 }
 
 // refusedLogin adds advice if the server refused the log-in.

@@ -42,7 +42,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 			return channels.Message{}, false
 		}
 		m.ID = s.id(l, nick)
-		m.Text, m.Mentioned = called(text, s.nick, s.ch.cfg.Nick)
+		m.Text, m.Mentioned = withoutMention(text, s.nick, s.ch.cfg.Nick)
 	// The redaction gets its own id, so that it is stored beside the message.
 	case "REDACT": // IRCv3 draft/message-redaction
 		m.ID, m.Deletes = "redact/"+l.param(1), l.param(1)
@@ -182,9 +182,9 @@ func coloured(text string, most int, digits string) string {
 	return text
 }
 
-// called removes one of the nicks from the beginning of a text, and reports whether the text contains one as
+// withoutMention removes one of the nicks from the beginning of a text, and reports whether the text contains one as
 // a separate word.
-func called(text string, nicks ...string) (rest string, yes bool) {
+func withoutMention(text string, nicks ...string) (rest string, yes bool) {
 	for _, nick := range nicks {
 		low, nick := fold(text), fold(nick)
 		for at := 0; ; {
@@ -196,7 +196,7 @@ func called(text string, nicks ...string) (rest string, yes bool) {
 			at = i + len(nick)
 			before, _ := utf8.DecodeLastRuneInString(low[:i])
 			after, _ := utf8.DecodeRuneInString(low[at:])
-			if i > 0 && inNick(before) || at < len(low) && inNick(after) {
+			if i > 0 && nickCharacter(before) || at < len(low) && nickCharacter(after) {
 				continue
 			}
 			if rest := strings.TrimLeft(text[at:], " ,:"); strings.Trim(text[:i], " @") == "" && rest != "" {
@@ -208,7 +208,7 @@ func called(text string, nicks ...string) (rest string, yes bool) {
 	return text, false
 }
 
-// inNick reports whether a character next to a nick makes it part of another word.
-func inNick(r rune) bool {
+// nickCharacter reports whether a character next to a nick makes it part of another word.
+func nickCharacter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("[]\\^_{|}`-", r)
 }

@@ -60,9 +60,9 @@ type Channel struct {
 
 	// Used by Run alone: received messages that are not committed, and channels that were reported to the
 	// owner.
-	pending  []channels.Message
-	heard    int64 // the newest Heard in this process; used by Run alone
-	reported map[string]bool
+	pending   []channels.Message
+	lastHeard int64 // the newest Heard in this process; used by Run alone
+	reported  map[string]bool
 
 	// mu protects live and up.
 	mu   sync.Mutex

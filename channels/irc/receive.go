@@ -95,7 +95,7 @@ func (c *Channel) open(ctx context.Context, in channels.Inbox) (*poll.Source[pos
 	who := poll.Account{Channel: c.name, Identity: c.cfg.login() + " " + c.cfg.Server, Log: c.log}
 	s, err := poll.Open(ctx, in, who, func(p position) time.Time { return time.UnixMilli(p.Heard) })
 	if err == nil {
-		s.Pos.Heard = max(s.Pos.Heard, c.heard)
+		s.Pos.Heard = max(s.Pos.Heard, c.lastHeard)
 	}
 	return s, err
 }
@@ -329,7 +329,7 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	}
 	r.channel.pending = append(r.channel.pending, come.list...)
 	if len(r.channel.pending) == 0 && !save && !r.source.Due(come.until) {
-		r.source.Pos, r.channel.heard = next, next.Heard
+		r.source.Pos, r.channel.lastHeard = next, next.Heard
 		return nil
 	}
 	return r.commit(ctx, next)
@@ -350,7 +350,7 @@ func (r *reader) commit(ctx context.Context, next position) error {
 	for try := 1; ; try++ {
 		err := r.source.Commit(ctx, r.channel.pending, next)
 		if err == nil {
-			r.channel.pending, r.channel.heard = nil, next.Heard
+			r.channel.pending, r.channel.lastHeard = nil, next.Heard
 			return nil
 		}
 		if try == tries || ctx.Err() != nil {

@@ -134,8 +134,8 @@ func statuses() wire.Statuses {
 	}
 }
 
-// trouble explains a refusal, and says what to do about it.
-func trouble(err error) error {
+// explain explains a refusal, and says what to do about it.
+func explain(err error) error {
 	if wire.HasStatus(err, http.StatusNotFound) && !wire.Refused(err).Own {
 		return fmt.Errorf("%w; check homeserver: it must be the address of the client API, as in https://SERVER/.well-known/matrix/client", err)
 	}

@@ -186,10 +186,10 @@ func (r *reader) fill(m *channels.Message, s messageContent, room string) {
 	// no real reply.
 	if relates.ReplyTo != nil && relates.ReplyTo.ID != "" && !(relates.Kind == "m.thread" && relates.Falls) {
 		m.ReplyTo = id(room, relates.ReplyTo.ID)
-		text, mine = r.me.unquoted(text)
+		text, mine = r.me.withoutQuote(text)
 	}
 	m.Auto = s.Type == "m.notice" // notices must never be answered ("m.notice")
-	m.Mentioned = r.me.mentioned(s, text) || mine && s.Mentions == nil
+	m.Mentioned = r.me.mentionsHob(s, text) || mine && s.Mentions == nil
 	if s.URL != "" && s.Type != "m.sticker" {
 		m.Files = []channels.Attachment{r.channel.file(s)}
 		if s.Filename == "" || s.Filename == s.Body {
@@ -205,9 +205,9 @@ func (r *reader) fill(m *channels.Message, s messageContent, room string) {
 	m.Text = r.me.withoutName(text)
 }
 
-// unquoted removes the quote that clients before v1.13 put before a reply ("Fallbacks for rich replies").
+// withoutQuote removes the quote that clients before v1.13 put before a reply ("Fallbacks for rich replies").
 // mine: the quote was from hob.
-func (a account) unquoted(text string) (rest string, mine bool) {
+func (a account) withoutQuote(text string) (rest string, mine bool) {
 	quote := regexp.MustCompile(`^> (?:\* )?<(@[^>]+)>`).FindStringSubmatch(text)
 	if quote == nil {
 		return text, false
@@ -223,9 +223,9 @@ func (a account) unquoted(text string) (rest string, mine bool) {
 	return strings.Join(lines[n:], "\n"), quote[1] == a.ID
 }
 
-// mentioned reports whether a message mentions hob: by m.mentions ("User and room mentions"), or in older
+// mentionsHob reports whether a message mentions hob: by m.mentions ("User and room mentions"), or in older
 // clients by a link to hob, or by its name as a word.
-func (a account) mentioned(s messageContent, text string) bool {
+func (a account) mentionsHob(s messageContent, text string) bool {
 	if s.Mentions != nil {
 		return slices.Contains(s.Mentions.People, a.ID)
 	}

@@ -11,10 +11,10 @@ import (
 	"hob/channels/markup"
 )
 
-// replacing is the content of a message that replaces another one ("Event replacements"). Clients without
+// editContent is the content of a message that replaces another one ("Event replacements"). Clients without
 // support show its own text. That is only the beginning, because an event is limited to 65,536 bytes and New
 // may need nearly all of them.
-type replacing struct {
+type editContent struct {
 	outgoing
 	New outgoing `json:"m.new_content"`
 }
@@ -30,7 +30,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))
 	}
 	out := content(d, c.Form())
-	whole := replacing{New: out, outgoing: outgoing{Type: out.Type, Body: "* " + beginning(out.Body), Relates: &relation{Kind: "m.replace", ID: event}}}
+	whole := editContent{New: out, outgoing: outgoing{Type: out.Type, Body: "* " + beginning(out.Body), Relates: &relation{Kind: "m.replace", ID: event}}}
 	err := c.api.call(ctx, http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", d.Nonce+"."+rand.Text()), whole, nil)
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))

@@ -29,9 +29,9 @@ type about struct {
 	Size int64  `json:"size,omitempty"`
 }
 
-// enclosed uploads the file of a delivery, and returns the message that shows it. Nobody sees an upload
+// fileMessage uploads the file of a delivery, and returns the message that shows it. Nobody sees an upload
 // without its message. A repeated upload makes a second file, but the message is still sent once.
-func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, error) {
+func fileMessage(ctx context.Context, api *client, d channels.Delivery) (outgoing, error) {
 	f := d.File
 	out := outgoing{Type: "m.file", Body: f.Name, FileName: f.Name, Info: &about{f.MIME, f.Size}}
 	if fsguard.IsPicture(f.MIME) {

@@ -12,7 +12,7 @@ import (
 	"hob/channels/channelstest"
 )
 
-func enclosed(name, mime, data string) channels.Delivery {
+func fileMessage(name, mime, data string) channels.Delivery {
 	d := delivery("")
 	d.File = channelstest.Enclosed(name, mime, data)
 	return d
@@ -27,7 +27,7 @@ func TestSendsFiles(t *testing.T) {
 		{"für Änne & co.png", "image/png", "\x89PNG\r\n\x1a\n", "m.image", "\n\n(may be a repeat)", "(may be a repeat)"},
 		{"blob", "", "\x00", "m.file", "", "blob"},
 	} {
-		d := enclosed(tc.name, tc.mime, tc.data)
+		d := fileMessage(tc.name, tc.mime, tc.data)
 		d.Nonce, d.Body = tc.name, tc.caption
 		if _, err := ch.Send(t.Context(), d); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
@@ -72,7 +72,7 @@ func TestFailuresOfFiles(t *testing.T) {
 	} {
 		f := server(t)
 		ch := open(t, f)
-		d := enclosed("a.txt", "text/plain", "milk")
+		d := fileMessage("a.txt", "text/plain", "milk")
 		if tc.spoil != nil {
 			tc.spoil(&d)
 		}

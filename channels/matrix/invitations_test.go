@@ -101,7 +101,7 @@ func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 func TestPairingAcceptsInvitations(t *testing.T) {
 	f := server(t)
 	e, pairing := env(t), atomic.Bool{}
-	e.Pairing = func(context.Context) (bool, error) { return pairing.Load(), nil }
+	e.PairingOpen = func(context.Context) (bool, error) { return pairing.Load(), nil }
 	b := &channelstest.MessageInbox{}
 	ch := openWith(t, e, f)
 	channelstest.Keep(t, ch, b)

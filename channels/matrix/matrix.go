@@ -70,7 +70,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	c := &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs, pairs: env.Pairing,
+		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs, pairs: env.PairingOpen,
 	}
 	return c, nil
 }

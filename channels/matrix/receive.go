@@ -55,7 +55,7 @@ type reader struct {
 // Run syncs until ctx ends. It returns an error if the server cannot be reached or refuses, or if the inbox
 // cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
+	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, explain)
 }
 
 // receive opens the source and syncs. Sync tokens belong to a device, so the identity of the source includes

@@ -39,7 +39,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	out := content(d, c.Form())
 	if d.File != nil {
-		if out, err = enclosed(ctx, &c.api, d); err != nil {
+		if out, err = fileMessage(ctx, &c.api, d); err != nil {
 			return "", fmt.Errorf("send a file to %s: %w", d.To, statuses().Sent(err, false))
 		}
 	}

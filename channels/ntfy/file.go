@@ -19,9 +19,9 @@ const maxFile = 2 << 20
 // MaxFile returns the size of the largest file that hob publishes.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// enclosed makes a request that publishes a file ("Attach local file"): the body is the content, and a header
+// fileRequest makes a request that publishes a file ("Attach local file"): the body is the content, and a header
 // contains the name.
-func (c *Channel) enclosed(ctx context.Context, topic string, d channels.Delivery, content io.Reader) (*http.Request, error) {
+func (c *Channel) fileRequest(ctx context.Context, topic string, d channels.Delivery, content io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.server+"/"+topic, content)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)

@@ -38,7 +38,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 			return "", oerr
 		}
 		defer func() { _ = content.Close() }() // it was only read
-		req, err = c.enclosed(ctx, topic, d, content)
+		req, err = c.fileRequest(ctx, topic, d, content)
 	}
 	if err != nil {
 		return "", err

@@ -34,11 +34,11 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		r.me = me{UUID: c.account}
 	}
 	if err := r.findAccount(ctx); err != nil {
-		return lines, r.trouble(err)
+		return lines, r.explain(err)
 	}
 	lines = append(lines, fmt.Sprintf("It has the account %s, with the account id %s.", c.account, orUnknown(r.me.UUID)))
 	if err := r.checkStream(ctx); err != nil {
-		return lines, r.trouble(err)
+		return lines, r.explain(err)
 	}
 	lines = append(lines, "It delivers the messages of that account.")
 	if len(c.Groups) == 0 {

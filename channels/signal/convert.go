@@ -46,7 +46,7 @@ func (r *reader) message(e *envelope) (channels.Message, bool) {
 	case e.Edit != nil && e.Edit.Data != nil:
 		return r.edited(e, e.Edit, from)
 	case e.Data != nil:
-		return r.written(e, e.Data, from)
+		return r.textMessage(e, e.Data, from)
 	}
 	return channels.Message{}, false
 }
@@ -63,7 +63,7 @@ func (r *reader) note(e *envelope, s *sent, from channels.Person) (channels.Mess
 	if s.Edit != nil && s.Edit.Data != nil {
 		m, ok = r.edited(e, s.Edit, from)
 	} else {
-		m, ok = r.written(e, &s.data, from)
+		m, ok = r.textMessage(e, &s.data, from)
 	}
 	m.ID = "note/" + m.ID // an answer in this chat must not have the same id
 	if m.Edits != "" {
@@ -77,13 +77,13 @@ func (r *reader) note(e *envelope, s *sent, from channels.Person) (channels.Mess
 
 // edited converts a message that replaces an earlier one.
 func (r *reader) edited(e *envelope, ed *edit, from channels.Person) (channels.Message, bool) {
-	m, ok := r.written(e, ed.Data, from)
+	m, ok := r.textMessage(e, ed.Data, from)
 	m.Edits = r.me.id(e.Number, e.UUID, ed.Target)
 	return m, ok && ed.Target != 0
 }
 
-// written converts a message or a deletion. Reactions and answers to stories are ignored.
-func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.Message, bool) {
+// textMessage converts a message or a deletion. Reactions and answers to stories are ignored.
+func (r *reader) textMessage(e *envelope, d *data, from channels.Person) (channels.Message, bool) {
 	if d.Timestamp == 0 || present(d.Reaction) || present(d.Story) {
 		return channels.Message{}, false
 	}
@@ -99,7 +99,7 @@ func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.M
 		m.Deletes = r.me.id(e.Number, e.UUID, d.Delete.Timestamp)
 		return m, d.Delete.Timestamp != 0
 	}
-	m.Text, m.Mentioned = r.words(d.Text, d.Mentions)
+	m.Text, m.Mentioned = r.replaceMentions(d.Text, d.Mentions)
 	if q := d.Quote; q != nil {
 		m.ReplyTo = r.me.id(q.Number, q.UUID, q.ID)
 		m.Mentioned = m.Mentioned || r.me.is(q.Number, q.UUID)
@@ -114,9 +114,9 @@ func (r *reader) written(e *envelope, d *data, from channels.Person) (channels.M
 // present reports whether an optional field has a value.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// words replaces the placeholders of mentions by names, and removes a mention of hob from the beginning of
+// replaceMentions replaces the placeholders of mentions by names, and removes a mention of hob from the beginning of
 // the text. called: the text mentions hob. Offsets count UTF-16 code units.
-func (r *reader) words(text string, mentions []mention) (rest string, called bool) {
+func (r *reader) replaceMentions(text string, mentions []mention) (rest string, called bool) {
 	if len(mentions) == 0 {
 		return text, false
 	}

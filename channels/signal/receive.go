@@ -65,7 +65,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 		return err
 	}
 	if err := r.findAccount(ctx); err != nil {
-		return r.trouble(err)
+		return r.explain(err)
 	}
 	r.source.Pos.Me = r.me.UUID
 	// These messages come first, because they are older than anything in the new stream.
@@ -78,7 +78,7 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 	if ctx.Err() != nil {
 		return r.storeNormalEnd(context.WithoutCancel(ctx))
 	}
-	return r.trouble(err)
+	return r.explain(err)
 }
 
 // open opens the source of the account. The identity includes the daemon's address, because each daemon
@@ -298,8 +298,8 @@ func number(id string) (start, n int64, ok bool) {
 	return start, n, err == nil
 }
 
-// trouble adds advice to a refusal.
-func (r *reader) trouble(err error) error {
+// explain adds advice to a refusal.
+func (r *reader) explain(err error) error {
 	var no *refused
 	if errors.As(err, &no) && no.Status == 0 && (no.Code == badParams || no.Code == badRequest) {
 		return channels.Refused(fmt.Errorf("%w; %w", err, r.unknown()))

@@ -114,7 +114,7 @@ func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 		err = unread(errors.New("no timestamp"))
 	}
 	if err != nil {
-		return 0, c.class(err, w.Maybe())
+		return 0, c.classify(err, w.Maybe())
 	}
 	if err := c.verdict(sent.Results); err != nil {
 		return 0, err
@@ -123,8 +123,8 @@ func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 	return sent.Timestamp, nil
 }
 
-// class classifies a failed send. maybe: the request may have reached the daemon.
-func (c *Channel) class(err error, maybe bool) error {
+// classify classifies a failed send. maybe: the request may have reached the daemon.
+func (c *Channel) classify(err error, maybe bool) error {
 	var no *refused
 	switch {
 	case !errors.As(err, &no):

@@ -66,7 +66,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	// Not a child of ctx: reading must end before the program does.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))                                                                                       // it outlives ctx by the time in which reading ends
 	cmd := exec.CommandContext(life, c.command, "-a", c.account, "daemon", "--http", u.Host, "--receive-mode", "on-connection", "--no-receive-stdout") //nolint:gosec // the owner's own configuration names it
-	var notes tail
+	var notes outputTail
 	cmd.Stderr = &notes
 	// The program must not see hob's secrets.
 	cmd.Env = environment(os.Environ())
@@ -131,14 +131,14 @@ func environment(all []string) []string {
 	return kept
 }
 
-// tail keeps the end of a program's output.
-type tail struct {
+// outputTail keeps the end of a program's output.
+type outputTail struct {
 	mu   sync.Mutex
 	kept []byte
 }
 
 // Write keeps the last 4 KB.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, p...)
@@ -147,7 +147,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // last returns the last non-empty line, as the end of a sentence.
-func (t *tail) last() string {
+func (t *outputTail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")

@@ -14,7 +14,7 @@ import (
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
-		return "", trouble(err)
+		return "", explain(err)
 	}
 	return me.TeamID + "/" + me.UserID, nil
 }
@@ -23,7 +23,7 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
-		return "", "", trouble(err)
+		return "", "", explain(err)
 	}
 	bot, err := c.web.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: me.BotID})
 	if err != nil || bot.AppID == "" {
@@ -42,7 +42,7 @@ const scopes = "chat:write im:history im:read im:write users:read files:read fil
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
-		return nil, trouble(err)
+		return nil, explain(err)
 	}
 	lines := []string{fmt.Sprintf("The bot token belongs to %s (%s) in the workspace %s (%s).", me.User, me.UserID, me.Team, me.TeamID)}
 	// Slack lists the granted scopes in a header of each answer ("Web API", OAuth scopes).
@@ -60,7 +60,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		lines = append(lines, "It may do all that hob needs in private chats.")
 	}
 	if _, at, err := c.web.StartSocketModeContext(ctx); err != nil {
-		return lines, trouble(fmt.Errorf("apps.connections.open: %w", err))
+		return lines, explain(fmt.Errorf("apps.connections.open: %w", err))
 	} else if at == "" {
 		return lines, errors.New("apps.connections.open: the answer has no address of a socket (check api_base)")
 	}
@@ -71,13 +71,13 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	for _, group := range c.Groups {
 		ch, err := c.web.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: group})
 		if err != nil {
-			return lines, trouble(fmt.Errorf("the channel %s: conversations.info: %w", group, err))
+			return lines, explain(fmt.Errorf("the channel %s: conversations.info: %w", group, err))
 		}
 		if !ch.IsMember {
 			return lines, fmt.Errorf("it is not in the channel #%s (%s): write /invite @%s there", ch.Name, group, me.User)
 		}
 		if _, err := c.web.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: group, Limit: 1}); err != nil {
-			return lines, trouble(fmt.Errorf("the channel %s: conversations.history: %w", group, err))
+			return lines, explain(fmt.Errorf("the channel %s: conversations.history: %w", group, err))
 		}
 		lines = append(lines, fmt.Sprintf("It is in the channel #%s (%s), and can read it.", ch.Name, group))
 	}

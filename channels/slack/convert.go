@@ -53,7 +53,7 @@ func (v view) message(e slack.Message) (message, bool) {
 	}
 	switch e.SubType {
 	case "message_changed":
-		return v.changed(e)
+		return v.editedMessage(e)
 	case "message_deleted":
 		if e.PreviousMessage == nil || e.DeletedTimestamp == "" {
 			return message{}, false
@@ -63,14 +63,14 @@ func (v view) message(e slack.Message) (message, bool) {
 	case "message_replied":
 		return message{}, false
 	}
-	m := v.written(e.Channel, &e.Msg)
+	m := v.textMessage(e.Channel, &e.Msg)
 	m.Mentioned = m.Mentioned || e.Type == "app_mention"
 	return m, e.Timestamp != ""
 }
 
-// changed converts an edit. Slack also reports an added link preview as a change; that one is ignored. An
+// editedMessage converts an edit. Slack also reports an added link preview as a change; that one is ignored. An
 // edit of a message that mentioned hob counts as a mention, even if the new text has none.
-func (v view) changed(e slack.Message) (message, bool) {
+func (v view) editedMessage(e slack.Message) (message, bool) {
 	now, was := e.SubMessage, e.PreviousMessage
 	if now == nil || now.Timestamp == "" {
 		return message{}, false
@@ -84,9 +84,9 @@ func (v view) changed(e slack.Message) (message, bool) {
 	if now.Edited == nil || was != nil && was.Text == now.Text {
 		return message{}, false
 	}
-	m := v.written(e.Channel, now)
+	m := v.textMessage(e.Channel, now)
 	m.Message = edited(m.Message, now.Edited)
-	m.Mentioned = m.Mentioned || was != nil && v.written(e.Channel, was).Mentioned
+	m.Mentioned = m.Mentioned || was != nil && v.textMessage(e.Channel, was).Mentioned
 	return m, true
 }
 
@@ -101,19 +101,19 @@ func edited(m channels.Message, e *slack.Edited) channels.Message {
 func (v view) deleted(chat, ts string, was *slack.Msg) message {
 	gone := *was
 	gone.Timestamp = ts
-	m := v.written(chat, &gone)
+	m := v.textMessage(chat, &gone)
 	m.Deletes = m.ID
 	m.ID += "/deleted"
 	m.Text, m.Files = "", nil
 	return m
 }
 
-// written converts a message. In a group each message begins a thread or belongs to one: the answer goes into
+// textMessage converts a message. In a group each message begins a thread or belongs to one: the answer goes into
 // that thread.
-func (v view) written(chat string, m *slack.Msg) message {
+func (v view) textMessage(chat string, m *slack.Msg) message {
 	out := message{chat: chat, ts: m.Timestamp, thread: m.ThreadTimestamp, Message: channels.Message{
 		ID: id(chat, m.Timestamp), From: v.person(m), Text: m.Text, At: moment(m.Timestamp), Files: v.files(m.Files),
-		Auto: m.User == "USLACKBOT" || !byPerson(m.SubType), Mentioned: v.called(m),
+		Auto: m.User == "USLACKBOT" || !byPerson(m.SubType), Mentioned: v.mentionsHob(m),
 	}}
 	// Ids of private chats begin with D ("conversation" object).
 	if strings.HasPrefix(chat, "D") {
@@ -158,15 +158,15 @@ func (v view) person(m *slack.Msg) channels.Person {
 	return p
 }
 
-// called reports whether a message is meant for hob: it mentions the bot, or replies in a thread that the bot
+// mentionsHob reports whether a message is meant for hob: it mentions the bot, or replies in a thread that the bot
 // began.
-func (v view) called(m *slack.Msg) bool {
+func (v view) mentionsHob(m *slack.Msg) bool {
 	me := v.me.UserID
 	return me != "" && (strings.Contains(m.Text, "<@"+me+">") || strings.Contains(m.Text, "<@"+me+"|") || m.ParentUserId == me)
 }
 
-// pressed converts the press of a button.
-func (v view) pressed(p press) (message, bool) {
+// buttonPress converts the press of a button.
+func (v view) buttonPress(p press) (message, bool) {
 	if p.Type != "block_actions" || len(p.Actions) == 0 || p.Container.Chat == "" {
 		return message{}, false
 	}

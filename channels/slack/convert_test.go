@@ -252,7 +252,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		`bot_token: the value of "env:APP" begins with xapp-`:               func(c *slack.Config) { c.BotToken = "env:APP" },
 		`bot_token: the value of "env:USER" begins with xoxp-`:              func(c *slack.Config) { c.BotToken = "env:USER" },
 		`api_base: "slack.com" is not an address`:                           func(c *slack.Config) { c.APIBase = "slack.com" },
-		`api_base: want no user name`:                                            func(c *slack.Config) { c.APIBase = "https://u:p" + "@x" },
+		`api_base: want no user name`:                                       func(c *slack.Config) { c.APIBase = "https://u:p" + "@x" },
 		`api_base: "https://x?a=b" has something after the path`:            func(c *slack.Config) { c.APIBase = "https://x?a=b" },
 		`groups: "#general" is not a valid id; the id of a channel is like`: func(c *slack.Config) { c.Groups = []string{"#general"} },
 		`known: "@sam" is not a valid id; the id of a person is like`:       func(c *slack.Config) { c.Known = []string{"@sam"} },

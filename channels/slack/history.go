@@ -23,9 +23,9 @@ const (
 	longest  = 2 * time.Minute // maximum wait for a rate limit
 )
 
-// pages reads the messages of a chat or a thread after a time, page by page. A chat begins with the newest
+// historyPages reads the messages of a chat or a thread after a time, page by page. A chat begins with the newest
 // page, a thread with the oldest ("conversations.history", "conversations.replies").
-type pages struct {
+type historyPages struct {
 	web          *slack.Client
 	chat, thread string
 	since        string // exclusive
@@ -35,7 +35,7 @@ type pages struct {
 }
 
 // next fetches a page. It waits if Slack limits the rate.
-func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
+func (p *historyPages) next(ctx context.Context) (list []slack.Message, err error) {
 	for range patience {
 		list, err = p.fetch(ctx)
 		// A short limit is waited for here; for a longer one the host's backoff is better.
@@ -49,7 +49,7 @@ func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 }
 
 // fetch fetches a page, and remembers the cursor of the next one.
-func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
+func (p *historyPages) fetch(ctx context.Context) ([]slack.Message, error) {
 	if p.thread != "" {
 		list, more, cursor, err := p.web.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 			ChannelID: p.chat, Timestamp: p.thread, Oldest: p.since, Limit: pageSize, Cursor: p.cursor, IncludeAllMetadata: p.metadata,
@@ -135,7 +135,7 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 // order. If the error is not nil, the messages are those that could be read.
 func (r *reader) missed(ctx context.Context, chat string) ([]message, position, error) {
 	since := r.overlap(r.source.Pos.Chats[chat])
-	raw, err := r.all(ctx, pages{web: r.view.channel.web.Client, chat: chat, since: since})
+	raw, err := r.all(ctx, historyPages{web: r.view.channel.web.Client, chat: chat, since: since})
 	threads := map[string]string{}
 	for key, newest := range r.source.Pos.Threads {
 		if in, thread, _ := strings.Cut(key, "/"); in == chat {
@@ -149,7 +149,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		}
 	}
 	for thread, since := range threads {
-		replies, rerr := r.all(ctx, pages{web: r.view.channel.web.Client, chat: chat, thread: thread, since: since})
+		replies, rerr := r.all(ctx, historyPages{web: r.view.channel.web.Client, chat: chat, thread: thread, since: since})
 		if rerr != nil && !refused(rerr, "thread_not_found message_not_found") {
 			err = errors.Join(err, rerr)
 		}
@@ -192,7 +192,7 @@ func (r *reader) overlap(newest string) string {
 }
 
 // all fetches all pages.
-func (r *reader) all(ctx context.Context, p pages) ([]slack.Message, error) {
+func (r *reader) all(ctx context.Context, p historyPages) ([]slack.Message, error) {
 	var list []slack.Message
 	for range maxPages {
 		page, err := p.next(ctx)

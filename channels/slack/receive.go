@@ -67,7 +67,7 @@ type reader struct {
 // Run listens until ctx ends. It returns an error if Slack cannot be reached, refuses or disconnects, or if
 // the inbox cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	return poll.Run(ctx, c.web.plain, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
+	return poll.Run(ctx, c.web.plain, func(ctx context.Context) error { return c.receive(ctx, in) }, explain)
 }
 
 // receive opens the source, then runs connections until one fails.
@@ -193,7 +193,7 @@ func (v view) read(e envelope) (message, bool) {
 			v.channel.log.Warn("slack button skipped", "channel", v.channel.name, "envelope", e.ID, "err", err)
 			return message{}, false
 		}
-		return v.pressed(p)
+		return v.buttonPress(p)
 	case "slash_commands":
 		var p slack.SlashCommand
 		if err := json.Unmarshal(e.Payload, &p); err != nil {

@@ -61,8 +61,8 @@ func hint(err error) error {
 	return err
 }
 
-// trouble classifies an error of receiving for the host: come back later, or a lasting refusal.
-func trouble(err error) error {
+// explain classifies an error of receiving for the host: come back later, or a lasting refusal.
+func explain(err error) error {
 	after, limited := rateLimit(err)
 	switch {
 	case err == nil:
@@ -75,8 +75,8 @@ func trouble(err error) error {
 	return err
 }
 
-// class classifies a failed send for the pump. maybe reports whether the request may have reached Slack.
-func class(err error, maybe bool) error {
+// classify classifies a failed send for the pump. maybe reports whether the request may have reached Slack.
+func classify(err error, maybe bool) error {
 	after, limited := rateLimit(err)
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
@@ -99,9 +99,9 @@ func class(err error, maybe bool) error {
 	return err
 }
 
-// classFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
+// classifyFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
 // token or temporary. Such a file is never retried.
-func classFile(err error, maybe bool) error {
+func classifyFile(err error, maybe bool) error {
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
 	_, limited := rateLimit(err)
@@ -110,5 +110,5 @@ func classFile(err error, maybe bool) error {
 	case errors.As(err, &no), errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusRequestTimeout:
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, hint(err))
 	}
-	return class(err, maybe)
+	return classify(err, maybe)
 }

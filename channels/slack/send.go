@@ -41,7 +41,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return c.upload(ctx, d, chat, at.thread)
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+		return "", fmt.Errorf("send to %s: %w", d.To, classify(err, false))
 	}
 	var w wire.Written
 	options := append(c.content(d), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
@@ -53,7 +53,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		err = errNoTime
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, classify(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(there, ts), nil
@@ -71,7 +71,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 		err = errNoTime
 	}
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", remoteID, class(err, w.Maybe()))
+		return fmt.Errorf("edit %s: %w", remoteID, classify(err, w.Maybe()))
 	}
 	return nil
 }
@@ -137,11 +137,11 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	defer func() { _ = body.Close() }() // it was only read
 	place, err := c.web.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: d.File.Name, FileSize: int(d.File.Size)})
 	if err != nil {
-		return sends(classFile(err, false))
+		return sends(classifyFile(err, false))
 	}
 	err = c.web.bulk.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: body, Filename: d.File.Name})
 	if err != nil {
-		return sends(classFile(err, false))
+		return sends(classifyFile(err, false))
 	}
 	var w wire.Written
 	text := ""
@@ -156,7 +156,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 		err = errNoTime
 	}
 	if err != nil {
-		return sends(classFile(err, w.Maybe()))
+		return sends(classifyFile(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(chat, place.FileID), nil
@@ -187,7 +187,7 @@ func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, 
 		return "", false, unsure(err)
 	}
 	// Only messages since the first try can be the delivery.
-	page := pages{web: c.web.Client, chat: chat, thread: at.thread, since: stamp(d.Tried.Add(-skew)), metadata: true}
+	page := historyPages{web: c.web.Client, chat: chat, thread: at.thread, since: stamp(d.Tried.Add(-skew)), metadata: true}
 	for range findPages {
 		list, err := page.next(ctx)
 		if err != nil {
@@ -213,7 +213,7 @@ func unsure(err error) error {
 	if refused(err, noScope+" "+never) {
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, hint(err))
 	}
-	return trouble(err)
+	return explain(err)
 }
 
 // chat returns the id of the chat to write to. The private chat with a person is opened when it is first

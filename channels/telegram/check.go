@@ -10,7 +10,7 @@ import (
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
-		return "", "", c.trouble(ctx, err)
+		return "", "", c.explain(ctx, err)
 	}
 	url = "https://t.me/" + me.Username
 	return "Open " + url + " and write the code there.", url, nil
@@ -20,7 +20,7 @@ func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
-		return "", c.trouble(ctx, err)
+		return "", c.explain(ctx, err)
 	}
 	return strconv.FormatInt(me.ID, 10), nil
 }
@@ -30,12 +30,12 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
-		return nil, c.trouble(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	lines := []string{fmt.Sprintf("The token belongs to @%s (%s), bot %d.", me.Username, me.First, me.ID)}
 	var hook webhook
 	if err := c.api.call(ctx, "getWebhookInfo", nil, &hook); err != nil {
-		return lines, c.trouble(ctx, err)
+		return lines, c.explain(ctx, err)
 	}
 	if hook.URL != "" {
 		return lines, fmt.Errorf("the bot's messages go to the web hook %s: remove it with the method deleteWebhook, or give hob a bot of its own", hook.URL)

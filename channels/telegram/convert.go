@@ -27,10 +27,10 @@ func (c *Channel) listed(group int64) bool {
 func (r *reader) message(u update) (channels.Message, bool) {
 	switch {
 	case u.Message != nil:
-		return r.written(u.Message), true
+		return r.textMessage(u.Message), true
 	case u.Edited != nil && u.Edited.Location != nil: // see updateLocation
 	case u.Edited != nil:
-		m := r.written(u.Edited)
+		m := r.textMessage(u.Edited)
 		m.Edits = m.ID
 		m.ID += "/" + strconv.FormatInt(u.ID, 10) // each edit of a message is a separate update
 		return m, true
@@ -56,9 +56,9 @@ func (r *reader) updateLocation(list []channels.Message, m *message) {
 	}
 }
 
-// written converts a message. Its text is the text itself, the caption of a file, or a description of other
+// textMessage converts a message. Its text is the text itself, the caption of a file, or a description of other
 // content.
-func (r *reader) written(m *message) channels.Message {
+func (r *reader) textMessage(m *message) channels.Message {
 	text, entities := m.Text, m.Entities
 	if text == "" {
 		text, entities = m.Caption, m.Marks

@@ -11,8 +11,8 @@ import (
 	"hob/channels/wire"
 )
 
-// editing holds the parameters of editMessageText.
-type editing struct {
+// editRequest holds the parameters of editMessageText.
+type editRequest struct {
 	Chat     int64     `json:"chat_id"`
 	ID       int64     `json:"message_id"`
 	Text     string    `json:"text"`
@@ -29,19 +29,19 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	if err != nil {
 		return err
 	}
-	out := editing{Chat: chat, ID: message, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keys(d.Choices)}
+	out := editRequest{Chat: chat, ID: message, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keyboardFor(d.Choices)}
 	err = c.change(ctx, out)
 	if wire.HasStatus(err, http.StatusBadRequest) {
-		err = c.change(ctx, editing{Chat: chat, ID: message, Text: c.plain(d.Body), Preview: out.Preview})
+		err = c.change(ctx, editRequest{Chat: chat, ID: message, Text: c.plain(d.Body), Preview: out.Preview})
 	}
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", remoteID, class(err, false))
+		return fmt.Errorf("edit %s: %w", remoteID, classify(err, false))
 	}
 	return nil
 }
 
 // change makes one edit. "Not modified" has no code of its own, so it is recognised by its text.
-func (c *Channel) change(ctx context.Context, out editing) error {
+func (c *Channel) change(ctx context.Context, out editRequest) error {
 	err := c.api.call(ctx, "editMessageText", out, nil)
 	if wire.HasStatus(err, http.StatusBadRequest) && strings.Contains(wire.Refused(err).Detail, "message is not modified") {
 		return nil

@@ -58,7 +58,7 @@ type reader struct {
 // the inbox cannot commit.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 	receive := func(ctx context.Context) error { return c.receive(ctx, in) }
-	return poll.Run(ctx, c.api.http, receive, func(err error) error { return c.trouble(ctx, err) })
+	return poll.Run(ctx, c.api.http, receive, func(err error) error { return c.explain(ctx, err) })
 }
 
 // receive opens the source and polls. The identity of the source includes the server, because each server
@@ -186,8 +186,8 @@ func (r *reader) answerCallback(ctx context.Context, callback string) {
 	}
 }
 
-// trouble explains a refusal, and says what to do about it.
-func (c *Channel) trouble(ctx context.Context, err error) error {
+// explain explains a refusal, and says what to do about it.
+func (c *Channel) explain(ctx context.Context, err error) error {
 	if wire.HasStatus(err, http.StatusConflict) {
 		return c.conflict(ctx, err)
 	}

@@ -77,7 +77,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return c.sendFile(ctx, to, d)
 	}
 	out := outgoing{
-		target: to, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Reply: c.replyTo(to.Chat, d), Keyboard: keys(d.Choices),
+		target: to, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Reply: c.replyTo(to.Chat, d), Keyboard: keyboardFor(d.Choices),
 	}
 	id, err := c.post(ctx, out)
 	if chat := migrated(err); chat != 0 {
@@ -155,8 +155,8 @@ func (c *Channel) replyTo(chat int64, d channels.Delivery) *reply {
 	return &reply{ID: id, Lenient: true}
 }
 
-// keys lays out the buttons. A choice that is too long gets no button; the text lists it too.
-func keys(choices []channels.Choice) *keyboard {
+// keyboardFor lays out the buttons. A choice that is too long gets no button; the text lists it too.
+func keyboardFor(choices []channels.Choice) *keyboard {
 	var all []button
 	together := true
 	for _, ch := range choices {
@@ -207,7 +207,7 @@ func sent(ctx context.Context, call func(ctx context.Context, result any) error)
 		err = unread(errors.New("no message_id"))
 	}
 	if err != nil {
-		return 0, class(err, w.Maybe())
+		return 0, classify(err, w.Maybe())
 	}
 	fail.Point("sending.answered")
 	return made.ID, nil
@@ -224,5 +224,5 @@ func statuses() wire.Statuses {
 	}
 }
 
-// class classifies a failed send. maybe reports whether the request may have reached the server.
-func class(err error, maybe bool) error { return statuses().Sent(err, maybe || wire.Answered(err)) }
+// classify classifies a failed send. maybe reports whether the request may have reached the server.
+func classify(err error, maybe bool) error { return statuses().Sent(err, maybe || wire.Answered(err)) }
