@@ -226,9 +226,8 @@ func TestNoFolderOfWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestThroughThePump tests a server that stores no copies by itself: an uncertain mail to the owner is
-// repeated once, with a mark and the same Message-ID; to others it is held with a question. A mail with a
-// copy is never repeated.
+// TestThroughThePump tests a server that stores no copies by itself: an uncertain mail to the owner is repeated once,
+// marked and with the same Message-ID; to others it is held with a question. A mail with a copy is never repeated.
 func TestThroughThePump(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	ch := open(t, config(f))
@@ -381,8 +380,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestTLSAtAnotherPort (C11e): implicit TLS at another port than 465 is detected, once, and a slow server is
-// not given up. If neither works, the error names both.
+// TestTLSAtAnotherPort (C11e): implicit TLS at another port than 465 is detected, once; if neither way works, the error
+// names both. A slow server is not given up.
 func TestTLSAtAnotherPort(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	f := server(t, channelstest.EmailOptions{TLS: true, Other: true})

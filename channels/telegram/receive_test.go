@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 		after time.Duration
 	}{
 		{"token revoked", (*channelstest.Telegram).Revoke, "does not know the bot", 5 * time.Minute},
-		{"token malformed", fails("getMe", channelstest.TelegramFault{Status: 404}), "set token to what @BotFather shows", 5 * time.Minute},
+		{"token malformed", fails("getMe", channelstest.TelegramFault{Status: 404}), "set token to the one that @BotFather shows", 5 * time.Minute},
 		{"too many requests", fails("getUpdates", channelstest.TelegramFault{Status: 429, RetryAfter: 33}), "429", 33 * time.Second},
 		{"too many requests, without a time", fails("getUpdates", channelstest.TelegramFault{Status: 429}), "429", 0},
 		{"web hook", func(f *channelstest.Telegram) { f.Webhook("https://other.example/bot") }, "go to the web hook https://other.example/bot", 0},

@@ -255,7 +255,7 @@ func TestTry(t *testing.T) {
 		{"all is well", func(*channelstest.Telegram) {}, 3, "Privacy mode is on", ""},
 		{"without privacy mode", (*channelstest.Telegram).ReadsAll, 3, "Privacy mode is off", ""},
 		{"web hook", func(f *channelstest.Telegram) { f.Webhook("https://o.example") }, 1, "The token belongs to @hob_test_bot (Hob), bot 7001.", "web hook https://o.example"},
-		{"no token", (*channelstest.Telegram).Revoke, 0, "", "set token to what @BotFather shows"},
+		{"no token", (*channelstest.Telegram).Revoke, 0, "", "set token to the one that @BotFather shows"},
 	} {
 		f := server(t)
 		tc.set(f)
