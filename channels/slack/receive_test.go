@@ -293,7 +293,7 @@ func TestRefusals(t *testing.T) {
 		after time.Duration // -1: at once, as the platform asks
 	}{
 		{"tokens revoked", (*channelstest.Slack).Revoke, "does not accept the token", 5 * time.Minute},
-		{"app token of another app", fails("apps.connections.open", channelstest.SlackFault{Error: "not_allowed_token_type"}), "apps.connections.open: not_allowed_token_type; Slack does not take the token", 5 * time.Minute},
+		{"app token of another app", fails("apps.connections.open", channelstest.SlackFault{Error: "not_allowed_token_type"}), "apps.connections.open: not_allowed_token_type; Slack does not accept the token", 5 * time.Minute},
 		{"a scope is missing", fails("apps.connections.open", channelstest.SlackFault{Error: "missing_scope", Needed: "connections:write"}), "lacks connections:write", 5 * time.Minute},
 		{"too many requests", fails("auth.test", channelstest.SlackFault{Status: 429, RetryAfter: 33}), "33s", 33 * time.Second},
 		{"too many requests, without a time", fails("auth.test", channelstest.SlackFault{Status: 429}), "429", -1},
