@@ -33,8 +33,8 @@ func TestTrouble(t *testing.T) {
 		return change{health("1", receiving, sending), want}
 	}
 	for name, changes := range map[string][]change{
-		"never worked":                 {to(shaky, fresh, ""), to(down, fresh, "does not work: refused. It"), to(down, shaky, ""), to(down, down, "")},
-		"never worked, sends first":    {to(fresh, down, "does not work: refused. It"), to(down, down, "")},
+		"never worked":                 {to(shaky, fresh, ""), to(down, fresh, "does not work: refused. hob"), to(down, shaky, ""), to(down, down, "")},
+		"never worked, sends first":    {to(fresh, down, "does not work: refused. hob"), to(down, down, "")},
 		"never worked, over a restart": {to(down, fresh, "does not work"), to(shaky, fresh, ""), to(down, fresh, ""), to(down, down, "")},
 		"goes deaf":                    {to(fine, fresh, ""), to(fell, fresh, "no longer receives"), to(fell, down, "")},
 		"goes deaf again":              {to(fell, fresh, "no longer receives"), to(fine, fresh, ""), to(fell, fresh, "no longer receives")},

@@ -246,7 +246,7 @@ func TestRefusals(t *testing.T) {
 		after time.Duration
 	}{
 		{"token revoked", func(f *channelstest.Discord) { f.Revoke() }, "press Reset Token under Bot", 5 * time.Minute},
-		{"token refused by the gateway", fails("identify", channelstest.DiscordFault{Status: 4004}), "set token to what it shows", 5 * time.Minute},
+		{"token refused by the gateway", fails("identify", channelstest.DiscordFault{Status: 4004}), "set token to the new one", 5 * time.Minute},
 		{"intents", (*channelstest.Discord).HideContent, "switch on Message Content Intent", 5 * time.Minute},
 		{"too large", fails("identify", channelstest.DiscordFault{Status: 4011}), "too many servers", 5 * time.Minute},
 		{"no sessions left", fails("gateway", channelstest.DiscordFault{Raw: `{"url":"wss://gateway.discord.gg","session_start_limit":{"remaining":0,"reset_after":90000}}`}), "Discord allows no more today", 90 * time.Second},

@@ -255,7 +255,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 	fill(&m, a.header, readBody(raw), a.known)
 	if cut {
 		m.Files = nil // they are incomplete too
-		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not stored: it has %d MB]", a.size>>20)
+		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not kept: it has %d MB]", a.size>>20)
 	}
 	return m, nil
 }

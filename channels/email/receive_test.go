@@ -143,7 +143,7 @@ func TestLargeMails(t *testing.T) {
 	if len(got[1].Files) != 0 || got[1].Text != "ABCD-EFGH" {
 		t.Errorf("of a stranger: %+v", got[1])
 	}
-	if len(got[2].Files) != 0 || got[2].Text != "ABCD-EFGH\n\n[the rest of this mail was not stored: it has 26 MB]" {
+	if len(got[2].Files) != 0 || got[2].Text != "ABCD-EFGH\n\n[the rest of this mail was not kept: it has 26 MB]" {
 		t.Errorf("one that is too large: %+v", got[2])
 	}
 }

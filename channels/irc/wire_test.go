@@ -317,7 +317,7 @@ func TestNickThatTheNetworkGives(t *testing.T) {
 		t.Errorf("link %q, %v, nick %q", text, err, ch.Nick())
 	}
 	lines, err := ch.Test(t.Context())
-	if err != nil || !slices.Contains(lines, "hob is there as hobacct.") {
+	if err != nil || !slices.Contains(lines, "hob is connected as hobacct.") {
 		t.Errorf("test: %q, %v", lines, err)
 	}
 }

@@ -57,7 +57,7 @@ func TestKindsOfFailure(t *testing.T) {
 		{fault{Code: -5}, "5m0s", "send less"},
 		{fault{Code: -5, Result: "RATE_LIMIT_FAILURE"}, "5m0s", "send less"},
 		{fault{Code: -5, Result: "RATE_LIMIT_FAILURE", RetryAfter: 86400}, "24h0m0s", "--challenge t0ken"},
-		{fault{Code: -1, Result: "NETWORK_FAILURE"}, "unknown", "on the way"},
+		{fault{Code: -1, Result: "NETWORK_FAILURE"}, "unknown", "lost the connection"},
 		{fault{Code: -1, Result: "UNREGISTERED_FAILURE NETWORK_FAILURE"}, "unknown", ""}, // somebody may have it
 		{fault{Code: -1, Result: "INVALID_PRE_KEY_FAILURE"}, "again there", "keys"},
 		{fault{Code: -3}, "unknown", ""},
