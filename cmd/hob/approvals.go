@@ -31,13 +31,12 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 		}),
 		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage, clock cli.Clock) error { return drawQuestion(a, raw, clock) }),
 		approveCommand(a),
-		cli.Verb(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
+		cli.Verb(a, api.DenyQuestion, "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
 			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"), ValidArgsFunction: cli.Complete(a, "questions"),
 			Example: `  hob approvals answer 7K2M "by eight, please"`,
 			RunE: func(cmd *cobra.Command, args []string) error {
-				text := map[string]string{"text": cli.Joined(args[1:])}
-				return a.Act(cmd.Context(), "questions", args[0], "answer", text, args[0]+" is answered")
+				return cli.Do(cmd.Context(), a, api.AnswerQuestion, args[0], api.Answer{Text: cli.Joined(args[1:])}, args[0]+" is answered")
 			},
 		},
 	)
@@ -64,7 +63,7 @@ func approveCommand(a *cli.App) *cobra.Command {
 		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"), ValidArgsFunction: cli.Complete(a, "questions"),
 		Example: "  hob approvals approve 7K2M\n  hob approvals approve --always 7K2M",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			scope, said := "once", "this once"
+			scope, said := api.Scope("once"), "this once"
 			switch {
 			case turn && always:
 				return cli.Usage("", "--turn and --always exclude each other")
@@ -73,7 +72,7 @@ func approveCommand(a *cli.App) *cobra.Command {
 			case always:
 				scope, said = "always", "from now on (see: hob grants list)"
 			}
-			return a.Act(cmd.Context(), "questions", args[0], "approve", map[string]string{"scope": scope}, args[0]+" is approved "+said)
+			return cli.Do(cmd.Context(), a, api.ApproveQuestion, args[0], api.Approve{Scope: scope}, args[0]+" is approved "+said)
 		},
 	}
 	cmd.Flags().BoolVar(&turn, "turn", false, "this kind of call for the rest of the turn")
@@ -90,6 +89,6 @@ func grantsCommand(a *cli.App) *cobra.Command {
 				return []string{cli.ID(g.ID), g.Tool, clock(g.Created), console.Thousands(g.Uses), g.Pattern}
 			},
 		}),
-		cli.Verb(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),
+		cli.Verb(a, api.RevokeGrant, "GRANT", "Take a permission back", "grant %s is revoked"),
 	)
 }

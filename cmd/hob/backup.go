@@ -14,6 +14,8 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/sys"
 )
@@ -24,13 +26,13 @@ func backupCommand(a *cli.App) *cobra.Command {
 		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
 		Example: "  hob backup create\n  hob backup create /mnt/usb/hob.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := map[string]string{}
+			in := api.BackupPath{}
 			if len(args) == 1 {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
 					return fmt.Errorf("find the folder: %w", err)
 				}
-				in["path"] = path
+				in.Path = path
 			}
 			return createBackup(cmd.Context(), a, in)
 		},
@@ -54,24 +56,17 @@ func noteIfSlow(a *cli.App, text string) (stop func() bool) {
 	}).Stop
 }
 
-func createBackup(ctx context.Context, a *cli.App, in map[string]string) error {
+func createBackup(ctx context.Context, a *cli.App, in api.BackupPath) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
 	defer noteIfSlow(a, "copying the database, and looking at the copy: a large one takes a while")()
-	var raw json.RawMessage
-	if err := c.Act(ctx, "backup", "", "create", in, &raw); err != nil {
+	made, err := client.Do(ctx, c, api.CreateBackup, "", in)
+	if err != nil {
 		return err
 	}
-	var made struct {
-		daemon.BackupReport
-		MS int64 `json:"ms"`
-	}
-	if err := json.Unmarshal(raw, &made); err != nil {
-		return fmt.Errorf("the answer is not understood: %w", err)
-	}
-	return a.Done(raw, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(made.BackupReport)))
+	return a.Done(made, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(made.BackupReport)))
 }
 
 // backupContents says what a copy holds.

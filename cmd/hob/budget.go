@@ -11,6 +11,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -89,26 +90,27 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 		Use: "set", Short: "Change what may be spent per day", Args: cli.None, Example: "  hob budget set --per-day 5.00",
 		Long: "Change what may be spent per day. 0 spends nothing, -1 takes the cap away.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			args := map[string]string{}
+			var args api.BudgetChange
 			if cmd.Flags().Changed("per-day") {
 				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9 || v == -1) {
 					return cli.Usage("for example --per-day 5.00; -1 takes the cap away", "--per-day %q is not an amount", perDay)
 				}
-				args["per_day"] = perDay
+				args.PerDay = &perDay
 			}
 			if cmd.Flags().Changed("tokens-per-day") {
 				if tokens < -1 {
 					return cli.Usage("-1 takes the cap away", "--tokens-per-day %d is less than nothing", tokens)
 				}
-				args["tokens_per_day"] = strconv.FormatInt(tokens, 10)
+				text := strconv.FormatInt(tokens, 10)
+				args.TokensPerDay = &text
 			}
-			if config && len(args) > 0 {
+			if config && args != (api.BudgetChange{}) {
 				return cli.Usage("", "--config excludes --per-day and --tokens-per-day")
 			}
 			if config {
-				args["config"] = "true"
+				args.Config = "true"
 			}
-			if len(args) == 0 {
+			if args == (api.BudgetChange{}) {
 				return cli.Usage("give --per-day, --tokens-per-day or both, or --config", "there is nothing to set")
 			}
 			return setBudget(cmd.Context(), a, args)
@@ -121,18 +123,14 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 }
 
 // setBudget changes the caps and shows what holds now.
-func setBudget(ctx context.Context, a *cli.App, args map[string]string) error {
+func setBudget(ctx context.Context, a *cli.App, args api.BudgetChange) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Act(ctx, "budget", "", "set", args, &raw); err != nil {
+	b, err := client.Do(ctx, c, api.SetBudget, "", args)
+	if err != nil {
 		return err
 	}
-	var b api.Budget
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return fmt.Errorf("the budget is not understood: %w", err)
-	}
-	return a.Done(raw, "from now on: "+budgetLine(b))
+	return a.Done(b, "from now on: "+budgetLine(b))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -88,15 +88,15 @@ func channelsTestCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := map[string]string{}
+			in := api.TestMessage{}
 			if send {
-				in["send"] = "true"
+				in.Send = "true"
 			}
-			var raw json.RawMessage
-			if err := c.Act(cmd.Context(), channelsResource, args[0], "test", in, &raw); err != nil {
+			t, err := client.Do(cmd.Context(), c, api.TestChannel, args[0], in)
+			if err != nil {
 				return err
 			}
-			return printChannelTest(a, raw)
+			return printChannelTest(a, t)
 		},
 	}
 	cmd.Flags().BoolVar(&send, "send", false, "then send you \"hob can reach you here\"")
@@ -104,11 +104,7 @@ func channelsTestCommand(a *cli.App) *cobra.Command {
 }
 
 // printChannelTest says what works, and fails with what does not.
-func printChannelTest(a *cli.App, raw json.RawMessage) error {
-	var t api.ChannelTest
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return fmt.Errorf("the answer is not understood: %w", err)
-	}
+func printChannelTest(a *cli.App, t api.ChannelTest) error {
 	if !a.JSON && !a.Quiet {
 		for _, line := range t.Works {
 			a.Say("ok: %s", console.OneLine(line))
@@ -116,11 +112,11 @@ func printChannelTest(a *cli.App, raw json.RawMessage) error {
 	}
 	switch {
 	case t.Fault != "":
-		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault), Hint: "its section is [channels." + t.Channel + "] in config.toml", Doc: raw}
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault), Hint: "its section is [channels." + t.Channel + "] in config.toml", Doc: t}
 	case t.Outbox != 0:
-		return a.Done(raw, fmt.Sprintf("on its way to %s: hob outbox show %d", t.To, t.Outbox))
+		return a.Done(t, fmt.Sprintf("on its way to %s: hob outbox show %d", t.To, t.Outbox))
 	case a.JSON:
-		return a.Document(raw)
+		return a.Document(t)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/secret"
 	"hob/scheduler/webhook"
@@ -23,8 +24,8 @@ func hookCommand(a *cli.App) *cobra.Command {
 		cli.Show(a, "hooks", "HOOK", "Show a webhook; its secret is never shown", nil),
 		hookTestCommand(a),
 		hookRunsCommand(a),
-		hookVerbCommand(a, "pause", "Let a webhook answer as if it were not there", "webhook %s is paused"),
-		hookVerbCommand(a, "resume", "Let a paused webhook receive again", "webhook %s receives again"),
+		hookVerbCommand(a, api.PauseHook, "Let a webhook answer as if it were not there", "webhook %s is paused"),
+		hookVerbCommand(a, api.ResumeHook, "Let a paused webhook receive again", "webhook %s receives again"),
 		hookRotateCommand(a),
 		hookRemoveCommand(a),
 	)
@@ -54,33 +55,32 @@ func hookListCommand(a *cli.App) *cobra.Command {
 }
 
 // hookArgs are the flags that are given, by the names that the API has for them. What is wrong is said by the names of the flags.
-func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (map[string]string, error) {
+func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts, err error) {
 	if err := cli.Filled(cmd); err != nil {
-		return nil, err
+		return in, err
 	}
 	if d.Name == "" {
-		return nil, cli.Usage("for example --name deploys", "say what to call it: --name")
+		return in, cli.Usage("for example --name deploys", "say what to call it: --name")
 	}
 	if err := cli.CheckWords(cmd, webhook.Fields()); err != nil {
-		return nil, err
+		return in, err
 	}
 	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
-		return nil, literalSecretError("--old-secret")
+		return in, literalSecretError("--old-secret")
 	}
 	first, err := readHookSecret(a, d.Secret)
 	if err != nil {
-		return nil, err
+		return in, err
 	}
-	args := map[string]string{}
 	for _, f := range webhook.Fields() {
 		if f.Flag != "" && f.Name != "name" && cmd.Flags().Changed(f.FlagName()) {
-			args[f.Name] = cmd.Flags().Lookup(f.FlagName()).Value.String()
+			*in.Field(f.Name) = cmd.Flags().Lookup(f.FlagName()).Value.String()
 		}
 	}
 	if first != "" {
-		args["secret"] = first
+		in.Secret = first
 	}
-	return args, nil
+	return in, nil
 }
 
 // readHookSecret is a reference as it is, and for "-" what standard input holds. A secret itself is refused: every user of the machine
@@ -118,10 +118,12 @@ func hookAddCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in["prompt"] = cli.Joined(prompt)
-			return changeHook(cmd.Context(), a, d.Name, "add", in, func(h webhook.Made) string {
-				return withNewSecret(h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
-			})
+			in.Prompt = cli.Joined(prompt)
+			h, err := changeHook(cmd.Context(), a, api.AddHook, d.Name, in)
+			if err != nil {
+				return err
+			}
+			return printMadeHook(a, h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
 		},
 	}
 	cli.FieldFlags(cmd, &d, webhook.Fields())
@@ -140,25 +142,25 @@ func withNewSecret(h webhook.Made, said string) string {
 	return said
 }
 
-// changeHook carries out a verb and says what the webhook is now.
-func changeHook(ctx context.Context, a *cli.App, name, verb string, args map[string]string, say func(webhook.Made) string) error {
+// changeHook carries out a verb.
+func changeHook[In, Out any](ctx context.Context, a *cli.App, v api.Verb[In, Out], name string, in In) (out Out, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
-		return err
+		return out, err
 	}
-	var raw json.RawMessage
-	if err := c.Act(ctx, "hooks", name, verb, args, &raw); err != nil {
-		return hookFlagError(err)
+	if out, err = client.Do(ctx, c, v, name, in); err != nil {
+		return out, hookFlagError(err)
 	}
-	var h webhook.Made
-	if err := json.Unmarshal(raw, &h); err != nil {
-		return fmt.Errorf("the webhook is not understood: %w", err)
-	}
+	return out, nil
+}
+
+// printMadeHook says what was done, and shows a secret that was just made.
+func printMadeHook(a *cli.App, h webhook.Made, said string) error {
 	if h.Secret != "" && a.Quiet && !a.JSON { // it is shown once: no flag may lose it
 		a.Say("%s", h.Secret)
 		return nil
 	}
-	return a.Done(raw, say(h))
+	return a.Done(h, withNewSecret(h, said))
 }
 
 // hookFlagError names the flag where the API names its argument: at the beginning of what it says.
@@ -170,33 +172,25 @@ func hookFlagError(err error) error {
 	return cli.Usage(hint, "%s", cli.InFlags(text, webhook.Fields(), nil, ": ", " "))
 }
 
-// fetchHook is a webhook as it is.
-func fetchHook(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h webhook.View, err error) {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return nil, h, err
-	}
-	if err := c.Show(ctx, "hooks", name, &raw); err != nil {
-		return nil, h, err
-	}
-	if err := json.Unmarshal(raw, &h); err != nil {
-		return nil, h, fmt.Errorf("the webhook is not understood: %w", err)
-	}
-	return raw, h, nil
-}
-
-func hookVerbCommand(a *cli.App, verb, short, done string) *cobra.Command {
+func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Hook], short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, "hooks"),
+		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, "hooks"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			raw, h, err := fetchHook(cmd.Context(), a, args[0])
+			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if h.Paused == (verb == "pause") {
-				return a.Done(raw, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
+			h, err := client.Show(cmd.Context(), c, api.ShowHook, args[0])
+			if err != nil {
+				return err
 			}
-			return changeHook(cmd.Context(), a, h.Name, verb, nil, func(h webhook.Made) string { return fmt.Sprintf(done, h.Name) })
+			if h.Paused == (v == api.PauseHook) {
+				return a.Done(h, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
+			}
+			if h, err = changeHook(cmd.Context(), a, v, h.Name, api.None{}); err != nil {
+				return err
+			}
+			return a.Done(h, fmt.Sprintf(done, h.Name))
 		},
 	}
 }
@@ -218,14 +212,18 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, said := map[string]string{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
+			in, said := api.HookRotation{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
 			if first != "" {
-				in["secret"] = first
+				in.Secret = first
 			}
 			if done {
-				in["done"], said = "true", "webhook %s takes its new secret only"
+				in.Done, said = "true", "webhook %s takes its new secret only"
 			}
-			return changeHook(cmd.Context(), a, args[0], "rotate", in, func(h webhook.Made) string { return withNewSecret(h, fmt.Sprintf(said, h.Name)) })
+			h, err := changeHook(cmd.Context(), a, api.RotateHook, args[0], in)
+			if err != nil {
+				return err
+			}
+			return printMadeHook(a, h, fmt.Sprintf(said, h.Name))
 		},
 	}
 	cmd.Flags().StringVar(&given, "secret", "", "the new one: a reference, or - to read it from standard input (default: hob makes one)")
@@ -245,15 +243,18 @@ func hookRemoveCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var h webhook.Made
-		if err := c.Show(cmd.Context(), "hooks", args[0], &h); err != nil {
+		h, err := client.Show(cmd.Context(), c, api.ShowHook, args[0])
+		if err != nil {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
 		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
-		return changeHook(cmd.Context(), a, h.Name, "remove", nil, func(h webhook.Made) string { return fmt.Sprintf("webhook %s is deleted", h.Name) })
+		if h, err = changeHook(cmd.Context(), a, api.RemoveHook, h.Name, api.None{}); err != nil {
+			return err
+		}
+		return a.Done(h, fmt.Sprintf("webhook %s is deleted", h.Name))
 	}
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/scheduler/webhook"
 )
@@ -43,16 +44,16 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 			if err := cli.Filled(cmd); err != nil {
 				return err
 			}
-			in := map[string]string{}
+			in := api.HookSample{}
 			if len(headers) > 0 {
-				in["headers"] = strings.Join(headers, "\n")
+				in.Headers = strings.Join(headers, "\n")
 			}
 			if file != "" {
 				body, err := readBody(a, file)
 				if err != nil {
 					return err
 				}
-				in["body"] = body
+				in.Body = &body
 			}
 			return testHook(cmd, a, args[0], in)
 		},
@@ -62,25 +63,21 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func testHook(cmd *cobra.Command, a *cli.App, name string, in map[string]string) error {
+func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Act(cmd.Context(), "hooks", name, "test", in, &raw); err != nil {
+	t, err := client.Do(cmd.Context(), c, api.TestHook, name, in)
+	if err != nil {
 		var p *client.Problem
 		if errors.As(err, &p) && p.Status == http.StatusRequestEntityTooLarge {
 			p.Hint = "post a larger body to the address itself: hob hook show " + name
 		}
 		return err
 	}
-	var t webhook.Trial
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return fmt.Errorf("the answer is not understood: %w", err)
-	}
 	if t.Status >= http.StatusMultipleChoices {
-		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: raw}
+		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: t}
 		var h webhook.View
 		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
 			p.Hint = "it is paused: hob hook resume " + name
@@ -91,7 +88,7 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in map[string]string)
 	if t.Inbox != 0 {
 		text += "\nsee what comes of it: hob hook runs " + name
 	}
-	return a.Done(raw, text)
+	return a.Done(t, text)
 }
 
 // readBody reads at most what a webhook may ever take.

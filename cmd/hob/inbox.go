@@ -20,10 +20,12 @@ type box struct {
 	shown            string
 	retry, drop      string
 	retried, dropped string
+	again, giveUp    api.Verb[api.None, api.Done]
 }
 
 func inboxBox() box {
 	return box{
+		again: api.RetryInbox, giveUp: api.DropInbox,
 		name: "inbox", short: "See what came in", row: "SEQ",
 		shown: "Show a row: its text, where from, and what became of it",
 		retry: "Serve a row again that was dropped, expired or given up", drop: "Give up a row that is queued or held; retry takes it back",
@@ -47,6 +49,7 @@ func inboxBox() box {
 
 func outboxBox() box {
 	return box{
+		again: api.RetryOutbox, giveUp: api.DropOutbox,
 		name: "outbox", short: "See what goes out", row: "ID",
 		shown: "Show a message with every try to deliver it",
 		retry: "Send a message again that was held, expired, cancelled or given up", drop: "Cancel a message that is not sent yet; retry takes it back",
@@ -95,7 +98,7 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 func boxCommand(a *cli.App, b box) *cobra.Command {
 	return cli.Family(b.name, b.short, b.list(a),
 		cli.Show(a, b.name, b.row, b.shown, nil),
-		cli.Verb(a, b.name, "retry", b.row, b.retry, b.retried),
-		cli.Verb(a, b.name, "drop", b.row, b.drop, b.dropped),
+		cli.Verb(a, b.again, b.row, b.retry, b.retried),
+		cli.Verb(a, b.giveUp, b.row, b.drop, b.dropped),
 	)
 }

@@ -40,15 +40,11 @@ func useModel(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Act(ctx, "model", name, "use", nil, &raw); err != nil {
+	done, err := client.Do(ctx, c, api.UseModel, name, api.None{})
+	if err != nil {
 		return err
 	}
-	var done api.Text
-	if err := json.Unmarshal(raw, &done); err != nil {
-		return fmt.Errorf("the answer is not understood: %w", err)
-	}
-	return a.Done(raw, done.Text)
+	return a.Done(done, done.Text)
 }
 
 func modelListCommand(a *cli.App) *cobra.Command {

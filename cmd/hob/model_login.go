@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,7 +32,7 @@ func modelLogoutCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "logout codex", Short: "Forget the sign-in of a backend", Args: onlyCodex, Example: "  hob model logout codex", ValidArgs: []string{"codex"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Act(cmd.Context(), "model", "codex", "logout", nil, "signed out")
+			return cli.Do(cmd.Context(), a, api.SignOut, "", api.None{}, "signed out")
 		},
 	}
 }
@@ -54,8 +53,8 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	var s api.SignIn
-	if err := c.Act(ctx, "model", "codex", "login", nil, &s); err != nil {
+	s, err := client.Do(ctx, c, api.BeginSignIn, "", api.None{})
+	if err != nil {
 		return err
 	}
 	a.Print(a.Err, "Open this address in a browser and sign in:\n\n  "+console.OneLine(s.Address)+"\n")
@@ -65,43 +64,40 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	raw, err := awaitLogin(ctx, a, c)
+	who, err := awaitLogin(ctx, a, c)
 	if err != nil {
 		return errors.Join(err, cancelLogin(ctx, c))
-	}
-	var who api.Account
-	if err := json.Unmarshal(raw, &who); err != nil {
-		return fmt.Errorf("the answer is not understood: %w", err)
 	}
 	name := who.Email
 	if name == "" {
 		name = who.Account
 	}
-	return a.Done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
+	return a.Done(who, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
 }
 
 // cancelLogin frees the port of a sign-in that nobody waits for any more.
 func cancelLogin(ctx context.Context, c *client.Client) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	return c.Act(ctx, "model", "codex", "cancel", nil, nil)
+	_, err := client.Do(ctx, c, api.CancelSignIn, "", api.None{})
+	return err
 }
 
 // loginResult is how a sign-in came to its end.
 type loginResult struct {
-	who json.RawMessage
+	who api.Account
 	err error
 }
 
 // awaitLogin waits for the end of the sign-in; meanwhile it takes addresses that are pasted. One that is wrong is told, and the next
 // one may be right.
-func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage, error) {
+func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account, error) {
 	over := make(chan loginResult, 1)
 	lines := make(chan string)
 	g := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	g.Once("wait for the sign-in", func() error {
 		var e loginResult
-		e.err = c.Act(ctx, "model", "codex", "wait", nil, &e.who)
+		e.who, e.err = client.Do(ctx, c, api.AwaitSignIn, "", api.None{})
 		over <- e
 		return nil
 	})
@@ -124,7 +120,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (json.RawMess
 		case text, more := <-lines:
 			if !more {
 				if !cli.IsTerminal(a.In) {
-					return nil, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
+					return api.Account{}, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
 				}
 				lines = nil // whoever closed the input may still use the browser
 				continue
@@ -132,7 +128,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (json.RawMess
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
-			if err := c.Act(ctx, "model", "codex", "finish", map[string]string{"address": text}, nil); err != nil {
+			if _, err := client.Do(ctx, c, api.FinishSignIn, "", api.SignInAddress{Address: text}); err != nil {
 				said, hint, _ := client.Explain(err)
 				a.Note(strings.TrimSuffix(said+": "+hint, ": "))
 			}

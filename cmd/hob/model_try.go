@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -35,16 +35,12 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if cli.IsTerminal(a.Err) {
 		a.Note("asking the model, which may take a while …")
 	}
-	var raw json.RawMessage
-	if err := c.Act(ctx, "model", name, "test", nil, &raw); err != nil {
+	t, err := client.Do(ctx, c, api.TestModel, name, api.None{})
+	if err != nil {
 		return err
 	}
-	var t api.ModelTest
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return fmt.Errorf("the trial is not understood: %w", err)
-	}
 	if a.JSON {
-		err = a.Document(raw)
+		err = a.Document(t)
 	} else {
 		err = a.Text(modelTestText(t))
 	}

@@ -80,7 +80,7 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 		if err := a.Sure(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
 			return err
 		}
-		return a.Act(cmd.Context(), pairingsResource, cli.ID(r.ID), "revoke", nil, done)
+		return cli.Do(cmd.Context(), a, api.RevokePairing, cli.ID(r.ID), api.None{}, done)
 	}
 	return cmd
 }

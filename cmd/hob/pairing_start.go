@@ -40,7 +40,7 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	if w.seq, err = newestEvent(ctx, c); err != nil {
 		return err
 	}
-	if err := beginPairing(ctx, c, channel, &w.PairingStart); err != nil {
+	if w.PairingStart, err = beginPairing(ctx, c, channel); err != nil {
 		return err
 	}
 	if err := showPairingCode(a, w.PairingStart); err != nil {
@@ -70,10 +70,10 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 const pairingBeginTimeout = 15 * time.Second
 
 // beginPairing begins a pairing. An interrupt does not end it halfway, so that what was begun is known, and can be ended.
-func beginPairing(ctx context.Context, c *client.Client, channel string, b *api.PairingStart) error {
+func beginPairing(ctx context.Context, c *client.Client, channel string) (api.PairingStart, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pairingBeginTimeout)
 	defer stop()
-	return c.Act(ctx, pairingsResource, channel, "start", nil, b)
+	return client.Do(ctx, c, api.StartPairing, channel, api.None{})
 }
 
 // newestEvent is the newest event, from which on the pairing is watched.
@@ -211,5 +211,6 @@ const pairingEndTimeout = 5 * time.Second
 func endPairing(ctx context.Context, c *client.Client, id int64) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pairingEndTimeout)
 	defer stop()
-	return c.Act(ctx, pairingsResource, cli.ID(id), "end", nil, nil)
+	_, err := client.Do(ctx, c, api.EndPairing, cli.ID(id), api.None{})
+	return err
 }

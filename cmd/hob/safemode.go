@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 )
 
 // safeModeCommand makes hob safe-mode.
@@ -33,7 +34,7 @@ func safeModeCommand(a *cli.App) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "off", Short: "Leave safe mode", Args: cli.None, Example: "  hob safe-mode off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
+			return cli.Do(cmd.Context(), a, api.LeaveSafeMode, "", api.None{}, "safe mode is off")
 		},
 	})
 	return cmd

@@ -97,7 +97,7 @@ func tasksCancelCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		if row.State == "running" || row.State == "parked" {
-			return a.Act(ctx, "turns", cli.ID(row.Turn), "stop", nil, fmt.Sprintf("turn %d is stopped, and task %d cancelled", row.Turn, id))
+			return cli.Do(ctx, a, api.StopTurn, cli.ID(row.Turn), api.None{}, fmt.Sprintf("turn %d is stopped, and task %d cancelled", row.Turn, id))
 		}
 		return changeTask(ctx, a, "task_update", map[string]any{"id": id, "state": "cancelled"})
 	})

@@ -30,11 +30,11 @@ func trustCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				what := map[string]string{"path": path}
+				file := api.MarkedFile{Path: path}
 				if len(args) > 1 {
-					what["hash"] = args[1]
+					file.Hash = args[1]
 				}
-				return a.Act(cmd.Context(), "marks", "", "accept", what, path+" counts as yours")
+				return cli.Do(cmd.Context(), a, api.AcceptMark, "", file, path+" counts as yours")
 			},
 		},
 	)

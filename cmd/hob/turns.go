@@ -29,7 +29,7 @@ func turnsCommand(a *cli.App) *cobra.Command {
 			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
 			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
 		},
-		cli.Verb(a, "turns", "stop", "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
+		cli.Verb(a, api.StopTurn, "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
 	)
 }
 

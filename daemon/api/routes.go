@@ -1,6 +1,7 @@
 package api
 
 import (
+	"path"
 	"strings"
 
 	"hob/daemon/event"
@@ -19,6 +20,16 @@ type (
 
 // Name is what the rows are called in the path: "turns".
 func (l List[R]) Name() string { return strings.TrimPrefix(string(l), "GET /v1/") }
+
+// Resource is what the verb changes, by the path: "turns".
+func (v Verb[In, Out]) Resource() string {
+	_, after, _ := strings.Cut(string(v), "/v1/")
+	resource, _, _ := strings.Cut(after, "/")
+	return resource
+}
+
+// Name is what the verb is called.
+func (v Verb[In, Out]) Name() string { return path.Base(string(v)) }
 
 // Lists of rows.
 const (

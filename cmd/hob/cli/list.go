@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -171,17 +172,17 @@ func (a *App) Show(ctx context.Context, resource, id string, draw Draw) error {
 	return draw(raw, clock)
 }
 
-// Act carries out a verb and says what was done.
-func (a *App) Act(ctx context.Context, resource, id, verb string, args map[string]string, done string) error {
+// Do carries out a verb and says what was done.
+func Do[In, Out any](ctx context.Context, a *App, v api.Verb[In, Out], id string, in In, done string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Act(ctx, resource, id, verb, args, &raw); err != nil {
+	out, err := client.Do(ctx, c, v, id, in)
+	if err != nil {
 		return err
 	}
-	return a.Done(raw, done)
+	return a.Done(out, done)
 }
 
 // Done confirms a change. doc is what --json prints of it.
@@ -196,23 +197,19 @@ func (a *App) Done(doc any, sentence string) error {
 }
 
 // Verb makes a command that does one thing to one row. done says so, with %s for the id.
-func Verb(a *App, resource, verb, what, short, done string) *cobra.Command {
+func Verb[Out any](a *App, v api.Verb[api.None, Out], what, short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " " + what, Short: short, Args: Named(resource, what), ValidArgsFunction: Complete(a, resource),
+		Use: v.Name() + " " + what, Short: short, Args: Named(v.Resource(), what), ValidArgsFunction: Complete(a, v.Resource()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			id, err := a.RowID(cmd.Context(), c, resource, args[0])
+			id, err := a.RowID(cmd.Context(), c, v.Resource(), args[0])
 			if err != nil {
 				return err
 			}
-			var raw json.RawMessage
-			if err := c.Act(cmd.Context(), resource, id, verb, nil, &raw); err != nil {
-				return err
-			}
-			return a.Done(raw, fmt.Sprintf(done, id))
+			return Do(cmd.Context(), a, v, id, api.None{}, fmt.Sprintf(done, id))
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -110,7 +111,8 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), denyTime)
 	defer done()
-	return c.Act(ctx, "questions", code, "deny", nil, nil)
+	_, err := client.Do(ctx, c, api.DenyQuestion, code, api.None{})
+	return err
 }
 
 // Refused gives a tool's command line that is wrong the JSON document that the tool's own refusal has.

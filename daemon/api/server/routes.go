@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -68,7 +67,7 @@ func ShowOnly[R any](s api.Show[R], row func(context.Context) (R, error)) Route 
 func Do[ID ident, In, Out any](v api.Verb[In, Out], do func(context.Context, ID, In) (Out, error)) Route {
 	return Route{pattern: string(v), serve: func(h *handler, w http.ResponseWriter, r *http.Request) {
 		var out Out
-		in, err := arguments[In](r, path.Base(string(v)))
+		in, err := arguments[In](r, v.Name())
 		if err == nil {
 			var id ID
 			if id, err = idOf[ID](r); err == nil {
