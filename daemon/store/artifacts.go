@@ -5,8 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"hob/daemon/transcribe"
-
+	"hob/daemon/agent/turn"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 )
@@ -26,12 +25,12 @@ func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error)
 }
 
 // Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
-func (s Turns) Unheard(ctx context.Context, id int64) ([]transcribe.Note, error) {
+func (s Turns) Unheard(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
 	return unheardNotes(ctx, s.core.read(), id)
 }
 
 // Heard puts a text behind a voice note that nobody has listened to.
-func (s Turns) Heard(ctx context.Context, id int64, n transcribe.Note, text string) error {
+func (s Turns) Heard(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := ownTurn(tx, id, 0); err != nil {
 			return err

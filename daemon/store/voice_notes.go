@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"slices"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/transcribe"
 )
 
 // unheardNotes lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
-func unheardNotes(ctx context.Context, r *sqlite.Readers, turn int64) ([]transcribe.Note, error) {
+func unheardNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.VoiceNote, error) {
 	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
-		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, turn)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (n transcribe.Note, err error) {
+		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, id)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (n turn.VoiceNote, err error) {
 		return n, rs.Scan(&n.Item, sqlite.JSON(&n.Part))
 	})
 }
 
 // hearNote puts a text behind a voice note that nobody has listened to.
-func hearNote(tx *Tx, turn int64, n transcribe.Note, text string) error {
+func hearNote(tx *Tx, id int64, n turn.VoiceNote, text string) error {
 	var parts []event.Part
-	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, turn}, sqlite.JSON(&parts)); err != nil {
+	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, id}, sqlite.JSON(&parts)); err != nil {
 		return err
 	}
 	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Heard && p.Artifact == n.Artifact })

@@ -15,18 +15,12 @@ import (
 	"hob/daemon/fail"
 )
 
-// Note is a voice note in a turn's input that is not transcribed yet.
-type Note struct {
-	Item int64 // the item of the transcript
-	event.Part
-}
-
 // Rows reads and writes the transcript.
 type Rows interface {
 	// Unheard lists the voice notes in a turn's inputs that are not transcribed yet, oldest first.
-	Unheard(ctx context.Context, turn int64) ([]Note, error)
+	Unheard(ctx context.Context, id int64) ([]turn.VoiceNote, error)
 	// Heard stores the text after a note, once. It returns turn.ErrStale if the turn no longer belongs to this process.
-	Heard(ctx context.Context, turn int64, n Note, text string) error
+	Heard(ctx context.Context, id int64, n turn.VoiceNote, text string) error
 }
 
 // Reserve reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
@@ -97,7 +91,7 @@ func Unheard(p event.Part, why error) string {
 }
 
 // words transcribes a note. An amount that may have been billed stays booked.
-func (d Service) words(ctx context.Context, n Note) (text string, err error) {
+func (d Service) words(ctx context.Context, n turn.VoiceNote) (text string, err error) {
 	e, err := d.Endpoint(ctx)
 	if err != nil {
 		return "", err

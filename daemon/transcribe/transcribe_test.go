@@ -114,14 +114,14 @@ func TestNobodyAnswers(t *testing.T) {
 
 // sheet is a transcript in memory.
 type sheet struct {
-	notes []transcribe.Note
+	notes []turn.VoiceNote
 	heard []string
 	err   error
 }
 
-func (s *sheet) Unheard(context.Context, int64) ([]transcribe.Note, error) { return s.notes, s.err }
+func (s *sheet) Unheard(context.Context, int64) ([]turn.VoiceNote, error) { return s.notes, s.err }
 
-func (s *sheet) Heard(_ context.Context, _ int64, _ transcribe.Note, text string) error {
+func (s *sheet) Heard(_ context.Context, _ int64, _ turn.VoiceNote, text string) error {
 	s.heard = append(s.heard, text)
 	return s.err
 }
@@ -156,8 +156,8 @@ func (f far) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func note(seconds int) transcribe.Note {
-	return transcribe.Note{Item: 1, Part: event.Part{Kind: event.File, Voice: true, Seconds: seconds, Size: 4, Artifact: "a1", Name: "attachments/7/voice.ogg", MIME: "audio/ogg"}}
+func note(seconds int) turn.VoiceNote {
+	return turn.VoiceNote{Item: 1, Part: event.Part{Kind: event.File, Voice: true, Seconds: seconds, Size: 4, Artifact: "a1", Name: "attachments/7/voice.ogg", MIME: "audio/ogg"}}
 }
 
 // desk listens at a server that is elsewhere.
@@ -203,7 +203,7 @@ func TestMoney(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			p, rows := &purse{}, &sheet{notes: []transcribe.Note{note(tc.seconds)}}
+			p, rows := &purse{}, &sheet{notes: []turn.VoiceNote{note(tc.seconds)}}
 			if err := desk(serve(t, tc.reply), rows, p, tc.price).Hear(t.Context(), 1); err != nil || len(rows.heard) != 1 {
 				t.Fatalf("%v, heard %q", err, rows.heard)
 			}
@@ -221,16 +221,16 @@ func TestHear(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		reply transcribetest.Reply
-		spoil func(*transcribe.Service, *purse, *transcribe.Note)
+		spoil func(*transcribe.Service, *purse, *turn.VoiceNote)
 		want  string
 	}{
 		{"words", transcribetest.Reply{Text: "buy milk"}, nil, "buy milk"},
-		{"nowhere", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, _ *transcribe.Note) { d.Endpoint = none }, "[voice note 0:12 was not transcribed: no [voice] endpoint is configured]"},
-		{"an unknown length", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, n *transcribe.Note) { d.Endpoint, n.Seconds = none, 0 }, "[voice note was not transcribed: no [voice] endpoint is configured]"},
+		{"nowhere", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, _ *turn.VoiceNote) { d.Endpoint = none }, "[voice note 0:12 was not transcribed: no [voice] endpoint is configured]"},
+		{"an unknown length", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, n *turn.VoiceNote) { d.Endpoint, n.Seconds = none, 0 }, "[voice note was not transcribed: no [voice] endpoint is configured]"},
 		{"silence", transcribetest.Reply{Text: " "}, nil, "[voice note 0:12 was not transcribed: nothing could be understood]"},
 		{"refused", transcribetest.Reply{Status: 415, Text: "no such format"}, nil, "[voice note 0:12 was not transcribed: the endpoint answers with HTTP 415: no such format]"},
-		{"no money", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, p *purse, _ *transcribe.Note) { p.err = turn.ErrBudget }, "[voice note 0:12 was not transcribed: today's budget is used up (hob budget show)]"},
-		{"no file", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, _ *purse, n *transcribe.Note) { n.Artifact = "a2" }, "[voice note 0:12 was not transcribed: its file cannot be opened]"},
+		{"no money", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, p *purse, _ *turn.VoiceNote) { p.err = turn.ErrBudget }, "[voice note 0:12 was not transcribed: today's budget is used up (hob budget show)]"},
+		{"no file", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, _ *purse, n *turn.VoiceNote) { n.Artifact = "a2" }, "[voice note 0:12 was not transcribed: its file cannot be opened]"},
 		{"much", transcribetest.Reply{Text: long}, nil, strings.Repeat("ä", 16<<10) + "\n[cut here: 32 KB of 40 KB are shown]"},
 	} {
 		n, p := note(12), &purse{}
@@ -239,7 +239,7 @@ func TestHear(t *testing.T) {
 		if tc.spoil != nil {
 			tc.spoil(&d, p, &n)
 		}
-		rows := &sheet{notes: []transcribe.Note{n}}
+		rows := &sheet{notes: []turn.VoiceNote{n}}
 		d.Rows = rows
 		if err := d.Hear(t.Context(), 1); err != nil || len(rows.heard) != 1 || rows.heard[0] != tc.want {
 			t.Errorf("%s: %v, heard %.200q, want %.200q", tc.name, err, rows.heard, tc.want)
@@ -254,7 +254,7 @@ func TestHear(t *testing.T) {
 func TestHearStops(t *testing.T) {
 	stop := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	rows, s := &sheet{notes: []transcribe.Note{note(1)}}, serve(t, transcribetest.Reply{Hang: true})
+	rows, s := &sheet{notes: []turn.VoiceNote{note(1)}}, serve(t, transcribetest.Reply{Hang: true})
 	d := desk(s, rows, &purse{}, 0)
 	open := d.Open
 	d.Open = func(ctx context.Context, id string) (io.ReadSeekCloser, error) {
@@ -280,7 +280,7 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s is local: %v", url, got)
 		}
 	}
-	p, rows := &purse{}, &sheet{notes: []transcribe.Note{note(12)}}
+	p, rows := &purse{}, &sheet{notes: []turn.VoiceNote{note(12)}}
 	s := serve(t, transcribetest.Reply{Text: "x"})
 	d := desk(s, rows, p, 0)
 	d.Endpoint = func(context.Context) (transcribe.Endpoint, error) { return at(s), nil }

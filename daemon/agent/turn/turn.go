@@ -198,3 +198,9 @@ const (
 	AnswerAlways = "always"
 	AnswerNo     = "no"
 )
+
+// VoiceNote is a voice note in a turn's input that is not transcribed yet.
+type VoiceNote struct {
+	Item int64 // the item of the transcript
+	event.Part
+}
