@@ -13,19 +13,19 @@ import (
 	"hob/daemon/sys"
 )
 
-// What the command line knows about copies of the database.
+// The types of backups that the command line uses.
 type (
-	// BackupReport is what a database file holds.
+	// BackupReport sums up the content of a database file.
 	BackupReport = store.BackupReport
 	// BackupFile is a copy in the folder of backups.
 	BackupFile = store.BackupFile
-	// BackupLoss is what a database knows and a backup does not.
+	// BackupLoss sums up what a restore would lose.
 	BackupLoss = store.BackupLoss
 	// RestoreNote says what is held after a restore.
 	RestoreNote = store.RestoreNote
 )
 
-// VerifyBackup says what a copy holds, or why it is not to be relied on.
+// VerifyBackup sums up a copy, or returns why it is damaged.
 func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	files, err := store.Migrations()
 	if err != nil {
@@ -38,7 +38,7 @@ func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	return r, store.BackupFault(path, err)
 }
 
-// CheckDatabase says what the database of a home holds, or what is wrong with it. The error is ErrRunning while a hob runs, and
+// CheckDatabase sums up the database of a home, or returns what is wrong with it. The error is ErrRunning while a hob runs, and
 // os.ErrNotExist when there is none yet.
 func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
 	files, err := store.Migrations()
@@ -53,12 +53,12 @@ func Backups(home string) ([]BackupFile, error) {
 	return store.ListBackups(store.BackupFolder(Options{Home: home}.state()))
 }
 
-// Leftovers lists what an interrupted restore or backup has left in a home. Nobody needs it while no hob runs.
+// Leftovers lists what an interrupted restore or backup has left in a home. It is not needed while no hob runs.
 func Leftovers(home string) ([]string, error) {
 	return store.BackupLeftovers(Options{Home: home}.state())
 }
 
-// RestoreLoss says what a restore would lose. The error is ErrRunning while a hob runs.
+// RestoreLoss returns what a restore would lose. The error is ErrRunning while a hob runs.
 func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, error) {
 	files, err := store.Migrations()
 	if err != nil {
@@ -67,7 +67,7 @@ func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, 
 	return store.BackupLoses(ctx, Options{Home: home}.database(), files, r)
 }
 
-// RestoreBackup puts a copy in the place of the database of a home. The error is ErrRunning while a hob runs.
+// RestoreBackup replaces the database of a home by a copy. The error is ErrRunning while a hob runs.
 func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) {
 	o := Options{Home: home}
 	if err := o.prepare(); err != nil {
@@ -109,7 +109,7 @@ func createBackup(ctx context.Context, d *daemon, in api.BackupPath) (api.Backup
 	return api.Backup{BackupReport: r, MS: (d.clock.Mono() - start).Milliseconds()}, nil
 }
 
-// backupFault is what a user reads when a backup could not be written.
+// backupFault turns an error of writing a backup into a sentence with a hint.
 func backupFault(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):

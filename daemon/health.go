@@ -14,14 +14,14 @@ import (
 	"hob/daemon/sys"
 )
 
-// When health says that something is wrong, beside what is stuck.
+// Limits of health, besides stuckAfter.
 const (
 	mostRestarts = 5                // of one component, each soon after the one before
 	soonAfter    = 90 * time.Second // longer than the longest pause before a restart
 	leastFree    = 1 << 20          // bytes on the disk of the state folder; an input may be as large
 )
 
-// restarts are the components that fail again and again.
+// restarts counts the restarts of components, to find those that fail again and again.
 type restarts struct {
 	mu   sync.Mutex
 	list map[string]restarted
@@ -45,14 +45,14 @@ func (r *restarts) note(name string, now time.Duration) {
 	r.list[name] = restarted{was.times + 1, now}
 }
 
-// forget is for when the cause is gone.
+// forget drops the counts; the cause of the failures is gone.
 func (r *restarts) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.list)
 }
 
-// trouble names the components that were restarted too often, by name.
+// trouble lists the components that were restarted too often, by name.
 func (r *restarts) trouble(now time.Duration) (list []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 	return list
 }
 
-// trouble is why hob is not healthy, a sentence each. It writes nothing while the last commit worked.
+// trouble lists why hob is not healthy, one sentence for each reason. It writes to the database only if the last commit failed.
 func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
@@ -91,7 +91,7 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	return list
 }
 
-// Health is what /healthz says: hob can store, and thread and scheduler make progress.
+// Health answers /healthz. hob is healthy if it can store, and thread and scheduler make progress.
 func (d status) Health(ctx context.Context) (bool, map[string]any) {
 	s, err := d.look(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d status) Health(ctx context.Context) (bool, map[string]any) {
 	return len(s.Trouble) == 0, said
 }
 
-// plain names errors of the database for the API.
+// plain turns errors of the database into faults for the API.
 func plain(err error) error {
 	if _, known := event.AsFault(err); known {
 		return err

@@ -10,11 +10,10 @@ import (
 	"hob/daemon/api"
 )
 
-// LogFile is where hob's log is.
+// LogFile returns the path of hob's log.
 func (d status) LogFile() string { return filepath.Join(d.opt.state(), "log", "hob.log") }
 
-// Metrics are hob's numbers in Prometheus' text format. Those about models count since the database began, so that a restart is no
-// reset.
+// Metrics returns hob's numbers in the text format of Prometheus. Counters of models begin with the database, so that a restart does not reset them.
 func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	s, err := d.look(ctx)
 	if err != nil {
@@ -41,12 +40,12 @@ func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	return []byte(d.hide(p.String())), nil
 }
 
-// instant turns a reading of the monotonic clock into seconds since 1970: time() minus it is how long nothing has moved.
+// instant turns a reading of the monotonic clock into seconds since 1970, so that time() minus it is the time without progress.
 func instant(wall time.Time, mono, reading time.Duration) float64 {
 	return api.UnixSeconds(wall.Add(reading - mono))
 }
 
-// countSpending is about the owner's present day; a cap that is not set has no sample.
+// countSpending adds the budget of the owner's current day. A cap that is not set has no sample.
 func countSpending(p *api.Metrics, b api.Budget) {
 	p.Gauge("hob_budget_money", "Money of the owner's present day, in the budget's currency.", api.SamplesBy("part", map[string]float64{"used": money(b.Used.Micros()), "reserved": money(b.ReservedMicros)})...)
 	p.Gauge("hob_budget_tokens", "Tokens of the owner's present day at an unknown price.", api.SamplesBy("part", map[string]int64{"used": b.UsedTokens, "reserved": b.ReservedTokens})...)

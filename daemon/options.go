@@ -1,5 +1,5 @@
-// Package daemon is the process: who is connected to whom (wire.go), and the start in the order in which
-// data flows, with the stop reversed (run.go). It decides nothing that a package below could decide.
+// Package daemon is the process. It connects the parts (wire.go), starts them in the order in which data flows and stops them in reverse (run.go), and
+// follows the config (reload.go). It makes no decision that a package below it could make.
 package daemon
 
 import (
@@ -38,7 +38,7 @@ type Ready struct {
 // ErrRunning is a home that another daemon holds.
 var ErrRunning = sqlite.ErrLocked
 
-// Earliest time that a clock can honestly show: hob was not written before.
+// earliest is the earliest time that a correct clock can show, because hob did not exist before.
 func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (o Options) state() string     { return filepath.Join(o.Home, "state") }
@@ -60,7 +60,7 @@ func (o Options) prepare() error {
 	return nil
 }
 
-// homeFault says what is wrong with the home in one sentence.
+// homeFault turns an error about the home folder into one sentence with a hint.
 func homeFault(home string, err error) error {
 	f := &event.Fault{Kind: event.Unavailable, Err: err}
 	switch {
@@ -74,7 +74,7 @@ func homeFault(home string, err error) error {
 	return f
 }
 
-// startFault makes one clear sentence of why the store did not open.
+// startFault turns an error of opening the store into one sentence with a hint.
 func startFault(home string, err error) error {
 	var f *event.Fault
 	switch {

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// poster is the cli as the API posts to it; its refusals become faults.
+// poster posts the messages of the API to the channel cli. It turns refusals into faults with a hint.
 type poster struct {
 	cli   *cli.Channel
 	group *sys.Group

@@ -26,19 +26,20 @@ import (
 	"hob/daemon/toolset"
 )
 
-// The longest that a stop may take: what has not ended by then is left to the end of the process.
+// drainTime is the longest that a stop may take. Parts that have not ended by then end with the process.
 const drainTime = 10 * time.Second
 
-// Events older than this are forgotten.
+// keepEvents is how long events are kept.
 const keepEvents = 30 * 24 * time.Hour
 
-// memoryLimit is where Go collects memory without waiting for more of it.
+// memoryLimit is the soft memory limit of the Go runtime, in bytes.
 const memoryLimit = 200 << 20
 
-// Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse.
+// Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse: first the config and the table of channels, then
+// the store, then the parts (wire), which receive messages last.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
-	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
+	if os.Getenv("GOMEMLIMIT") == "" { // a safety net: hob normally needs far less
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewLive(), turn: &agent.RunningTurn{}}}
@@ -66,7 +67,7 @@ func Run(ctx context.Context, o Options) error {
 	return d.serve(ctx, srv, start)
 }
 
-// open opens the store and ends what an earlier process left behind.
+// open opens the store and recovers what an earlier process left unfinished. Everything here works without the parts.
 func (d *daemon) open(ctx context.Context) (err error) {
 	lost := d.opt.lost
 	if d.opt.NewDatabase {
@@ -97,7 +98,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// recover sweeps what a crash may have left outside the database: child processes, half-written files.
+// recover removes what a crash may have left outside the database: child processes and half-written files.
 func (d *daemon) recover(ctx context.Context) error {
 	if fail.Broken("keep-orphans") {
 		return nil
@@ -133,7 +134,7 @@ func (d *daemon) listen(ctx context.Context) (*server.Server, error) {
 	return srv, nil
 }
 
-// stage is a group of parts that start and stop together.
+// stage is a group of parts that start and stop together. There are three, so that a stop can begin with what receives and end with what sends.
 type stage struct {
 	*sys.Group
 	ctx  context.Context //nolint:containedctx // ends when the stage is stopped
@@ -148,7 +149,7 @@ func (d *daemon) stage(ctx context.Context) stage {
 	}), ctx, stop}
 }
 
-// failed tells the owner, at most once an hour, that a part had to be restarted. The log has every time.
+// failed tells the owner that a part had to be restarted, at most once an hour for each part. The log has every restart.
 func (d *daemon) failed(ctx context.Context, name string, err error) {
 	hour := d.clock.Wall().Unix() / 3600
 	line, _, _ := strings.Cut(err.Error(), "\n")
@@ -157,7 +158,7 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 	})
 }
 
-// serve runs all parts until ctx ends.
+// serve wires the parts and runs them until ctx ends.
 func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
 	cliChannel := cli.New(d.store.Inbox, d.artifacts, d.clock, d.ids, d.config().Owner.Name)
@@ -189,7 +190,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	return d.drain(ctx, in, core, out)
 }
 
-// drain stops in reverse: nothing new comes in, the thread puts its turn back, what is being sent is sent.
+// drain stops in reverse: nothing new is received, then the thread puts its turn back into the queue, then sends under way are finished.
 func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	d.log.Info("stopping")
 	ended := make(chan struct{})
@@ -216,7 +217,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	}
 }
 
-// fire runs a part of the scheduler, unless safe mode is on: then it waits for its end.
+// fire runs a part of the scheduler. In safe mode it waits until that ends, so that a job that crashes hob cannot do so again.
 func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if sys.SyncClock(ctx, d.clock, d.store.Boots.Boot().Last) {
@@ -240,7 +241,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 	}
 }
 
-// keepHouse forgets old events once a day.
+// keepHouse removes old events once a day.
 func (d *daemon) keepHouse(ctx context.Context) error {
 	tick := time.NewTicker(24 * time.Hour)
 	defer tick.Stop()
@@ -270,12 +271,12 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 		d.opt.Ready(r)
 	}
 	d.tellers.Once("sandbox", func() error {
-		d.live.Set().Sandbox.State() // looked at now, so that the first command need not wait for it
+		d.live.Set().Sandbox.State() // probed now, so that the first command need not wait for it
 		return nil
 	})
 }
 
-// notes is what the owner should know at a start.
+// notes lists what the owner should know at a start.
 func (d *daemon) notes(ctx context.Context) []string {
 	notes := d.problems.list(false)
 	if d.config().Guard.Mode == "open" {

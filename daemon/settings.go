@@ -18,8 +18,8 @@ import (
 	"hob/daemon/triggers"
 )
 
-// ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
-// is opened and nobody is asked: a secret is not looked up.
+// ConfigSections describes the sections that package config keeps raw: their keys, and the checks of the packages that own them. The checks open
+// nothing, connect to nothing and resolve no secret.
 func ConfigSections() config.Owned {
 	own := config.Owned{Backends: catalog.Backends(all.All()), Model: func(m config.Model) (missing, hint string) { return catalog.Missing(all.All(), m) }}
 	for _, k := range chanall.All() {
@@ -68,8 +68,8 @@ func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
 	return faults(section, triggers.CheckWatch(section.Decode, sys.RealClock().Wall()))
 }
 
-// checkHook makes the webhook of a section, as the daemon does. A variable or file that is not here, and would hold its secret, is worth a
-// remark and no more: hob may run where it is.
+// checkHook makes the webhook of a section, as the daemon does. If the variable or the file with its secret
+// does not exist here, that is only a remark: hob may run where it exists.
 func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
 	if list := faults(section, triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
 		return list
@@ -85,7 +85,7 @@ func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
 	return list
 }
 
-// absent says that what a reference names is not here; "" when it is, and of what would have to be asked.
+// absent says why the target of a secret reference does not exist here; "" if it exists, and for references that only the running hob can check.
 func absent(ref string) string {
 	scheme, rest, _ := strings.Cut(ref, ":")
 	switch rest = strings.TrimSpace(rest); scheme {
@@ -101,7 +101,7 @@ func absent(ref string) string {
 	return ""
 }
 
-// faults are the problems behind an owner's error, each line of which begins with the key it is about.
+// faults turns the error of a check into problems. Each line of the error begins with the key that it is about.
 func faults(section config.Section, err error) []config.Problem {
 	var list config.Errors
 	switch {

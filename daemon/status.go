@@ -21,8 +21,8 @@ import (
 	"hob/scheduler/gate"
 )
 
-// How long the thread and the parts of the scheduler may go without progress before health says so. All look around at least every half
-// minute; a look at one gate may take a minute.
+// stuckAfter is how long the thread and the parts of the scheduler may make no progress before they count as stuck. All of them wake at least every half
+// minute; evaluating one gate may take a minute.
 const stuckAfter = 90 * time.Second
 
 // status looks at the daemon from outside: what hob status shows, health and metrics.
@@ -48,7 +48,7 @@ type status struct {
 	log      *slog.Logger
 }
 
-// status is all that hob status shows.
+// show returns everything that hob status shows.
 func (d status) show(ctx context.Context) (api.Status, error) {
 	s, err := d.look(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (d status) show(ctx context.Context) (api.Status, error) {
 	}
 	all, err := d.models.Roster(ctx)
 	if s.Database.Fault != "" {
-		err = nil // it has been said
+		err = nil // the status reports it already
 	}
 	for _, m := range all.Models {
 		if m.Order > 0 || m.Fault != "" {
@@ -72,7 +72,7 @@ func (d status) show(ctx context.Context) (api.Status, error) {
 	return s, err
 }
 
-// tidy takes secrets out of what the config and a server say of a model.
+// tidy removes secrets from what the config and a server say about a model.
 func (d status) tidy(m api.Model) api.Model {
 	m.Model, m.BaseURL, m.Fault = d.hide(m.Model), d.hide(m.BaseURL), d.hide(m.Fault)
 	if m.Resting != nil {
@@ -83,7 +83,7 @@ func (d status) tidy(m api.Model) api.Model {
 	return m
 }
 
-// shown is the health of channels as people see it.
+// shown returns the health of channels as people see it.
 func shown(list []channels.ChannelHealth) []channels.ChannelHealth {
 	for i := range list {
 		list[i] = list[i].Shown()
@@ -91,7 +91,7 @@ func shown(list []channels.ChannelHealth) []channels.ChannelHealth {
 	return list
 }
 
-// look is the part of the status that costs next to nothing.
+// look returns the part of the status that is cheap. A database that does not answer is part of the status and no error.
 func (d status) look(ctx context.Context) (api.Status, error) {
 	s, err := d.read(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d status) look(ctx context.Context) (api.Status, error) {
 	return s, nil
 }
 
-// read is what stands in the database and in memory, without a judgement.
+// read collects the figures from the database and from memory.
 func (d status) read(ctx context.Context) (api.Status, error) {
 	s := api.Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.hide(d.models.First().Name()), Epoch: d.store.Epoch(), Started: d.started,
@@ -145,7 +145,7 @@ func (d status) walBytes() int64 {
 	return info.Size()
 }
 
-// judge fills in the states of the parts and sums them up in one word.
+// judge sets the states of the parts and returns the state of the whole.
 func (d status) judge(ctx context.Context, s *api.Status) string {
 	if s.Thread.Turn != 0 {
 		s.Thread.State = "running"
@@ -170,7 +170,7 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 	}
 }
 
-// schedulerIdle is how long the slowest part of what fires by itself has made no progress.
+// schedulerIdle returns how long the slowest part of the scheduler has made no progress.
 func schedulerIdle(now time.Duration, r *scheduler.Runner, g *gate.Runner, w *filewatch.Watcher) time.Duration {
 	return now - min(r.Progress(), g.Progress(), w.Progress())
 }

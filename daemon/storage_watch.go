@@ -13,7 +13,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// lasting is how long the disk must have failed before the owner is told past the outbox.
+// lasting is how long writing must have failed before the owner is told without the outbox.
 const lasting = 30 * time.Second
 
 // storageWatch tells the owner when hob cannot store anything.
@@ -28,10 +28,10 @@ type storageWatch struct {
 	log        *slog.Logger
 }
 
-// run tells the owner that hob cannot store, when that lasts, and when it can again, each at most once an hour.
+// run tells the owner when a failure to store lasts, and when it is over, each at most once an hour.
 func (d storageWatch) run(ctx context.Context) error {
 	var failing sqlite.Storage
-	told := map[string]int64{} // texts, by the hour
+	told := map[string]int64{} // the hour in which a text was sent
 	for {
 		bell := d.backups.StorageSignal()
 		now, hour := d.backups.Storage(ctx), d.clock.Wall().Unix()/3600
@@ -46,7 +46,7 @@ func (d storageWatch) run(ctx context.Context) error {
 				d.sayAtOnce(ctx, fmt.Sprintf("I cannot store anything: %s. What comes in is refused until that is over. To do: %s.", now.Fault.Text, now.Fault.Hint))
 			}
 		case failing.Fault != nil:
-			d.restarts.forget() // their cause is gone
+			d.restarts.forget() // the cause of the restarts is gone
 			text := fmt.Sprintf("hob could not write to its disk from %s to %s: %s. What came in meanwhile was refused; now it is stored again.", d.zone.text(failing.Since), d.zone.text(d.clock.Wall()), failing.Fault.Text)
 			if err := d.events.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
 				return err
@@ -62,7 +62,7 @@ func (d storageWatch) run(ctx context.Context) error {
 	}
 }
 
-// sayAtOnce sends a text to the owner past the outbox, which needs the database: to the first of the addresses that takes it.
+// sayAtOnce sends a text to the owner directly, because the outbox needs the database. The first address that accepts it gets it.
 func (d storageWatch) sayAtOnce(ctx context.Context, text string) {
 	for _, to := range d.recipients.Owner() {
 		ch, err := d.recipients.Channels.Channel(to.Channel())

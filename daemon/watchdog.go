@@ -10,8 +10,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// supervise reports to the service manager that started hob, if one did, from now until the stage ends. It belongs after
-// everything else: its first word is that hob is ready.
+// supervise reports to the service manager that started hob, if one did, from now until the stage ends. It must be called
+// last, because it begins by reporting that hob is ready.
 func (d *daemon) supervise(in stage) {
 	manager, err := sys.FindServiceManager(os.Getenv, os.Getpid())
 	if err != nil {
@@ -22,7 +22,7 @@ func (d *daemon) supervise(in stage) {
 	}
 }
 
-// sign is one line for people, and whether hob makes progress.
+// sign returns whether hob makes progress, and one line for people.
 func (d status) sign(ctx context.Context) (alive bool, text string) {
 	s, err := d.show(ctx)
 	if err != nil {

@@ -29,13 +29,13 @@ import (
 	"hob/scheduler/gate"
 )
 
-// Who is connected to whom. The store fits every need that a part declares.
+// The needs that parts declare, and the services of the store that meet them.
 var (
-	_ scheduler.Store     = store.Triggers{} // the scheduler commits what fires
-	_ filewatch.Store     = store.Watches{}  // the watcher what changes in files
-	_ gate.Store          = store.Triggers{} // and the runner of gates what they let through
-	_ scheduler.Zones     = store.Triggers{} // and moves them when the rules of a zone change
-	_ scheduler.Leaps     = store.Triggers{} // or takes them back when the clock was wrong
+	_ scheduler.Store     = store.Triggers{} // the scheduler commits slots that fire
+	_ filewatch.Store     = store.Watches{}  // the watcher commits changes of files
+	_ gate.Store          = store.Triggers{} // the gate runner commits verdicts
+	_ scheduler.Zones     = store.Triggers{} // slots move when the rules of a time zone change
+	_ scheduler.Leaps     = store.Triggers{} // and are taken back after a clock jump
 	_ agent.Queue         = store.Turns{}    // the thread takes rows
 	_ agent.Turns         = store.Turns{}    // and commits steps
 	_ agent.Prompts       = store.Turns{}
@@ -47,7 +47,8 @@ var (
 	_ channels.Drafts     = store.Outbox{} // and shows what is still being written
 )
 
-// wire makes the parts, each from those before it.
+// wire makes the parts, each from those before it: what thinks (models, tools), what fires by itself, what answers, what receives, what sends. The last
+// step, reloader.follow, opens the channels and the triggers of the config.
 func (d *daemon) wire(out, in stage) error {
 	if err := d.wireTools(in.ctx, out.Group); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (d *daemon) wire(out, in stage) error {
 	return d.reloader.follow(in.ctx)
 }
 
-// wireTools makes the models, the triggers, the tools and what dispatches them.
+// wireTools makes the models, the tools and what dispatches their calls.
 func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	signIn := newCodexAccount(d.opt, d.network, d.clock, d.log)
 	d.models = catalog.NewModels(catalog.ModelsConfig{
@@ -100,7 +101,8 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	return nil
 }
 
-// newTools makes what the tools work with, with the services for jobs, file watches and their gates.
+// newTools makes the dependencies of the tools, among them the services for jobs and file watches. These look tools up in d.live, which is empty until
+// the first set is built from them.
 func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	marks := d.store.Marks()
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
@@ -126,7 +128,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	return t
 }
 
-// runCosts tells what runs have cost, and the price of the model that is asked first.
+// runCosts returns what runs have cost, and the price of the model that is asked first.
 func runCosts(s *store.Store, models *catalog.Models) triggers.Costs {
 	return triggers.Costs{
 		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
@@ -139,7 +141,7 @@ func runCosts(s *store.Store, models *catalog.Models) triggers.Costs {
 	}
 }
 
-// room tells what may still be spent today; below 0: no limit.
+// room returns what may still be spent today; below 0: no limit.
 func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err error) {
 	return func(ctx context.Context) (micros, tokens int64, err error) {
 		b, err := s.Spent(ctx)
@@ -243,7 +245,7 @@ func (d *daemon) admission() admin.Admission {
 	return admin.Admission{PairingIndex: d.store.Pairings, Owner: d.recipients.Owner, Say: d.store.Events.Tell, Elsewhere: d.recipients.Elsewhere, Gaps: d.gaps}
 }
 
-// newGapNotices makes what tells of messages that may be missing on channels.
+// newGapNotices makes the notices about messages that may be missing on channels.
 func newGapNotices(s *store.Store, r channels.Recipients, clock sys.Clock, log *slog.Logger) *admin.GapNotices {
 	return admin.NewGapNotices(admin.GapNoticesConfig{Settle: settle(s.Notices, toldGaps), Elsewhere: r.Elsewhere, Clock: clock, Log: log})
 }
@@ -263,7 +265,7 @@ func (d *daemon) channelAdmin() admin.Service {
 	}}
 }
 
-// values turns a bell, a channel that is closed at each ring, into a channel of values.
+// values turns a wake signal, a channel that is closed at each event, into a channel of values.
 func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	s.Go(s.ctx, name, func(ctx context.Context) error {
@@ -274,7 +276,7 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 				return nil
 			case <-rung:
 			}
-			rung = bell() // before the value, so that no ring falls in between
+			rung = bell() // before the value is sent, so that no signal is missed in between
 			select {
 			case c <- struct{}{}:
 			default:
