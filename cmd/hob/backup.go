@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -241,11 +240,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Held, err = daemon.RestoreBackup(ctx, home, path); err != nil {
 		return explainRunning(err)
 	}
-	raw, err := json.Marshal(done)
-	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	return a.Done(raw, done.text())
+	return a.Done(done, done.text())
 }
 
 // ownHome is the caller's home, which must be his own: what root writes there, its owner could not read.

@@ -1,12 +1,14 @@
 package main_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestAddAsksAtTheTerminal asks for what a section lacks until it is right. A secret that is pasted is not shown, and goes into a file.
@@ -15,25 +17,28 @@ func TestAddAsksAtTheTerminal(t *testing.T) {
 		steps [][2]string // a prompt, and what is typed there
 		exit  int
 	}{
-		"answered":    {[][2]string{{"topic (", "my topic\n"}, {"is no topic", "mine\n"}, {"token (", "tk_12345\n"}}, 0},
+		"answered":    {[][2]string{{"topic (", "my topic\n"}, {"is not a topic", "mine\n"}, {"token (", "tk_12345\n"}}, 0},
 		"interrupted": {[][2]string{{"topic (", "mine\n"}, {"token (", "\x03"}}, 1},
 		"nothing":     {[][2]string{{"topic (", "\n"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			screen, terminal := pair(t)
-			cmd := exec.CommandContext(t.Context(), "hob", "channels", "add", "ntfy", "--home", home, "--name", "alerts", "--owner", "--receive=false")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // its end closes the terminal, on which a prompt may never come
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "hob", "channels", "add", "ntfy", "--home", home, "--name", "alerts", "--owner", "--receive=false")
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+			_ = terminal.Close() // the command has its own, and reading ends with the command
 			shown, seen := "", 0
 			for _, s := range c.steps {
 				for b := make([]byte, 1024); !strings.Contains(shown[seen:], s[0]) || !strings.HasSuffix(shown, ": "); {
 					n, err := screen.Read(b)
 					if err != nil {
-						t.Fatal(err)
+						t.Fatalf("%v while waiting for %q; shown: %q", err, s[0], shown)
 					}
 					shown += string(b[:n])
 				}
