@@ -9,7 +9,7 @@ func notes() []schema.Note {
 		{Name: "topic", Unset: "none", Example: `"my-topic"`, Pattern: `^$|^[-_A-Za-z0-9]{1,64}$`, Doc: "The topic to listen to and to write to."},
 		{Name: "topics", Apart: true, Example: `["one", "two"]`, Pattern: `^[-_A-Za-z0-9]{1,64}$`, Doc: "Several topics, instead of `topic`."},
 		{Name: "token", Unset: "none", Example: `"env:NTFY_TOKEN"`, Doc: "The access token."},
-		{Name: "owner", Example: "true", Doc: "Messages in the topics are from you. This needs a token, and topics that nobody else can write to."},
+		{Name: "owner", Example: "true", Doc: "Messages in the topics are from you; this needs a token, and topics that nobody else can write to."},
 		{Name: "receive", Unset: "true", Example: "true", Doc: "Listen to the topics; false: only send."},
 		{Name: "title", Example: `"hob"`, Doc: "The title of hob's messages."},
 	}
