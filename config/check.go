@@ -15,21 +15,21 @@ import (
 	"hob/config/schema"
 )
 
-// checks looks at the values of one section after it was decoded.
+// checks validates the values of one section after it has been decoded. Each mistake becomes a Problem at the place of its key.
 type checks struct {
 	*decoder
 	node *node
 }
 
-// given reports whether a key stands in the section.
+// given reports whether the section sets a key.
 func (c *checks) given(key string) bool { return c.node.child(key) != nil }
 
-// wrong switches the section off because of one key.
+// wrong reports a mistake in a key that switches the section off.
 func (c *checks) wrong(key, format string, args ...any) {
 	c.note(key, c.at(key), true, fmt.Sprintf(format, args...))
 }
 
-// dropped passes over one element of a list and keeps the rest.
+// dropped reports a wrong element of a list. The caller leaves it out and keeps the rest.
 func (c *checks) dropped(key string, i int, format string, args ...any) {
 	c.note(key, c.at(key).element(i), false, fmt.Sprintf(format, args...))
 }
@@ -38,6 +38,7 @@ func (c *checks) note(key string, at *node, fatal bool, text string) {
 	c.add(at, at.value, dotted(c.section, key), key+": "+text, "", fatal)
 }
 
+// at returns the node of a key, or of the section if the key is missing.
 func (c *checks) at(key string) *node {
 	if n := c.node.child(key); n != nil {
 		return n
@@ -45,7 +46,7 @@ func (c *checks) at(key string) *node {
 	return c.node
 }
 
-// element is the i-th element of a list, else the whole.
+// element returns the i-th element of a list, or n itself.
 func (n *node) element(i int) *node {
 	if n != nil && i < len(n.list) {
 		return n.list[i]
@@ -53,7 +54,7 @@ func (n *node) element(i int) *node {
 	return n
 }
 
-// limits compares what stands in a section with what its keys allow.
+// limits checks the values of a section against the limits in the descriptions of its keys.
 func (c *checks) limits(keys []schema.Key, n *node, v reflect.Value) {
 	fields := schema.Fields(v)
 	for _, k := range keys {
@@ -78,7 +79,7 @@ func checkModel(c *checks, m *Model) {
 	c.baseURL(m.BaseURL)
 }
 
-// baseURL wants the address of a server's API, or none.
+// baseURL requires the address of a server's API, or "".
 func (c *checks) baseURL(address string) {
 	u, err := url.Parse(address)
 	if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -86,6 +87,7 @@ func (c *checks) baseURL(address string) {
 	}
 }
 
+// checkHeartbeat checks the active hours and the address.
 func checkHeartbeat(c *checks, h *Heartbeat) {
 	first, last, ok := strings.Cut(h.Active, "-")
 	if h.Active != "" && (!ok || !clock(first) || !clock(last)) {
@@ -96,13 +98,14 @@ func checkHeartbeat(c *checks, h *Heartbeat) {
 	}
 }
 
-// clock reports whether a text is a time of day like 08:00, or the end of the day.
+// clock reports whether a text is a time of day like 08:00, or 24:00.
 func clock(text string) bool {
 	text = strings.TrimSpace(text)
 	_, err := time.Parse("15:04", text)
 	return err == nil || text == "24:00"
 }
 
+// checkVoice checks the address of the server, the language and the model.
 func checkVoice(c *checks, v *Voice) {
 	c.baseURL(v.BaseURL)
 	if n := len(v.Language); n > 0 && (n < 2 || n > 3 || strings.Trim(v.Language, "abcdefghijklmnopqrstuvwxyz") != "") {
@@ -113,7 +116,7 @@ func checkVoice(c *checks, v *Voice) {
 	}
 }
 
-// checkOwner drops what is wrong and keeps the rest, so that the owner can still be told.
+// checkOwner drops wrong values and keeps the rest, so that hob can still reach the owner.
 func checkOwner(c *checks, o *Owner) {
 	if c.given("timezone") {
 		if err := checkZone(o.Timezone); err != nil {
@@ -137,13 +140,13 @@ func checkOwner(c *checks, o *Owner) {
 	o.Addresses = good
 }
 
-// isClock reports whether a text is a time of the day: "07:00".
+// isClock reports whether a text is a time of day in the form "07:00".
 func isClock(text string) bool {
 	_, err := time.Parse("15:04", text)
 	return err == nil && len(text) == len("15:04")
 }
 
-// checkZone takes names of the IANA time zone database. "Local" is none: it means another zone on each machine.
+// checkZone accepts names of the IANA time zone database. It rejects "Local", which means another zone on each machine.
 func checkZone(name string) error {
 	if name == "" || strings.EqualFold(name, "local") {
 		return fmt.Errorf("want a zone by its name, like \"Europe/Berlin\", found %q", name)
@@ -154,6 +157,7 @@ func checkZone(name string) error {
 	return nil
 }
 
+// checkWeb accepts only addresses of this machine.
 func checkWeb(c *checks, w *Web) {
 	if w.Listen == "" || isLocal(w.Listen) {
 		return
@@ -162,7 +166,7 @@ func checkWeb(c *checks, w *Web) {
 	c.add(at, at.value, "web.listen", fmt.Sprintf("listen: want host:port of this machine only, found %q", w.Listen), `for example "127.0.0.1:4620"`, true)
 }
 
-// isLocal tells host:port that only this machine reaches.
+// isLocal reports whether an address is host:port and reachable from this machine only.
 func isLocal(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -175,18 +179,18 @@ func isLocal(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// toolKeys are the keys of [tools].
+// toolKeys are the keys of [tools], without its subsections.
 type toolKeys struct {
 	Roots []string `toml:"roots"`
 	Allow []string `toml:"allow"`
 	Deny  []string `toml:"deny"`
 	Core  []string `toml:"core"`
-	Exec  any      `toml:"exec"` // looked at by itself
-	Web   any      `toml:"web"`  // looked at by itself
+	Exec  any      `toml:"exec"` // read separately
+	Web   any      `toml:"web"`  // read separately
 }
 
-// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec and tmux, one
-// in [tools.web] web_search; any other denies every tool.
+// tools reads [tools]. A wrong root or bind is dropped. Any other mistake fails closed: one in [tools.exec] denies exec and tmux, one in
+// [tools.web] denies web_search, and one in [tools] itself denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
 	e, w := Default().Tools.Exec, Default().Tools.Web
@@ -213,8 +217,8 @@ func (l *loader) tools() {
 	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e, Web: w}
 }
 
-// nested says which roots lie in another one. That is allowed: the inner one is ruled by its own mode, and nobody in a sandbox can move
-// what lies between them.
+// nested advises when one root is inside another. That is allowed: the inner root has its own mode, and a sandboxed command cannot move the
+// folders between them.
 func (l *loader) nested(at *node, list []string) {
 	path := func(root string) string { return filepath.Clean(root[:strings.LastIndexByte(root, ':')]) }
 	for _, inner := range list {
@@ -224,13 +228,13 @@ func (l *loader) nested(at *node, list []string) {
 			}
 			l.problems = append(l.problems, Problem{
 				File: l.file, Line: at.value.line, Column: at.value.column, Section: "tools", Key: "tools.roots", Advice: true,
-				Text: fmt.Sprintf("roots: %s lies in %s", inner, outer), Hint: "there the inner one's own mode counts; commands in the sandbox cannot move the folders between the two",
+				Text: fmt.Sprintf("roots: %s is inside %s", inner, outer), Hint: "the inner root keeps its own mode; commands in the sandbox cannot move the folders between the two",
 			})
 		}
 	}
 }
 
-// checkPaths drops what is not PATH:MODE with one of the modes.
+// checkPaths drops elements that are not PATH:MODE with one of the modes.
 func checkPaths(c *checks, key string, list []string, modes ...string) []string {
 	var good []string
 	for i, r := range list {

@@ -1,6 +1,12 @@
-// Package config reads config.toml: strictly, with the place of every mistake. It owns the sections of hob's core;
-// what belongs to a plug-in (a channel, a job, the shell) stays raw until its owner decodes it. It knows no plug-in,
-// resolves no secret and writes nothing but its own copy of the last good file.
+// Package config reads config.toml. It is strict, and reports every mistake with its place. It defines the sections of hob's core. The
+// section of a plug-in (a channel, a job, the shell) stays raw until its owner decodes it, so the package knows no plug-in.
+//
+// A document takes four steps: parse builds a tree of nodes with places (tree.go); override applies environment variables (env.go); the
+// decoder fills the structs (decode.go); the checks validate the values (check.go). The result is a Snapshot and a list of Problems
+// (load.go). Live keeps the snapshot current while the daemon runs (live.go, watch.go). Reference describes all keys for help, completion
+// and validation (reference.go, settings.go).
+//
+// The package resolves no secret. It writes no file except its copy of the last good configuration.
 package config
 
 import (
@@ -8,15 +14,15 @@ import (
 	"time"
 )
 
-// Snapshot is one state of the configuration. It is read only: a reload makes a new one and swaps it in whole.
+// Snapshot is one state of the configuration. It is read-only; a reload replaces it as a whole.
 type Snapshot struct {
-	Model    Model            // Backend "": no model is set, the built-in interpreter serves
-	Models   map[string]Model // [models.NAME], named by Fallback, and chosen by name
+	Model    Model            // Backend "": none is configured, and the built-in interpreter answers
+	Models   map[string]Model // [models.NAME], for Fallback and to be chosen by name
 	Owner    Owner
 	Channels []Channel // in the order of the file
 	Jobs     []Section // [jobs.NAME], in the order of the file
-	Hooks    []Section // [hooks.NAME], webhooks, in the order of the file
-	Watches  []Section // [watches.NAME], of files, in the order of the file
+	Hooks    []Section // webhooks, [hooks.NAME], in the order of the file
+	Watches  []Section // file watches, [watches.NAME], in the order of the file
 	Tools    Tools
 	Guard    Guard
 	Budget   Budget
@@ -28,59 +34,59 @@ type Snapshot struct {
 	Voice    Voice
 	Network  Network
 
-	Heartbeat Heartbeat  // without Enabled when the section is off
+	Heartbeat Heartbeat  // not Enabled if the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
 
 	off map[string]bool
 }
 
-// Model is [model] or [models.NAME]. What a backend needs, it checks itself.
+// Model is [model] or [models.NAME]. The backends check their own requirements.
 type Model struct {
 	Backend         string   `toml:"backend"`
 	Model           string   `toml:"model"`
-	APIKey          string   `toml:"api_key"`           // a reference (see daemon/secret) or the key itself
-	BaseURL         string   `toml:"base_url"`          // "": the backend's own
+	APIKey          string   `toml:"api_key"`           // the key, or a reference to it (see daemon/secret)
+	BaseURL         string   `toml:"base_url"`          // "": the backend's default
 	MaxOutputTokens int      `toml:"max_output_tokens"` // tokens; 0: the backend's default
 	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
 	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
-	Fallback        []string `toml:"fallback"`          // names of [models.NAME] that exist, in the order in which they are asked
-	Proxy           string   `toml:"proxy"`             // as of Network, which "" takes over; "none" or "direct" is none
-	Price           Price    `toml:"price"`             // for answers whose cost the server does not tell
+	Fallback        []string `toml:"fallback"`          // names of existing [models.NAME], in the order in which they are asked
+	Proxy           string   `toml:"proxy"`             // as in Network; "" uses that one; "none" or "direct" means no proxy
+	Price           Price    `toml:"price"`             // for answers without a cost from the server
 
 	FirstByteTimeout time.Duration `toml:"first_byte_timeout,omitempty"` // longest wait for the first byte of an answer; 0: two minutes
 	IdleTimeout      time.Duration `toml:"idle_timeout,omitempty"`       // longest silence within an answer; 0: one minute
 }
 
-// Price is [model.price]: what a million tokens cost, in the budget's currency. All zero: not known, and tokens are counted.
+// Price is [model.price]: the price of a million tokens in the budget's currency. All zero means unknown; then tokens are counted.
 type Price struct {
 	Input  float64 `toml:"input"`
-	Cached float64 `toml:"cached"` // of input that the provider had in its cache; 0: as Input
+	Cached float64 `toml:"cached"` // for input from the provider's cache; 0: the same as Input
 	Output float64 `toml:"output"`
 }
 
-// Owner is [owner]: the one person that hob works for.
+// Owner is [owner]: the person that hob works for.
 type Owner struct {
 	Name      string   `toml:"name"`
 	Timezone  string   `toml:"timezone"`  // IANA name; "": not set
-	Addresses []string `toml:"addresses"` // "channel:address"; the first one gets what is meant for the owner
-	Quiet     string   `toml:"quiet"`     // hours of his day, "22:00-07:00", in which only what hurries is sent to him; "": none
+	Addresses []string `toml:"addresses"` // "channel:address"; messages to the owner go to the first one
+	Quiet     string   `toml:"quiet"`     // the owner's quiet hours, "22:00-07:00": only urgent messages are sent; "": none
 }
 
-// Channel is one [channels.NAME], without its keys kind and proxy, which are read here. The names of hob's own places
-// (api, cli, cron, none, owner) are refused.
+// Channel is one [channels.NAME]. Its keys kind and proxy are decoded here, the others by the channel. The names of hob's own addresses
+// (api, cli, cron, none, owner) are not allowed.
 type Channel struct {
-	Kind  string // the section's name unless given
-	Proxy string // as of Network, which "" takes over; "none" or "direct" is none
+	Kind  string // default: the section's name
+	Proxy string // as in Network; "" uses that one; "none" or "direct" means no proxy
 	Section
 }
 
-// Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
-// the same reason Deny is everything when [[tool_hooks]] is off, has "exec" and "tmux" when [tools.exec] is, and "web_search" when [tools.web] is.
+// Tools is [tools]. A mistake must never allow more than the owner intended. When [tools] or [[tool_hooks]] is off, Deny therefore contains
+// everything; when [tools.exec] is off, it contains "exec" and "tmux"; when [tools.web] is off, "web_search".
 type Tools struct {
-	Roots []string // "PATH:ro", "PATH:rw" or "PATH:foreign", beside the workspace
+	Roots []string // "PATH:ro", "PATH:rw" or "PATH:foreign", in addition to the workspace
 	Allow []string // names of tools; empty: all
-	Deny  []string // names of tools, taken out of Allow; "*": all
-	Core  []string // names of the tools that each request carries; empty: the usual ones; "*": all
+	Deny  []string // names removed from Allow; "*": all
+	Core  []string // names of the tools in each request; empty: the default selection; "*": all
 	Exec  Exec
 	Web   ToolWeb
 }
@@ -93,72 +99,72 @@ type Guard struct {
 	Mode string `toml:"mode"` // "ask" (default) or "open"
 }
 
-// Budget is [budget]: hard caps of one day. 0 spends nothing; -1, the only negative value, is no cap. A section with a
-// mistake keeps the default caps.
+// Budget is [budget]: hard limits per day. 0 spends nothing; -1, the only negative value, means no limit. A section with a mistake keeps
+// the defaults.
 type Budget struct {
 	PerDay       float64 `toml:"per_day"`        // in the provider's currency, at most a billion; default 5
-	TokensPerDay int64   `toml:"tokens_per_day"` // for models whose price is not known; default 2,000,000
+	TokensPerDay int64   `toml:"tokens_per_day"` // for models without a known price; default 2,000,000
 }
 
 // Web is [web].
 type Web struct {
-	// Listen is host:port, the host localhost or a loopback address, port 0 any free one. "" (default) is
-	// 127.0.0.1:4620, or any free port where that one is taken.
+	// Listen is host:port. The host is localhost or a loopback address; port 0 means any free port. "", the default, is 127.0.0.1:4620, or
+	// any free port if that one is in use.
 	Listen string `toml:"listen"`
 }
 
 // Daemon is [daemon].
 type Daemon struct {
-	MaxAttempts   int `toml:"max_attempts"`    // claims of one turn before it is dead-lettered; default 3
-	SafeModeAfter int `toml:"safe_mode_after"` // unclean ends within ten minutes; default 3
+	MaxAttempts   int `toml:"max_attempts"`    // attempts at one turn before it becomes a dead letter; default 3
+	SafeModeAfter int `toml:"safe_mode_after"` // crashes within ten minutes before safe mode; default 3
 }
 
-// Turn is [turn]: what one turn may use.
+// Turn is [turn]: the limits of one turn.
 type Turn struct {
 	MaxSteps   int           `toml:"max_steps"`   // answers of the model; default 50
-	MaxRunning time.Duration `toml:"max_running"` // time running, without waits; default 15 min
+	MaxRunning time.Duration `toml:"max_running"` // running time, without waits; default 15 min
 }
 
-// Backup is [backup]: the copies of the database that hob makes by itself.
+// Backup is [backup]: hob's own copies of the database.
 type Backup struct {
-	Every  time.Duration `toml:"every"`  // from one to the next; a day or more: at a quiet hour of the owner's; default 24 h
-	Daily  int           `toml:"daily"`  // the newest of each of that many days is kept; 0: none are made; default 7
-	Weekly int           `toml:"weekly"` // and that of each of that many weeks; default 4
+	Every  time.Duration `toml:"every"`  // interval; a day or more: at a quiet hour of the owner's; default 24 h
+	Daily  int           `toml:"daily"`  // days for which the newest copy is kept; 0: no copies; default 7
+	Weekly int           `toml:"weekly"` // the same in weeks; default 4
 }
 
-// Outbox is [outbox]: how messages go out.
+// Outbox is [outbox]: how messages are sent.
 type Outbox struct {
-	Live     bool          `toml:"live"`     // answers are shown while they are made, where the channel can; default true
-	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0, the default: it is sent at once
-	Announce bool          `toml:"announce"` // the owner is told of each that waits
+	Live     bool          `toml:"live"`     // show an answer while it is written, where the channel can; default true
+	Hold     time.Duration `toml:"hold"`     // delay during which the owner can stop a message; 0, the default: none
+	Announce bool          `toml:"announce"` // tell the owner about each delayed message
 }
 
-// Network is [network]: how hob reaches the servers that the config names.
+// Network is [network]: how hob reaches the servers in the config.
 type Network struct {
-	Proxy string `toml:"proxy"` // of channels and models: an address, or a reference to one (see daemon/secret); "": none
+	Proxy string `toml:"proxy"` // for channels and models: an address, or a reference to one (see daemon/secret); "": none
 }
 
-// Voice is [voice]: where voice notes are turned into words.
+// Voice is [voice]: where voice notes are transcribed.
 type Voice struct {
-	BaseURL  string        `toml:"base_url"` // "": nowhere
+	BaseURL  string        `toml:"base_url"` // "": no transcription
 	Model    string        `toml:"model"`    // default whisper-1
-	APIKey   string        `toml:"api_key"`  // a reference (see daemon/secret) or the key itself
-	Language string        `toml:"language"` // "": the endpoint finds out
-	Timeout  time.Duration `toml:"timeout"`  // of one note; default 1 min
-	Price    float64       `toml:"price"`    // of a minute, in the budget's currency; 0: not known, and tokens are counted
+	APIKey   string        `toml:"api_key"`  // the key, or a reference to it (see daemon/secret)
+	Language string        `toml:"language"` // "": the server detects it
+	Timeout  time.Duration `toml:"timeout"`  // for one note; default 1 min
+	Price    float64       `toml:"price"`    // per minute, in the budget's currency; 0: unknown, so tokens are counted
 }
 
-// Heartbeat is [heartbeat]: how often hob looks by itself whether HEARTBEAT.md asks for something.
+// Heartbeat is [heartbeat]: how often hob checks whether HEARTBEAT.md asks for something.
 type Heartbeat struct {
 	Enabled bool          `toml:"enabled"`
 	Every   time.Duration `toml:"every"`   // default 30 min
-	Active  string        `toml:"active"`  // hours of the owner's day, "08:00-22:00"; "": all of them
-	Gate    string        `toml:"gate"`    // a test before each run, as the cron tool takes it; "": none
-	Prompt  string        `toml:"prompt"`  // "": hob's own
-	Deliver string        `toml:"deliver"` // "": to the owner
+	Active  string        `toml:"active"`  // hours of the owner's day, "08:00-22:00"; "": all day
+	Gate    string        `toml:"gate"`    // a condition for each run, in the form of the cron tool; "": none
+	Prompt  string        `toml:"prompt"`  // "": hob's default
+	Deliver string        `toml:"deliver"` // "": the owner
 }
 
-// Default is the configuration of an empty file.
+// Default returns the configuration of an empty file.
 func Default() *Snapshot {
 	return &Snapshot{
 		Models: map[string]Model{},
@@ -176,10 +182,9 @@ func Default() *Snapshot {
 	}
 }
 
-// Off reports whether a section ("guard", "models.local", "channels.alerts") was switched off by a mistake in it.
-// A core section that is off has its defaults; a named one is missing. Raw sections are off only in
-// what their owners make of them.
+// Off reports whether a mistake has switched off a section ("guard", "models.local", "channels.alerts"). A core section that is off has its
+// defaults; a named section that is off is missing. The owner of a raw section decides about it alone.
 func (s *Snapshot) Off(section string) bool { return s.off[section] }
 
-// OffSections names all sections that are off.
+// OffSections returns the names of all sections that are off.
 func (s *Snapshot) OffSections() []string { return sorted(maps.Keys(s.off)) }

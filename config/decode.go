@@ -13,9 +13,8 @@ import (
 	"hob/config/schema"
 )
 
-// decoder fills Go values from nodes and collects everything that is wrong on the way. It is used in place of
-// go-toml's own because that one stops at the first wrong value, knows no durations and cannot
-// type the overrides of the environment.
+// decoder fills Go values from nodes and collects all problems on the way. It replaces go-toml's decoder, which stops at the first wrong
+// value, knows no durations, and cannot convert the texts of environment variables.
 type decoder struct {
 	file     string
 	section  string
@@ -23,11 +22,12 @@ type decoder struct {
 	problems []Problem
 }
 
-// fatal notes a value that cannot be used.
+// fatal reports a value that cannot be used.
 func (d *decoder) fatal(n *node, key, format string, args ...any) {
 	d.add(n, n.value, key, fmt.Sprintf(format, args...), "", true)
 }
 
+// add appends a Problem. A value from an environment variable is reported under the variable's name.
 func (d *decoder) add(n *node, at place, key, text, hint string, fatal bool) {
 	p := Problem{
 		File: d.file, Line: at.line, Column: at.column, Section: d.section, Key: key,
@@ -39,7 +39,7 @@ func (d *decoder) add(n *node, at place, key, text, hint string, fatal bool) {
 	d.problems = append(d.problems, p)
 }
 
-// failed reports whether a value could not be used.
+// failed reports whether one of the problems is fatal.
 func failed(problems []Problem) bool {
 	for _, p := range problems {
 		if p.Fatal {
@@ -49,7 +49,7 @@ func failed(problems []Problem) bool {
 	return false
 }
 
-// value decodes n into dst; key is n's full key.
+// value decodes n into dst by dst's type. key is n's full key.
 func (d *decoder) value(n *node, dst reflect.Value, key string) {
 	switch {
 	case dst.Kind() == reflect.Pointer:
@@ -71,6 +71,7 @@ func (d *decoder) value(n *node, dst reflect.Value, key string) {
 	}
 }
 
+// compound decodes a section into a struct or a map. Unknown keys of a struct are problems.
 func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 	if n.table == nil {
 		d.fatal(n, key, "%s: want a section, found %s", last(key), n.kind())
@@ -96,7 +97,7 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 	}
 }
 
-// unknown notes a key that nothing reads.
+// unknown reports a key that nothing reads, with the nearest known name.
 func (d *decoder) unknown(n *node, key, name string, known []string) {
 	what := "key"
 	if n.table != nil {
@@ -105,6 +106,7 @@ func (d *decoder) unknown(n *node, key, name string, known []string) {
 	d.add(n, n.key, key, fmt.Sprintf("unknown %s %q", what, name), nearest(name, known), false)
 }
 
+// table decodes a section into a map, whose keys are names that the owner has chosen.
 func (d *decoder) table(n *node, dst reflect.Value, key string) {
 	if dst.Type().Key().Kind() != reflect.String {
 		panic("config: a map needs names as keys, not " + dst.Type().Key().String())
@@ -118,6 +120,7 @@ func (d *decoder) table(n *node, dst reflect.Value, key string) {
 	dst.Set(m)
 }
 
+// list decodes a list. A list from the environment is a text that is split first.
 func (d *decoder) list(n *node, dst reflect.Value, key string) {
 	if s, ok := n.leaf.(string); ok && n.env != "" {
 		n = splitList(n, s)
@@ -133,7 +136,7 @@ func (d *decoder) list(n *node, dst reflect.Value, key string) {
 	dst.Set(s)
 }
 
-// splitList reads a list out of the environment: elements between commas.
+// splitList reads a list from an environment variable: elements between commas.
 func splitList(n *node, s string) *node {
 	l := &node{env: n.env, list: []*node{}}
 	for part := range strings.SplitSeq(s, ",") {
@@ -144,6 +147,7 @@ func splitList(n *node, s string) *node {
 	return l
 }
 
+// duration decodes a duration with its unit.
 func (d *decoder) duration(n *node, dst reflect.Value, key string) {
 	s, ok := n.leaf.(string)
 	if !ok {
@@ -158,6 +162,7 @@ func (d *decoder) duration(n *node, dst reflect.Value, key string) {
 	dst.SetInt(int64(t))
 }
 
+// text decodes a type that parses its own text.
 func (d *decoder) text(n *node, dst reflect.Value, key string) {
 	s, ok := n.leaf.(string)
 	if !ok {
@@ -173,10 +178,11 @@ func (d *decoder) text(n *node, dst reflect.Value, key string) {
 	}
 }
 
+// scalar decodes a text, boolean or number. An environment variable has only text, so it is parsed by dst's type.
 func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
 	v, want := n.leaf, ""
 	s, typed := v.(string)
-	typed = typed && n.env != "" // the environment has only text: the target gives the type
+	typed = typed && n.env != ""
 	switch dst.Kind() {
 	case reflect.String:
 		want = "a text"
@@ -224,13 +230,13 @@ func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
 		panic("config: no way to fill a " + dst.Type().String())
 	}
 	if schema.Secret(last(key)) {
-		d.fatal(n, key, "%s: want %s", last(key), want) // never the value itself
+		d.fatal(n, key, "%s: want %s", last(key), want) // never shows the value
 		return
 	}
 	d.fatal(n, key, "%s: want %s, found %s", last(key), want, n.kind())
 }
 
-// parsed is v, or nil when it could not be parsed.
+// parsed returns v, or nil for a text that could not be parsed.
 func parsed[T any](v T, err error) any {
 	if err != nil {
 		return nil
@@ -238,7 +244,7 @@ func parsed[T any](v T, err error) any {
 	return v
 }
 
-// number takes whole numbers for numbers; nan and inf are none.
+// number accepts integers and floats, but not nan and inf.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -249,7 +255,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// kind says in plain words what stands there.
+// kind describes the value of a node for an error.
 func (n *node) kind() string {
 	switch v := n.leaf.(type) {
 	case string:
@@ -265,7 +271,7 @@ func (n *node) kind() string {
 	return "a date or time"
 }
 
-// plain is the value without places, as go-toml gives it.
+// plain returns the value without places, in go-toml's types.
 func (n *node) plain() any {
 	switch {
 	case n.table != nil:
@@ -293,7 +299,7 @@ func dotted(path, key string) string {
 
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// target checks what a caller wants filled.
+// target checks the argument of Decode.
 func target(dst any) reflect.Value {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

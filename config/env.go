@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// prefix begins the names of all variables that hob reads; "__" stands between section and key.
+// prefix starts the names of all variables that hob reads; separator divides section and key.
 const (
 	prefix    = "HOB_"
 	separator = "__"
 )
 
-// override sets what HOB_SECTION__KEY variables say over what the file says. The names of sections and keys
-// are matched in any case, with "_" for "-". A variable without "__" is not an override.
+// override sets the values of HOB_SECTION__KEY variables, which win over the file. Names match in any case, with "_" for "-". A variable
+// without "__" is not an override.
 func override(root *node, env []string) []Problem {
 	var problems []Problem
 	for _, pair := range slices.Sorted(slices.Values(env)) {
@@ -33,7 +33,7 @@ func override(root *node, env []string) []Problem {
 	return problems
 }
 
-// almost recognises HOB_MODEL_API_KEY, which would be passed over in silence.
+// almost detects variables like HOB_MODEL_API_KEY, which would be ignored without a message.
 func almost(name, path string) []Problem {
 	section, key, ok := strings.Cut(path, "_")
 	if !ok || !slices.Contains(sections(), strings.ToLower(section)) {
@@ -41,16 +41,16 @@ func almost(name, path string) []Problem {
 	}
 	return []Problem{{
 		File: name, Key: name, Text: "this variable is not read",
-		Hint: fmt.Sprintf("two underscores stand between section and key: %s%s%s%s", prefix, section, separator, key),
+		Hint: fmt.Sprintf("put two underscores between section and key: %s%s%s%s", prefix, section, separator, key),
 	}}
 }
 
-// set puts a value at the place that the parts of a name lead to, and says what is in its way.
+// set stores a value at the place that the parts of a name describe. It returns the reason if it cannot.
 func set(root *node, name string, parts []string, value string) string {
 	n := root
 	for i, part := range parts {
 		if part == "" {
-			return "there is a part missing in the name of this variable"
+			return "a part of this variable's name is missing"
 		}
 		key := n.named(part)
 		if i == len(parts)-1 {
@@ -64,14 +64,14 @@ func set(root *node, name string, parts []string, value string) string {
 			n.table[key] = next
 		}
 		if next.table == nil {
-			return fmt.Sprintf("%s is not a section, so that nothing in it can be set", strings.ToLower(strings.Join(parts[:i+1], ".")))
+			return fmt.Sprintf("%s is not a section, so it has no keys to set", strings.ToLower(strings.Join(parts[:i+1], ".")))
 		}
 		n = next
 	}
 	return ""
 }
 
-// named finds the key that a part of a variable's name means: one that is there, else the part in lower case.
+// named returns the key that a part of a variable's name means: an existing one, or the part in lower case.
 func (n *node) named(part string) string {
 	for _, key := range n.names() {
 		if strings.EqualFold(strings.ReplaceAll(key, "-", "_"), part) {

@@ -14,8 +14,8 @@ import (
 	"hob/daemon/fail"
 )
 
-// Live is the configuration of a running daemon: the last good snapshot, swapped whole when the file changes.
-// It is safe for concurrent use.
+// Live is the configuration of a running daemon: the last good snapshot, replaced as a whole when the file changes. It is safe for
+// concurrent use.
 type Live struct {
 	path string
 	kept string
@@ -23,27 +23,27 @@ type Live struct {
 
 	now atomic.Pointer[state]
 
-	mu       sync.Mutex // one reload at a time; guards what follows
-	doc      []byte     // the bytes behind now's snapshot
+	mu       sync.Mutex // serializes reloads, and guards the following fields
+	doc      []byte     // the document of the current snapshot
 	readable bool
 	wakes    map[chan struct{}]bool
 }
 
-// state is what readers see.
+// state is one snapshot with its problems, as readers see it.
 type state struct {
 	snap     *Snapshot
 	problems []Problem
-	err      error // why the file as it stands is not in force
+	err      error // why the current content of the file is not in use
 }
 
-// Open reads the configuration. kept is where a copy of the last good file is kept (in hob's state folder; "": nowhere):
-// a start with a file that cannot be read at all runs on that copy, or on the defaults where there is none. The error is
-// that of the file; Live is there in any case.
+// Open reads the configuration. kept is the path of the copy of the last good file (in hob's state folder; "": no copy). If the file cannot
+// be read at all, hob starts with that copy, or with the defaults if there is none. The error describes the file; the Live is valid in any
+// case.
 func Open(path, kept string, env []string) (*Live, error) {
 	l := &Live{path: path, kept: kept, env: slices.Clone(env), wakes: map[chan struct{}]bool{}}
 	l.now.Store(&state{snap: Default()})
 	_, _, err := l.reload(time.Time{}, true)
-	if kept != "" { // a crash may have left it
+	if kept != "" { // possibly left by a crash
 		if bad := os.Remove(kept + Unfinished); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("clean up: %w", bad))
 		}
@@ -51,33 +51,34 @@ func Open(path, kept string, env []string) (*Live, error) {
 	return l, err
 }
 
-// Current is the snapshot in force.
+// Current returns the snapshot in use.
 func (l *Live) Current() *Snapshot { return l.now.Load().snap }
 
-// Problems are the mistakes in the file in force. The error says why the file as it stands is not in force; it is nil
-// when it is.
+// Problems returns the mistakes in the configuration in use. The error says why the current content of the file is not in use; otherwise it
+// is nil.
 func (l *Live) Problems() ([]Problem, error) {
 	s := l.now.Load()
 	return slices.Clone(s.problems), s.err
 }
 
-// Reload reads the file again. changed tells that another snapshot is in force than before. On an error (the file is
-// not TOML, or cannot be read) the last good snapshot stays.
+// Reload reads the file again. changed reports whether a new snapshot is in use. On an error (the file is not TOML, or cannot be read) the
+// last good snapshot stays.
 func (l *Live) Reload() (problems []Problem, changed bool, err error) {
 	return l.reload(time.Time{}, false)
 }
 
-// errHollow is a file that was emptied a moment ago: whoever writes a file in its place empties it first.
-var errHollow = errors.New("the file is empty")
+// errEmptied reports a file that was emptied a moment ago. Programs that overwrite a file in place empty it first.
+var errEmptied = errors.New("the file is empty")
 
-// reload reads the file. An empty one is not believed before wary, when the last one was not: errHollow.
-func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
+// reload reads the file. It does not accept an empty file before acceptEmptyAt if the last one had content: it returns errEmptied.
+func (l *Live) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now.Load()
 	doc, readable, err := ReadFile(l.path)
-	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(wary) {
-		return slices.Clone(before.problems), false, errHollow
+	// Editors empty a file before they write it: an empty file is believed only after some time.
+	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(acceptEmptyAt) {
+		return slices.Clone(before.problems), false, errEmptied
 	}
 	if err == nil && !first && before.err == nil && readable == l.readable && bytes.Equal(doc, l.doc) {
 		return slices.Clone(before.problems), false, nil
@@ -88,11 +89,12 @@ func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
 		snap, problems, err = load(l.path, doc, readable, l.env)
 	}
 	if err != nil {
+		// The last valid config stays in force.
 		l.refuse(before, first, err)
 		return slices.Clone(l.now.Load().problems), false, err
 	}
 	if err := l.keep(doc); err != nil {
-		problems = append(problems, Problem{File: l.kept, Text: "no copy of this configuration could be kept: " + err.Error(), Advice: true})
+		problems = append(problems, Problem{File: l.kept, Text: "the copy of this configuration could not be written: " + err.Error(), Advice: true})
 	}
 	fail.Point("config.load")
 	changed := first || !bytes.Equal(doc, l.doc)
@@ -101,7 +103,7 @@ func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
 	return slices.Clone(problems), changed, nil
 }
 
-// refuse keeps the snapshot in force and notes why; at the start it falls back on the kept copy.
+// refuse keeps the current snapshot and records the error. At the start it falls back to the copy.
 func (l *Live) refuse(before *state, first bool, err error) {
 	next := &state{snap: before.snap, problems: before.problems, err: err}
 	if first && l.kept != "" {
@@ -111,7 +113,7 @@ func (l *Live) refuse(before *state, first bool, err error) {
 		}
 		if bad != nil {
 			next.snap, next.problems = before.snap, nil
-			next.err = errors.Join(err, fmt.Errorf("nor can the copy of the last good one: %w", bad))
+			next.err = errors.Join(err, fmt.Errorf("the copy of the last good file cannot be used either: %w", bad))
 		}
 		l.doc = doc
 	}
@@ -120,19 +122,19 @@ func (l *Live) refuse(before *state, first bool, err error) {
 	}
 }
 
-// swap puts a state in force and wakes everybody who wants to know.
+// swap makes a state current and wakes all listeners.
 func (l *Live) swap(s *state) {
 	l.now.Store(s)
 	for wake := range l.wakes {
 		select {
 		case wake <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // it has not consumed the previous wake
 		}
 	}
 }
 
-// Changes returns a channel that wakes after the snapshot, the problems or the error changed; several changes may
-// be one wake. stop ends it.
+// Changes returns a channel that receives a value after the snapshot, the problems or the error have changed. Several changes may cause one
+// value. stop ends it.
 func (l *Live) Changes() (wake <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -145,7 +147,7 @@ func (l *Live) Changes() (wake <-chan struct{}, stop func()) {
 	}
 }
 
-// keep writes the copy for the next start: a file beside it, synced and renamed over it.
+// keep writes the copy for the next start: to a new file that is synced and renamed.
 func (l *Live) keep(doc []byte) error {
 	if l.kept == "" {
 		return nil
@@ -162,6 +164,7 @@ func (l *Live) keep(doc []byte) error {
 	return replace(l.kept, doc)
 }
 
+// replace writes the copy of the last valid config atomically.
 func replace(path string, doc []byte) error {
 	f, err := os.OpenFile(path+Unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

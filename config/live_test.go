@@ -110,7 +110,7 @@ func TestStartWithABrokenFileAndNoCopyRunsOnTheDefaults(t *testing.T) {
 	}
 }
 
-func TestACopyThatCannotBeKeptIsSaid(t *testing.T) {
+func TestUnwritableCopyIsReported(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.toml")
 	write(t, path, "[owner]\nname = \"Sam\"\n", 0o600)
@@ -118,7 +118,7 @@ func TestACopyThatCannotBeKeptIsSaid(t *testing.T) {
 	if err != nil || l.Current().Owner.Name != "Sam" {
 		t.Fatal(err)
 	}
-	if problems, _ := l.Problems(); len(problems) != 1 || !problems[0].Advice || !strings.Contains(problems[0].Text, "no copy") {
+	if problems, _ := l.Problems(); len(problems) != 1 || !problems[0].Advice || !strings.Contains(problems[0].Text, "could not be written") {
 		t.Errorf("problems: %v", problems)
 	}
 }

@@ -11,14 +11,13 @@ import (
 	"hob/daemon/secret"
 )
 
-// sections are the names that may stand at the top of the file.
+// sections lists the names that are allowed at the top of the file.
 func sections() []string {
 	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
 }
 
-// Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
-// empty one. Problems are mistakes that leave the rest usable; an error (Errors for a file that is not TOML)
-// means that there is no snapshot.
+// Load reads the file at path and the HOB_SECTION__KEY variables of env (in the form of os.Environ). A missing file counts as empty.
+// Problems are mistakes that leave the rest usable. An error means that there is no snapshot; it is Errors for a file that is not TOML.
 func Load(path string, env []string) (*Snapshot, []Problem, error) {
 	doc, open, err := ReadFile(path)
 	if err != nil {
@@ -27,7 +26,7 @@ func Load(path string, env []string) (*Snapshot, []Problem, error) {
 	return load(path, doc, open, env)
 }
 
-// load makes a snapshot. readable tells that others than the owner can read the file.
+// load builds a snapshot from a document. readable means that other users can read the file.
 func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Problem, error) {
 	root, err := parse(file, doc)
 	if err != nil {
@@ -35,7 +34,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	}
 	l := &loader{file: file, root: root, snap: Default(), parts: core()}
 	if readable {
-		l.literals(root, "")
+		l.exposedSecrets(root, "")
 	}
 	l.problems = append(l.problems, override(root, env)...)
 	l.core()
@@ -48,7 +47,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	return l.snap, l.problems, nil
 }
 
-// loader fills one snapshot.
+// loader fills one snapshot and collects the problems.
 type loader struct {
 	file     string
 	root     *node
@@ -57,6 +56,7 @@ type loader struct {
 	parts    []Part // of the core
 }
 
+// core decodes the sections that always exist.
 func (l *loader) core() {
 	s := l.snap
 	typed(l, l.root.child("model"), "model", &s.Model, checkModel)
@@ -75,8 +75,8 @@ func (l *loader) core() {
 	l.hooks()
 }
 
-// typed decodes one section, compares it with what its keys allow and lets check look at the rest (nil: there is none); one that is bad
-// leaves dst as it was and is off.
+// typed decodes one section, checks the limits of its keys, and calls check for the rest (nil: none). A section with a fatal mistake leaves
+// dst unchanged and is off.
 func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *T)) bool {
 	if n == nil {
 		return true
@@ -100,7 +100,7 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	return true
 }
 
-// keys are those of a section of the core.
+// keys returns the keys of a core section.
 func (l *loader) keys(path string) []schema.Key {
 	for _, p := range l.parts {
 		if p.fits(namesOf(path)) {
@@ -110,14 +110,14 @@ func (l *loader) keys(path string) []schema.Key {
 	return nil
 }
 
-// models reads [models.NAME] and drops fallbacks that lead nowhere.
+// models reads [models.NAME], and drops fallbacks to models that do not exist.
 func (l *loader) models() {
 	all := l.group("models")
 	for _, name := range all.names() {
 		var m Model
 		if slices.Contains([]string{"default", "builtin", "first"}, name) {
 			d := &decoder{file: l.file, section: "models." + name}
-			d.add(all.child(name), all.child(name).key, "models."+name, fmt.Sprintf("a model cannot be named %q: hob has a meaning of its own for that", name), "give it another name", true)
+			d.add(all.child(name), all.child(name).key, "models."+name, fmt.Sprintf("a model cannot be named %q: hob uses that name itself", name), "give it another name", true)
 			l.problems, l.snap.off["models."+name] = append(l.problems, d.problems...), true
 			continue
 		}
@@ -134,6 +134,7 @@ func (l *loader) models() {
 	}
 }
 
+// fallbacks returns the fallback models that exist, and reports the others.
 func (l *loader) fallbacks(n *node, path string, names []string) []string {
 	var found []string
 	for i, name := range names {
@@ -145,7 +146,7 @@ func (l *loader) fallbacks(n *node, path string, names []string) []string {
 		at := n.child("fallback").element(i)
 		text, hint := fmt.Sprintf("fallback: there is no [models.%s]", name), nearest(name, sorted(maps.Keys(l.snap.Models)))
 		if l.snap.off["models."+name] {
-			text, hint = fmt.Sprintf("fallback: [models.%s] is off", name), "mend that section"
+			text, hint = fmt.Sprintf("fallback: [models.%s] is off", name), "correct that section"
 		} else if len(l.snap.Models) == 0 {
 			hint = "add that section"
 		}
@@ -155,7 +156,7 @@ func (l *loader) fallbacks(n *node, path string, names []string) []string {
 	return found
 }
 
-// raw keeps the sections of plug-ins as they are.
+// raw keeps the sections of plug-ins undecoded, except for a channel's kind and proxy.
 func (l *loader) raw() {
 	l.snap.Jobs, l.snap.Hooks, l.snap.Watches = l.named("jobs"), l.named("hooks"), l.named("watches")
 	for _, s := range l.named("channels") {
@@ -169,10 +170,10 @@ func (l *loader) raw() {
 	}
 }
 
-// channel reads the kind and the proxy, and refuses the names that hob's own places have in addresses and in jobs.
+// channel reads kind and proxy. It rejects names that hob uses for its own addresses.
 func (d *decoder) channel(s Section) Channel {
 	if slices.Contains([]string{"api", "cli", "cron", "none", "owner"}, strings.ToLower(s.Name)) {
-		d.add(s.node, s.node.key, s.path, fmt.Sprintf("a channel cannot be named %q: hob has a place of its own of that name", s.Name),
+		d.add(s.node, s.node.key, s.path, fmt.Sprintf("a channel cannot be named %q: hob uses that name itself", s.Name),
 			`give it another name, and say what it is with kind = "…"`, true)
 	}
 	c := Channel{Kind: s.Name, Section: s}
@@ -189,7 +190,7 @@ func (d *decoder) channel(s Section) Channel {
 	return c
 }
 
-// named are the sections [group.NAME].
+// named returns the sections [group.NAME].
 func (l *loader) named(group string) []Section {
 	var all []Section
 	n := l.group(group)
@@ -202,7 +203,7 @@ func (l *loader) named(group string) []Section {
 	return all
 }
 
-// group is a section that has only sections in it.
+// group returns a section that contains only sections.
 func (l *loader) group(name string) *node {
 	n := l.root.child(name)
 	if n != nil && !l.table(n, name) {
@@ -211,7 +212,7 @@ func (l *loader) group(name string) *node {
 	return n
 }
 
-// table reports whether n is a section; if not, it is off.
+// table reports whether n is a section. If not, it switches n off.
 func (l *loader) table(n *node, path string) bool {
 	if n.table != nil {
 		return true
@@ -223,6 +224,7 @@ func (l *loader) table(n *node, path string) bool {
 	return false
 }
 
+// unknown reports tables that no part of hob knows.
 func (l *loader) unknown() {
 	d := &decoder{file: l.file}
 	for _, name := range l.root.names() {
@@ -233,21 +235,21 @@ func (l *loader) unknown() {
 	l.problems = append(l.problems, d.problems...)
 }
 
-// literals warns of secrets that stand in a file that others can read.
-func (l *loader) literals(n *node, path string) {
+// exposedSecrets warns about secrets in a file that other users can read.
+func (l *loader) exposedSecrets(n *node, path string) {
 	for _, name := range n.names() {
 		child := n.table[name]
 		s, ok := child.leaf.(string)
 		if ok && s != "" && schema.Secret(name) && !secret.IsReference(s) {
 			l.problems = append(l.problems, Problem{
 				File: l.file, Line: child.value.line, Column: child.value.column, Section: strings.TrimPrefix(path, "."), Key: dotted(path, name),
-				Text: fmt.Sprintf("%s: the secret itself stands in a file that others can read", name),
+				Text: fmt.Sprintf("%s: the secret itself is in a file that others can read", name),
 				Hint: "chmod 600 the file, or write env:NAME, file:PATH, keyring:NAME or cmd:COMMAND instead", Advice: true,
 			})
 		}
-		l.literals(child, dotted(path, name))
+		l.exposedSecrets(child, dotted(path, name))
 		for _, e := range child.list {
-			l.literals(e, dotted(path, name))
+			l.exposedSecrets(e, dotted(path, name))
 		}
 	}
 }

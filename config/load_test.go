@@ -183,7 +183,7 @@ func TestProblems(t *testing.T) {
 		{"[model]\nprice = { inptu = 3.0 }\n", []string{`config.toml:2:11: unknown key "inptu": did you mean "input"?`}},
 		{"[model]\nfallback = [\"local\"]\n", []string{`config.toml:2:13: fallback: there is no [models.local]: add that section`}},
 		{"[model]\nfallback = [\"local\"]\n[models.local]\nmodel = 1\n", []string{
-			`config.toml:2:13: fallback: [models.local] is off: mend that section`,
+			`config.toml:2:13: fallback: [models.local] is off: correct that section`,
 			`config.toml:4:9: model: want a text, found 1, so [models.local] is off`,
 		}},
 		{"[models]\nlocal = \"x\"\n", []string{`config.toml:2:9: local: want a section, found "x", so [models.local] is off`}},
@@ -199,9 +199,9 @@ func TestProblems(t *testing.T) {
 		{"[tools]\ndeny = \"exec\"\nexec = true\n", []string{`config.toml:2:8: deny: want a list, found "exec", so [tools] is off, and with it every tool`, `config.toml:3:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools]\nexec = true\n", []string{`config.toml:2:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools.webb]\n", []string{`config.toml:1:8: unknown section "webb": did you mean "web"?`}},
-		{"a = \n", []string{`config.toml:1:5: unexpected end of line at start of value: there is no value behind the =`}},
-		{"[model]\nmodel = gpt-4\n", []string{`config.toml:2:9: unexpected 'g' at start of value: a text, or a time with its unit, stands in quotes: model = "…"`}},
-		{"[turn]\nmax_running = 5m\n", []string{`config.toml:2:16: strings must be quoted: a text, or a time with its unit, stands in quotes: max_running = "…"`}},
+		{"a = \n", []string{`config.toml:1:5: unexpected end of line at start of value: there is no value after the =`}},
+		{"[model]\nmodel = gpt-4\n", []string{`config.toml:2:9: unexpected 'g' at start of value: write a text, or a time with its unit, in quotes: model = "…"`}},
+		{"[turn]\nmax_running = 5m\n", []string{`config.toml:2:16: strings must be quoted: write a text, or a time with its unit, in quotes: max_running = "…"`}},
 		{"[turn]\nmax_steps = 05\n", []string{`config.toml:2:13: integers cannot have leading zeroes`}},
 		{"[model\n", []string{`config.toml:1:7: expected ']' to close table name: a section is written [name]`}},
 		{"[model]\nmodel: \"a\"\n", []string{`config.toml:2:6: expected '=' after key: want key = value`}},
@@ -271,15 +271,15 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-func TestOverridesThatMeanNothing(t *testing.T) {
+func TestUselessOverrides(t *testing.T) {
 	tests := []struct{ pair, want string }{
 		{"HOB_MODLE__API_KEY=x", `HOB_MODLE__API_KEY: unknown section "modle": did you mean "model"?`},
 		{"HOB_MODEL__APIKYE=x", `HOB_MODEL__APIKYE: unknown key "apikye": did you mean "api_key"?`},
 		{"HOB_TURN__MAX_STEPS=many", `HOB_TURN__MAX_STEPS: max_steps: want a whole number, found "many", so [turn] is off`},
 		{"HOB_TURN__MAX_STEPS=0", `HOB_TURN__MAX_STEPS: max_steps: want 1 or more, found 0, so [turn] is off`},
-		{"HOB_MODEL__API_KEY__X=x", `HOB_MODEL__API_KEY__X: model.api_key is not a section, so that nothing in it can be set`},
-		{"HOB_MODEL__=x", `HOB_MODEL__: there is a part missing in the name of this variable`},
-		{"HOB_MODEL_API_KEY=x", `HOB_MODEL_API_KEY: this variable is not read: two underscores stand between section and key: HOB_MODEL__API_KEY`},
+		{"HOB_MODEL__API_KEY__X=x", `HOB_MODEL__API_KEY__X: model.api_key is not a section, so it has no keys to set`},
+		{"HOB_MODEL__=x", `HOB_MODEL__: a part of this variable's name is missing`},
+		{"HOB_MODEL_API_KEY=x", `HOB_MODEL_API_KEY: this variable is not read: put two underscores between section and key: HOB_MODEL__API_KEY`},
 	}
 	for _, tt := range tests {
 		got := texts("[model]\napi_key = \"env:A\"\n", tt.pair)
@@ -316,13 +316,13 @@ func TestLoadReportsWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestSecretsThatOthersCanRead(t *testing.T) {
+func TestReadableSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows keeps no mode bits")
 	}
 	path := filepath.Join(t.TempDir(), "config.toml")
 	doc := "[model]\napi_key = \"sk-canary\"\n[channels.a]\ntoken = \"env:A\"\n[channels.b]\nbot_token = \"canary\"\npassword = \"\"\ntokens = \"canary\"\n"
-	hint := "the secret itself stands in a file that others can read: chmod 600 the file, or write env:NAME, file:PATH, keyring:NAME or cmd:COMMAND instead"
+	hint := "the secret itself is in a file that others can read: chmod 600 the file, or write env:NAME, file:PATH, keyring:NAME or cmd:COMMAND instead"
 	want := []string{path + ":2:11: api_key: " + hint, path + ":6:13: bot_token: " + hint}
 	write(t, path, doc, 0o644)
 	_, problems, err := config.Load(path, []string{"HOB_CHANNELS__A__PASSWORD=canary"})

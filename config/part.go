@@ -2,28 +2,29 @@ package config
 
 import "hob/config/schema"
 
-// Part is one section as its owner describes it.
+// Part describes one section. The owner of the section provides it.
 type Part struct {
-	Path  string // "model"; NAME stands for a name that the owner of the file chooses: "jobs.NAME"
-	Kind  string // of a channel: the kind that has these keys
+	Path  string // "model"; NAME is a name that the owner of the file chooses: "jobs.NAME"
+	Kind  string // for a channel: the kind with these keys
 	Named string // an example of NAME
-	Doc   string // one or more sentences
+	Doc   string // one sentence or more
 	Keys  []schema.Key
 
-	Several bool   // tables in a list: each is written [[path]], and its keys have no full names, which get and set could tell apart
-	Like    string // the part whose keys these are, "" when they are its own
-	Example string // what stands in it where sections stand together; "": an example of each key
+	Several bool   // an array of tables, written [[path]]; its keys have no full names for get and set
+	Like    string // the part with the same keys; "" if it has its own
+	Example string // the content of the example; "": an example of each key
 
-	// Check says what is wrong with a section of a plug-in, unknown keys among it; its owner's own rules, which must not reach out of
-	// the process. config checks its own sections itself.
+	// Check finds the mistakes in a plug-in's section, including unknown keys, by the rules of its owner. It must not reach out of the
+	// process. config checks its own sections itself.
 	Check func(*Snapshot, Section) []Problem
 }
 
-// Owned is what the reference knows from the owners of what config itself keeps raw.
+// Owned is the knowledge of the plug-ins' owners that Reference needs.
 type Owned struct {
-	Backends []string // that [model] and [models.NAME] can name
+	Backends []string // values for backend in [model] and [models.NAME]
 
-	// Model says what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. Nobody is asked.
+	// Model returns what a section still needs before a model can be created, and how to write it; both are "" if nothing is missing. It
+	// makes no request.
 	Model func(m Model) (missing, hint string)
 
 	Parts []Part // the sections of plug-ins

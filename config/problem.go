@@ -9,18 +9,18 @@ import (
 
 // Problem is one mistake in the configuration.
 type Problem struct {
-	File    string `json:"file,omitempty"`    // path as it was given, or the name of an environment variable
-	Line    int    `json:"line,omitempty"`    // from 1; 0: no place in the file
+	File    string `json:"file,omitempty"`    // the given path, or the name of an environment variable
+	Line    int    `json:"line,omitempty"`    // from 1; 0: no line
 	Column  int    `json:"column,omitempty"`  // in characters, from 1
-	Section string `json:"section,omitempty"` // the section it stands in, e.g. "channels.alerts"; "" for the whole file
+	Section string `json:"section,omitempty"` // its section, e.g. "channels.alerts"; "" for the whole file
 	Key     string `json:"key,omitempty"`     // full key, e.g. "model.api_key"
-	Text    string `json:"text"`              // what is wrong
-	Hint    string `json:"hint,omitempty"`    // how to mend it; may be empty
-	Fatal   bool   `json:"fatal"`             // the section is off because of it; else it is in force without what the problem is about
-	Advice  bool   `json:"advice"`            // not a mistake of the file: a validation passes with it
+	Text    string `json:"text"`              // the mistake
+	Hint    string `json:"hint,omitempty"`    // how to correct it; may be empty
+	Fatal   bool   `json:"fatal"`             // it switches the section off; otherwise only the wrong value is ignored
+	Advice  bool   `json:"advice"`            // advice, not a mistake: the validation still passes
 }
 
-// String is "config.toml:12:3: unknown key "modle": did you mean "model"?".
+// String formats a problem: "config.toml:12:3: unknown key "modle": did you mean "model"?".
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -43,11 +43,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Errors is a list of problems as an error: what Load returns for a file that cannot be used at all,
-// and what Decode returns for a section.
+// Errors is a list of problems as an error. Load returns it for a file that cannot be used at all, and Decode for a section.
 type Errors []Problem
 
-// Error has one problem per line.
+// Error returns one problem per line.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, p := range e {
@@ -63,7 +62,7 @@ func Valid(problems []Problem) bool {
 
 func sorted(names iter.Seq[string]) []string { return slices.Sorted(names) }
 
-// nearest is a hint with the known name that was probably meant, or with all of them when they are few.
+// nearest returns a hint with the most similar known name, or with all names if there are few.
 func nearest(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
 	for _, k := range known {
@@ -82,13 +81,12 @@ func nearest(name string, known []string) string {
 	return ""
 }
 
-// plain drops what people mix up in names.
+// plain removes the differences that people confuse in names.
 func plain(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// edits counts insertions, deletions, replacements and swaps of neighbours between a and b
-// (optimal string alignment distance).
+// edits counts insertions, deletions, replacements and swaps of neighbours between a and b (optimal string alignment distance).
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

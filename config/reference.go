@@ -8,13 +8,13 @@ import (
 	"hob/config/schema"
 )
 
-// Reference knows every key of the file: config's own, and those of the plug-ins that it was told of.
+// Reference knows every key of the file: config's own keys and those of the plug-ins.
 type Reference struct {
 	parts []Part
-	model func(Model) (missing, hint string) // nil: nobody knows
+	model func(Model) (missing, hint string) // nil: not checked
 }
 
-// NewReference puts the sections of plug-ins beside config's own.
+// NewReference combines the plug-ins' sections with config's own.
 func NewReference(o Owned) Reference {
 	var parts []Part
 	var kinds []string
@@ -30,7 +30,7 @@ func NewReference(o Owned) Reference {
 			}
 		}
 		parts = append(parts, p)
-		if p.Path == "owner" { // what people set up first stands first
+		if p.Path == "owner" { // people configure channels first, so they come here
 			for _, raw := range o.Parts {
 				parts = append(parts, raw.withKind(kinds))
 			}
@@ -39,19 +39,19 @@ func NewReference(o Owned) Reference {
 	return Reference{parts: parts, model: o.Model}
 }
 
-// withKind adds the keys that config reads in every channel.
+// withKind adds the keys that every channel has.
 func (p Part) withKind(kinds []string) Part {
 	if p.Kind != "" {
-		kind := schema.Key{Type: schema.Text, Note: schema.Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "What kind of channel it is."}}
+		kind := schema.Key{Type: schema.Text, Note: schema.Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "The kind of channel."}}
 		p.Keys = slices.Concat([]schema.Key{kind}, p.Keys, proxyOf("as in `[network]`", `"none"`))
 	}
 	return p
 }
 
-// Parts are all sections, in the order in which people read about them.
+// Parts returns all sections in the order of the documentation.
 func (r Reference) Parts() []Part { return slices.Clone(r.parts) }
 
-// fits reports whether a section's path is one of the part's.
+// fits reports whether a section's path belongs to the part.
 func (p Part) fits(path []string) bool {
 	own := strings.Split(p.Path, ".")
 	if len(own) != len(path) {
@@ -65,13 +65,13 @@ func (p Part) fits(path []string) bool {
 	return true
 }
 
-// namesOf are the names in a section's path: there are two at most, and the second, which the owner has chosen, may have dots in it.
+// namesOf splits a section's path into at most two names. The owner chooses the second one, which may contain dots.
 func namesOf(path string) []string { return strings.SplitN(path, ".", 2) }
 
-// Shown is the path with an example of a name in the place of NAME.
+// Shown returns the path with an example in place of NAME.
 func (p Part) Shown() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
 
-// at finds the part of a section; root tells the kinds of its channels.
+// at returns the part of a section. root supplies the kinds of its channels.
 func (r Reference) at(root *node, path []string) (Part, bool) {
 	for _, p := range r.parts {
 		if !p.Several && p.fits(path) && (p.Kind == "" || p.Kind == kindOf(root, path)) {
@@ -81,7 +81,7 @@ func (r Reference) at(root *node, path []string) (Part, bool) {
 	return Part{}, false
 }
 
-// kindOf is what the section of a channel says that it is.
+// kindOf returns the kind of a channel's section.
 func kindOf(root *node, path []string) string {
 	n := root
 	for _, name := range path {
@@ -95,7 +95,8 @@ func kindOf(root *node, path []string) string {
 	return path[len(path)-1]
 }
 
-// Find looks a key up by its full name; doc, which is TOML, tells the kinds of its channels. The error is Errors, and says what there is instead.
+// Find looks up a key by its full name. doc, which must be TOML, supplies the kinds of channels. The error is Errors and suggests an
+// alternative.
 func (r Reference) Find(doc []byte, path []string) (schema.Key, error) {
 	root, err := parse("", doc)
 	if err != nil {
@@ -108,7 +109,7 @@ func (r Reference) Find(doc []byte, path []string) (schema.Key, error) {
 	return k, nil
 }
 
-// find looks a key up by the parts of its full name. The problem says what there is instead.
+// find looks up a key by the parts of its full name. The problem suggests an alternative.
 func (r Reference) find(root *node, path []string) (Part, schema.Key, *Problem) {
 	name := strings.Join(path, ".")
 	if p, k, ok := r.kind(path); ok {
@@ -133,7 +134,7 @@ func (r Reference) find(root *node, path []string) (Part, schema.Key, *Problem) 
 	return Part{}, schema.Key{}, r.noSection(root, path)
 }
 
-// kind is the key that says what a channel is: it is known before the channel is.
+// kind returns the key kind of a channel. It exists before the channel's kind is known.
 func (r Reference) kind(path []string) (Part, schema.Key, bool) {
 	for _, p := range r.parts {
 		if p.Kind != "" && path[len(path)-1] == p.Keys[0].Name && p.fits(path[:len(path)-1]) {
@@ -143,14 +144,14 @@ func (r Reference) kind(path []string) (Part, schema.Key, bool) {
 	return Part{}, schema.Key{}, false
 }
 
-// noSection says why a key is in none.
+// noSection explains why a key belongs to no section.
 func (r Reference) noSection(root *node, path []string) *Problem {
 	p := &Problem{Key: strings.Join(path, ".")}
 	var channel bool
 	for _, part := range r.parts {
 		switch {
 		case part.Several && part.fits(path[:1]):
-			p.Text, p.Hint = fmt.Sprintf("[[%s]] is a list of tables, whose keys have no names of their own here", part.Path), "change it with: hob config edit"
+			p.Text, p.Hint = fmt.Sprintf("[[%s]] is a list of tables; its keys have no names here", part.Path), "change it with: hob config edit"
 			return p
 		case part.fits(path):
 			p.Text, p.Hint = fmt.Sprintf("%s is a section", p.Key), fmt.Sprintf("name a key in it, for example %s.%s", p.Key, part.Keys[0].Name)
@@ -163,7 +164,8 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 	case channel:
 		section := strings.Join(path[:len(path)-1], ".")
 		p.Text = fmt.Sprintf("there is no kind of channel named %q", kindOf(root, path[:len(path)-1]))
-		p.Hint = fmt.Sprintf("say first what it is: %s.kind is one of %s", section, strings.Join(r.Kinds(), ", "))
+		p.Hint = fmt.Sprintf("set its kind first: %s.kind is one of %s", section, strings.Join(r.Kinds(), ", "))
+	// Nothing fits: the most helpful message depends on what was nearly right.
 	case !slices.Contains(sections(), path[0]):
 		p.Text, p.Hint = fmt.Sprintf("there is no section %q", path[0]), nearest(path[0], sections())
 	default:
@@ -172,7 +174,7 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 	return p
 }
 
-// shape says how the keys of a section are named.
+// shape describes the names of a section's keys.
 func (r Reference) shape(section string) string {
 	for _, p := range r.parts {
 		if strings.HasPrefix(p.Path+".", section+".") {
@@ -182,7 +184,7 @@ func (r Reference) shape(section string) string {
 	return "there are no keys here"
 }
 
-// Kinds are those that a channel can be of.
+// Kinds returns the possible kinds of a channel.
 func (r Reference) Kinds() []string {
 	var kinds []string
 	for _, p := range r.parts {
@@ -193,7 +195,7 @@ func (r Reference) Kinds() []string {
 	return kinds
 }
 
-// CheckFile is Check for a file, which may be missing; it also advises on secrets that others can read.
+// CheckFile is Check for a file, which may be missing. It also advises on secrets that other users can read.
 func (r Reference) CheckFile(path string, env []string) ([]Problem, error) {
 	doc, open, err := ReadFile(path)
 	if err != nil {
@@ -202,12 +204,14 @@ func (r Reference) CheckFile(path string, env []string) ([]Problem, error) {
 	return r.check(path, doc, open, env)
 }
 
-// Check says all that is wrong with a document, in the order of its lines: what Parse finds, and what the owners of the raw sections
-// find in theirs. The error is that of Parse.
+// Check returns all problems of a document in the order of its lines: those of Load, and those that the plug-ins' owners find in their
+// sections. The error is that of Load.
 func (r Reference) Check(file string, doc []byte, env []string) ([]Problem, error) {
 	return r.check(file, doc, false, env)
 }
 
+// check returns all problems of a document, in the order of the file: those that load finds, and those that need the reference of the
+// registered parts: unknown backends and kinds of channels, and keys that are missing.
 func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Problem, error) {
 	snap, problems, err := load(file, doc, open, env)
 	if err != nil {
@@ -220,6 +224,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	override(root, env)
 	problems = append(problems, r.backends(file, root)...)
 	problems = append(problems, r.incomplete(file, root, snap)...)
+	// Owners' addresses of channels are checked by the rules of their kind.
 	for _, c := range snap.Channels {
 		p, ok := r.at(root, namesOf(c.path))
 		if !ok {
@@ -241,7 +246,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	return problems, nil
 }
 
-// owners are the problems that the owner of a raw section finds.
+// owners returns the problems that the owner of a plug-in's section finds.
 func (p Part) owners(snap *Snapshot, s Section) []Problem {
 	if p.Check == nil {
 		return nil
@@ -249,7 +254,7 @@ func (p Part) owners(snap *Snapshot, s Section) []Problem {
 	return p.Check(snap, s)
 }
 
-// backends compares those of the models with those that there are.
+// backends checks the names of backends.
 func (r Reference) backends(file string, root *node) []Problem {
 	d := &decoder{file: file}
 	look := func(n *node, path string) {
@@ -270,7 +275,7 @@ func (r Reference) backends(file string, root *node) []Problem {
 	return d.problems
 }
 
-// incomplete are the models that cannot be made of what stands in their sections.
+// incomplete reports models that cannot be created from their sections.
 func (r Reference) incomplete(file string, root *node, snap *Snapshot) []Problem {
 	d := &decoder{file: file}
 	look := func(n *node, path string, m Model) {
@@ -279,7 +284,7 @@ func (r Reference) incomplete(file string, root *node, snap *Snapshot) []Problem
 		}
 		if missing, hint := r.model(m); missing != "" {
 			d.section = path
-			d.add(n, n.key, path, "["+path+"] is not complete", missing+"; "+hint, true) // one text: what is mended key by key is not worse
+			d.add(n, n.key, path, "["+path+"] is not complete", missing+"; "+hint, true) // one text: a correction of one key is not a new problem
 		}
 	}
 	look(root.child("model"), "model", snap.Model)
@@ -289,6 +294,7 @@ func (r Reference) incomplete(file string, root *node, snap *Snapshot) []Problem
 	return d.problems
 }
 
+// keyOf returns the description of a key.
 func (r Reference) keyOf(section, name string) (schema.Key, bool) {
 	p, ok := r.at(nil, namesOf(section))
 	if !ok {
@@ -301,7 +307,7 @@ func (r Reference) keyOf(section, name string) (schema.Key, bool) {
 	return p.Keys[i], true
 }
 
-// at is the node of a full name, nil when there is none.
+// at returns the node of a full name, or nil.
 func (n *node) at(path []string) *node {
 	for _, name := range path {
 		n = n.child(name)

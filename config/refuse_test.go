@@ -102,10 +102,10 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-func TestChannelsKeepOffTheNamesOfHobsOwnPlaces(t *testing.T) {
+func TestReservedChannelNames(t *testing.T) {
 	for _, name := range []string{"api", "cli", "cron", "none", "owner", "Owner", "CLI"} {
 		s, got := parsed(t, "[channels.alerts]\nkind = \"ntfy\"\n\n[channels."+name+"]\nkind = \"ntfy\"\n")
-		want := `config.toml:4:11: a channel cannot be named "` + name + `": hob has a place of its own of that name, so [channels.` + name + `] is off: ` +
+		want := `config.toml:4:11: a channel cannot be named "` + name + `": hob uses that name itself, so [channels.` + name + `] is off: ` +
 			`give it another name, and say what it is with kind = "…"`
 		if !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: got\n  %s", name, strings.Join(got, "\n  "))

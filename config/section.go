@@ -5,24 +5,24 @@ import (
 	"maps"
 )
 
-// Section is a part of the document that its owner decodes. The zero Section is empty. It is read only.
+// Section is a part of the document that its owner decodes. It is read-only. The zero Section is empty.
 type Section struct {
-	Name string // its last name: "morning" of [jobs.morning]
+	Name string // the last part of the path: "morning" of [jobs.morning]
 	path string // "jobs.morning"
 	file string
 	node *node
-	skip []string // keys that were read already
+	skip []string // keys that config has already read
 }
 
-// Path is the full name: "jobs.morning".
+// Path returns the full name: "jobs.morning".
 func (s Section) Path() string { return s.path }
 
-// Empty reports whether nothing stands in the section.
+// Empty reports whether the section has no keys.
 func (s Section) Empty() bool { return s.node == nil || len(s.node.table) == 0 }
 
-// Decode fills dst, a pointer to a struct with toml tags, and returns Errors for everything that is wrong, unknown keys
-// included. What the section does not name keeps the value that it has in dst. Times are written as
-// texts with units ("30m"); a type with UnmarshalText reads texts itself.
+// Decode fills dst, a pointer to a struct with toml tags. It returns Errors with everything that is wrong, including unknown keys. Keys
+// that the section does not set keep their value in dst. Durations are texts with units ("30m"); a type with UnmarshalText decodes texts
+// itself.
 func (s Section) Decode(dst any) error {
 	if problems := s.decode(dst); len(problems) > 0 {
 		return Errors(problems)
@@ -30,7 +30,7 @@ func (s Section) Decode(dst any) error {
 	return nil
 }
 
-// Fill is Decode for a running daemon: unknown keys are returned as problems and are no error.
+// Fill is Decode for a running daemon: unknown keys are problems, not errors.
 func (s Section) Fill(dst any) ([]Problem, error) {
 	var unknown []Problem
 	var wrong Errors
@@ -47,6 +47,7 @@ func (s Section) Fill(dst any) ([]Problem, error) {
 	return unknown, nil
 }
 
+// decode decodes the section into dst, without the keys that the core of the config has already decoded.
 func (s Section) decode(dst any) []Problem {
 	into := target(dst)
 	if s.node == nil {
@@ -64,8 +65,7 @@ func (s Section) decode(dst any) []Problem {
 	return d.problems
 }
 
-// Fault is a problem of the whole section, found by its owner: it stands at the section's header, or at the key
-// when there is such a key.
+// Fault returns a problem that the section's owner has found. Its place is the key, if it is set, or the section's header.
 func (s Section) Fault(key, text string) Problem {
 	p := Problem{File: s.file, Section: s.path, Key: s.path, Text: text, Fatal: true}
 	n := s.node

@@ -8,7 +8,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// SplitKey reads the full name of a key: model.api_key, models."a.b".model. The error is Errors.
+// SplitKey splits the full name of a key: model.api_key, models."a.b".model. The error is Errors.
 func SplitKey(key string) ([]string, error) {
 	wrong := Errors{{Key: key, Text: fmt.Sprintf("%q is no name of a key", key), Hint: "want section.key, like model.api_key; quote a name that has a dot in it: models.\"a.b\".model"}}
 	var p unstable.Parser

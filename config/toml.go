@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// KeyText writes a dotted key, with quotes where TOML wants them.
+// KeyText writes a dotted key, with quotes where TOML requires them.
 func KeyText(path []string) string {
 	parts := make([]string, len(path))
 	for i, p := range path {
@@ -45,7 +45,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// TOML writes a value as TOML does, on one line: texts, numbers, booleans, and lists and tables of them.
+// TOML writes a value in TOML on one line: texts, numbers, booleans, and lists and tables of them.
 func TOML(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -10,24 +10,24 @@ import (
 	"hob/config/schema"
 )
 
-// Exec is [tools.exec]: how shell commands are confined, how long they may take, and the machines that they can run on. When the section
-// is off, Tools.Deny has "exec" and "tmux": a command must not run less confined, or on another machine, than was meant.
+// Exec is [tools.exec]: the sandbox and the limits of shell commands, and the machines that can run them. When the section is off,
+// Tools.Deny contains "exec" and "tmux": a command must not run with less protection, or on another machine, than the owner intended.
 type Exec struct {
 	Sandbox   string              `toml:"sandbox"`   // "require", "auto" (default) or "off"
-	Memory    Bytes               `toml:"memory"`    // that a command in the sandbox may take, with all that it starts; 0: half of the machine's
-	Network   bool                `toml:"network"`   // commands reach the machine's network
-	Binds     []string            `toml:"binds"`     // "PATH:ro" or "PATH:rw", what commands see beside the workspace and the roots
-	Timeout   time.Duration       `toml:"timeout"`   // of a command whose call names none; default 30 min
-	Yield     time.Duration       `toml:"yield"`     // how long one is waited for before it goes on in the background; default 2 min
-	Life      time.Duration       `toml:"life"`      // of a background process whose call names no timeout; default 1 h
-	Processes int                 `toml:"processes"` // in the background at once; default 10
-	Hosts     map[string]ExecHost `toml:"hosts"`     // other machines, by the name that calls give
+	Memory    Bytes               `toml:"memory"`    // limit of a sandboxed command with all its processes; 0: half of the machine's memory
+	Network   bool                `toml:"network"`   // commands may use the network
+	Binds     []string            `toml:"binds"`     // "PATH:ro" or "PATH:rw", visible to commands besides the workspace and the roots
+	Timeout   time.Duration       `toml:"timeout"`   // default for a command; default 30 min
+	Yield     time.Duration       `toml:"yield"`     // wait before a command continues in the background; default 2 min
+	Life      time.Duration       `toml:"life"`      // default for a background process; default 1 h
+	Processes int                 `toml:"processes"` // limit of background processes; default 10
+	Hosts     map[string]ExecHost `toml:"hosts"`     // other machines, by the name that calls use
 }
 
-// Bytes is an amount of memory, 64 MB or more: "512MB", "4GB".
+// Bytes is an amount of memory, at least 64 MB: "512MB", "4GB".
 type Bytes int64
 
-// UnmarshalText reads a number with its unit.
+// UnmarshalText parses a number with its unit.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	word := strings.ToUpper(strings.ReplaceAll(string(text), " ", ""))
 	for i, unit := range []string{"KB", "MB", "GB", "TB"} {
@@ -41,13 +41,13 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return fmt.Errorf(`want a number with its unit, like "512MB" or "4GB", found %q`, text)
 }
 
-// MarshalText writes it so that it can be read.
+// MarshalText writes it in a form that UnmarshalText accepts.
 func (b Bytes) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dKB", b>>10), nil }
 
-// ExecHost is one of [tools.exec.hosts]: a machine that commands run on over SSH.
+// ExecHost is one of [tools.exec.hosts]: a machine that runs commands over SSH.
 type ExecHost struct {
-	Address  string   `toml:"address"`  // as ssh takes it: "sam@nas", or a name of the owner's ssh config
-	Commands []string `toml:"commands"` // a command that starts with one of these words runs there by itself; no two hosts share one
+	Address  string   `toml:"address"`  // an argument for ssh: "sam@nas", or a name of the owner's ssh config
+	Commands []string `toml:"commands"` // commands that start with one of these words run there by default; no two hosts share one
 }
 
 func defaultExec() Exec {
@@ -56,10 +56,10 @@ func defaultExec() Exec {
 
 var (
 	hostName    = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	hostAddress = regexp.MustCompile(`^[^-\s]\S*$`) // what begins with - would be an option of ssh's
+	hostAddress = regexp.MustCompile(`^[^-\s]\S*$`) // a leading - would be an option of ssh
 )
 
-// checkExec drops binds that are none; a mistake in a host switches the section off.
+// checkExec drops wrong binds. A mistake in a host switches the section off.
 func checkExec(c *checks, e *Exec) {
 	e.Binds = checkPaths(c, "binds", e.Binds, "ro", "rw")
 	owner := map[string]string{} // of the first words of commands
@@ -88,25 +88,26 @@ func checkExec(c *checks, e *Exec) {
 	}
 }
 
+// execNotes describes the keys of [tools.exec].
 func execNotes() []schema.Note {
 	return []schema.Note{
 		{
 			Name: "sandbox", Words: []string{"require", "auto", "off"}, Example: `"auto"`,
-			Doc: "`require` runs no command where it cannot be confined; `auto` asks you for each there; `off` confines none.",
+			Doc: "`require` runs no command where there is no sandbox; `auto` asks you about each command there; `off` uses no sandbox.",
 		},
 		{
 			Name: "memory", Unset: "half of the machine's", Example: `"4GB"`, Pattern: `^[0-9.]+ ?[KMGT]B$`,
-			Doc: "What a command in the sandbox may take with all that it starts, and four times what each of its temporary folders holds; one that takes more is ended.",
+			Doc: "The memory limit of a sandboxed command with all its processes; each of its temporary folders may hold a quarter of it. A command that exceeds the limit is killed.",
 		},
-		{Name: "network", Example: "false", Doc: "Let commands reach the network, and what listens on this machine."},
-		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders that commands see (`:ro`) or may write too (`:rw`), beside the workspace and the roots."},
-		{Name: "timeout", Least: "10s", Most: "24h", Example: `"30m"`, Doc: "How long a command may take whose call says nothing of it."},
-		{Name: "yield", Least: "1s", Most: "24h", Example: `"2m"`, Doc: "How long hob waits for a command; then it goes on in the background."},
-		{Name: "life", Least: "10s", Most: "720h", Example: `"1h"`, Doc: "How long a process in the background may run whose call says nothing of it."},
-		{Name: "processes", Least: "1", Most: "100", Example: "10", Doc: "Processes in the background at once."},
+		{Name: "network", Example: "false", Doc: "Let commands use the network, including the servers on this machine."},
+		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders besides the workspace and the roots that commands may read (`:ro`) or also write (`:rw`)."},
+		{Name: "timeout", Least: "10s", Most: "24h", Example: `"30m"`, Doc: "The time limit of a command, unless its call sets one."},
+		{Name: "yield", Least: "1s", Most: "24h", Example: `"2m"`, Doc: "How long hob waits for a command before it continues in the background."},
+		{Name: "life", Least: "10s", Most: "720h", Example: `"1h"`, Doc: "The time limit of a background process, unless its call sets one."},
+		{Name: "processes", Least: "1", Most: "100", Example: "10", Doc: "The highest number of background processes."},
 		{
 			Name: "hosts", Unset: "none", Example: `{ nas = { address = "sam@nas", commands = ["docker compose"] } }`,
-			Doc: "Other machines that commands can run on, over your own `ssh`, and the beginnings of those that go there by themselves; also written `[tools.exec.hosts.nas]`.",
+			Doc: "Other machines that can run commands, over your own `ssh`, and the first words of commands that run there by default; also written `[tools.exec.hosts.nas]`.",
 		},
 	}
 }

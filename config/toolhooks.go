@@ -8,12 +8,12 @@ import (
 	"hob/config/schema"
 )
 
-// ToolHook is one of [[tool_hooks]]: a command of the owner's around calls of tools. When the section is off, Tools.Deny is everything:
-// a call that a hook would have refused must not pass because of a mistake.
+// ToolHook is one of [[tool_hooks]]: a command of the owner that runs around tool calls. When the section is off, Tools.Deny contains
+// everything: a mistake must not let a call pass that a hook would have refused.
 type ToolHook struct {
-	Tools   []string `toml:"tools"`   // patterns over names of tools, as path.Match reads them; at least one
+	Tools   []string `toml:"tools"`   // patterns for tool names, in the syntax of path.Match; at least one
 	When    string   `toml:"when"`    // "before" or "after"
-	Command string   `toml:"command"` // for the shell; not empty
+	Command string   `toml:"command"` // run by the shell; not empty
 }
 
 const toolHooks = "tool_hooks"
@@ -44,7 +44,7 @@ func (l *loader) hooks() {
 	l.snap.Tools.Deny = []string{DenyAll}
 }
 
-// checkToolHook wants every key: one that is left out, or misspelt, would make a hook that never runs.
+// checkToolHook requires every key: a missing or misspelt one would make a hook that never runs.
 func checkToolHook(c *checks, h *ToolHook) {
 	for _, key := range sorted(keysOf(schema.Fields(reflect.ValueOf(h).Elem()))) {
 		if !c.given(key) {
@@ -64,19 +64,20 @@ func checkToolHook(c *checks, h *ToolHook) {
 	}
 }
 
+// toolHooksPart describes [[tools.hooks]].
 func toolHooksPart() Part {
 	return Part{
 		Path: toolHooks, Several: true,
-		Doc: "Commands of your own around calls of tools, as many as there are tables, in the order of the file. Each reads the call as one JSON object on its " +
-			"standard input (`tool`, `arguments`, `summary`, `trust`, `tainted`; after the call also `result`), runs in the workspace with hob's environment less " +
-			"all secrets, and may take 30 seconds. Every key is needed. A mistake in any of the tables denies every tool, and each call says so.",
+		Doc: "Your own commands around tool calls, one per table, in the order of the file. Each reads the call as one JSON object on its " +
+			"standard input (`tool`, `arguments`, `summary`, `trust`, `tainted`; after the call also `result`), runs in the workspace with hob's environment without " +
+			"all secrets, and may take 30 seconds. Every key is required. A mistake in any of the tables denies every tool, and each call says so.",
 		Keys: schema.Describe(ToolHook{}, []schema.Note{
-			{Name: "tools", Unset: "a mistake", Example: `["exec", "web_*"]`, Doc: "Names of tools, or patterns with `*`, `?` and `[a-z]`."},
+			{Name: "tools", Unset: "a mistake", Example: `["exec", "web_*"]`, Doc: "Tool names, or patterns with `*`, `?` and `[a-z]`."},
 			{
 				Name: "when", Unset: "a mistake", Words: []string{"before", "after"}, Example: `"after"`,
-				Doc: "`before` the call, which a command that ends with another code than 0 refuses, its output being the reason; or `after` it.",
+				Doc: "`before` the call, where an exit code other than 0 refuses the call and the output is the reason; or `after` it.",
 			},
-			{Name: "command", Unset: "a mistake", Example: `"cat >> calls.log"`, Doc: "What the shell runs (`sh -c`; `cmd /C` on Windows)."},
+			{Name: "command", Unset: "a mistake", Example: `"cat >> calls.log"`, Doc: "The shell command (`sh -c`; `cmd /C` on Windows)."},
 		}),
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// ToolNames are the names of all tools that hob has, also of those that cannot work here. A test of hob/tools/all compares the two.
+// ToolNames lists all tools of hob, including those that are not available on this machine. A test of hob/tools/all keeps the list
+// complete.
 func ToolNames() []string {
 	return []string{
 		"agents_list", "apply_patch", "ask", "complete_task", "cron", "edit", "exec", "fail_task", "glob", "grep", "http", "ls", "memory_get", "memory_search", "message",
@@ -16,10 +17,10 @@ func ToolNames() []string {
 	}
 }
 
-// ofServer is the name of a tool of an MCP server, or a pattern over them: "git__list_issues", "git__*".
+// ofServer matches a tool of an MCP server, or a pattern for several: "git__list_issues", "git__*".
 var ofServer = regexp.MustCompile(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__[A-Za-z0-9_*-]+$`)
 
-// checkToolNames wants names of tools: one that is misspelt would deny nothing.
+// checkToolNames requires names of existing tools: a misspelt name would deny nothing.
 func checkToolNames(c *checks, key string, list []string) {
 	known := ToolNames()
 	for i, name := range list {

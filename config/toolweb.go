@@ -10,23 +10,23 @@ import (
 	"hob/daemon/secret"
 )
 
-// ToolWeb is [tools.web]: how the tools of the web search, and what they may send. When the section is off, Tools.Deny has "web_search",
-// which would ask another engine than the one that was meant.
+// ToolWeb is [tools.web]: the search engine of the web tools, and the secrets that they may send. When the section is off, Tools.Deny
+// contains "web_search", which would ask another engine than the owner intended.
 type ToolWeb struct {
 	Search    string               `toml:"search"`     // searxng, brave, tavily or duckduckgo (default)
-	SearchURL string               `toml:"search_url"` // "": the engine's own
-	SearchKey string               `toml:"search_key"` // a reference (see daemon/secret) or the key itself
-	Networks  []string             `toml:"networks"`   // CIDR notation: private networks that public names may lead to
-	Secrets   map[string]WebSecret `toml:"secrets"`    // by the name that a header calls it by
+	SearchURL string               `toml:"search_url"` // "": the engine's default
+	SearchKey string               `toml:"search_key"` // the key, or a reference to it (see daemon/secret)
+	Networks  []string             `toml:"networks"`   // CIDR notation: private networks that public names may resolve to
+	Secrets   map[string]WebSecret `toml:"secrets"`    // by the name that a header uses
 }
 
-// WebSecret is one of [tools.web.secrets]: a secret that the tool http may send to some hosts.
+// WebSecret is one of [tools.web.secrets]: a secret that the tool http may send to certain hosts.
 type WebSecret struct {
-	Secret string   `toml:"secret"` // a reference; never the secret itself, which this table would show
-	Hosts  []string `toml:"hosts"`  // names of hosts, each exactly
+	Secret string   `toml:"secret"` // a reference; never the secret itself, because the config is shown
+	Hosts  []string `toml:"hosts"`  // exact host names
 }
 
-// Prefixes are the networks.
+// Prefixes returns Networks in parsed form.
 func (w ToolWeb) Prefixes() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range w.Networks {
@@ -37,10 +37,10 @@ func (w ToolWeb) Prefixes() []netip.Prefix {
 	return all
 }
 
-// webSecretName is what the tool http reads behind "secret:".
+// webSecretName matches a name after "secret:" in a header.
 var webSecretName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// checkToolWeb drops networks that are none; anything else that is wrong switches the section off.
+// checkToolWeb drops wrong networks. Any other mistake switches the section off.
 func checkToolWeb(c *checks, w *ToolWeb) {
 	u, err := url.Parse(w.SearchURL)
 	if w.SearchURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -60,7 +60,7 @@ func checkToolWeb(c *checks, w *ToolWeb) {
 	}
 }
 
-// checkWebSecret never shows what stands in the place of the reference.
+// checkWebSecret reports mistakes without the value, which may be a secret.
 func checkWebSecret(c *checks, name string, s WebSecret) {
 	at := c.at("secrets").child(name)
 	wrong := func(text string) {
@@ -81,15 +81,16 @@ func checkWebSecret(c *checks, name string, s WebSecret) {
 	}
 }
 
+// webNotes describes the keys of [tools.web].
 func webNotes() []schema.Note {
 	return []schema.Note{
-		{Name: "search", Words: []string{"searxng", "brave", "tavily", "duckduckgo"}, Example: `"searxng"`, Doc: "Who is asked by `web_search`; `brave` and `tavily` want a key, `searxng` an address."},
-		{Name: "search_url", Unset: "the engine's own", Example: `"https://searx.example.org"`, Pattern: `^$|^https?://.+`, Doc: "The engine's address; it may be of a private network."},
+		{Name: "search", Words: []string{"searxng", "brave", "tavily", "duckduckgo"}, Example: `"searxng"`, Doc: "The engine of `web_search`; `brave` and `tavily` need a key, `searxng` an address."},
+		{Name: "search_url", Unset: "the engine's own", Example: `"https://searx.example.org"`, Pattern: `^$|^https?://.+`, Doc: "The engine's address; it may be in a private network."},
 		{Name: "search_key", Unset: "none", Example: `"env:SEARCH_KEY"`, Doc: "The key for the engine: a reference to a secret, or the key itself."},
-		{Name: "networks", Example: `["192.168.1.0/24"]`, Pattern: `^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, Doc: "Private networks that the web tools may reach where a public name leads there; hosts that are private by name or number ask all the same."},
+		{Name: "networks", Example: `["192.168.1.0/24"]`, Pattern: `^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, Doc: "Private networks that the web tools may reach through a public name; a host with a private name or address still needs your approval."},
 		{
 			Name: "secrets", Unset: "none", Example: `{ api = { secret = "env:API_TOKEN", hosts = ["api.example.org"] } }`,
-			Doc: "What the tool `http` fills in where a header's value says `secret:NAME`, and the hosts that it is sent to, each exactly.",
+			Doc: "Values for `secret:NAME` in a header of the tool `http`, and the exact hosts that may receive them.",
 		},
 	}
 }

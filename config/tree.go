@@ -15,22 +15,22 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// node is one value of the document with its place. Exactly one of table, list and leaf is used.
+// node is one value of the document with its place. It uses exactly one of table, list and leaf.
 type node struct {
 	table map[string]*node
 	list  []*node
 	leaf  any    // string, int64, float64, bool, time.Time or a local date or time
-	key   place  // where its key stands; for a section its header
-	value place  // where its value begins
-	env   string // the environment variable that set it; "": the file
+	key   place  // place of the key; for a section, of its header
+	value place  // place of the value
+	env   string // the environment variable that set it; "": it is from the file
 }
 
-// place is where something stands in the file; the zero place is nowhere.
+// place is a position in the file. The zero place is none.
 type place struct{ line, column int }
 
 func newTable() *node { return &node{table: map[string]*node{}} }
 
-// names are the keys of a table in the order of the file; those of the environment come last, by name.
+// names returns the keys of a table in the order of the file, then those from the environment by name.
 func (n *node) names() []string {
 	if n == nil {
 		return nil
@@ -40,6 +40,7 @@ func (n *node) names() []string {
 	return keys
 }
 
+// compare orders places by line and column; a value without a place, such as one from the environment, comes last.
 func (p place) compare(q place) int {
 	switch {
 	case p == q:
@@ -52,7 +53,7 @@ func (p place) compare(q place) int {
 	return 1
 }
 
-// child is the node of a key, nil when there is none.
+// child returns the node of a key, or nil.
 func (n *node) child(key string) *node {
 	if n == nil {
 		return nil
@@ -60,10 +61,10 @@ func (n *node) child(key string) *node {
 	return n.table[key]
 }
 
-// parse reads a document. The values and all rules of the language are go-toml's (TOML 1.0, https://toml.io/en/v1.0.0);
-// the places come from a second walk over its syntax tree.
+// parse parses a document. go-toml supplies the values and all rules of the language (TOML 1.0, https://toml.io/en/v1.0.0). The places come
+// from a second walk over its syntax tree.
 func parse(file string, doc []byte) (*node, error) {
-	doc = bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")) // some editors on Windows write it
+	doc = bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")) // a byte order mark of some Windows editors
 	if !utf8.Valid(doc) {
 		return nil, Errors{{File: file, Text: "the file is not UTF-8 text", Hint: "save it as UTF-8"}}
 	}
@@ -78,9 +79,10 @@ func parse(file string, doc []byte) (*node, error) {
 	return places.build(values, "", spot{}), nil
 }
 
-// codePoint is how go-toml names a character; beyond ASCII it names only the first byte of it.
+// codePoint matches go-toml's description of a character. Beyond ASCII it describes only the first byte.
 var codePoint = regexp.MustCompile(`(character )?U\+[0-9A-F]{4,}( '[^']*')?`)
 
+// syntaxError turns go-toml's error into a Problem, with the whole character and a hint.
 func syntaxError(file string, doc []byte, err error) error {
 	p := Problem{File: file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	var at *toml.DecodeError
@@ -104,8 +106,7 @@ func syntaxError(file string, doc []byte, err error) error {
 	return Errors{p}
 }
 
-// likelyMeant says what is right instead of the mistakes that people make most in TOML, "" when it is none of them. It never repeats a value,
-// which may be a secret.
+// likelyMeant returns a hint for the most common mistakes in TOML, or "". It never repeats a value, which may be a secret.
 func likelyMeant(line string) string {
 	line = strings.TrimSpace(line)
 	key, value, pair := strings.Cut(line, "=")
@@ -119,28 +120,28 @@ func likelyMeant(line string) string {
 	case !pair:
 		return ""
 	case value == "":
-		return "there is no value behind the ="
+		return "there is no value after the ="
 	case strings.EqualFold(value, "true") || strings.EqualFold(value, "false"):
 		return "write true or false"
 	case strings.HasPrefix(value, `"`) && strings.Count(value, `"`) == 1:
 		return "close the text with a quote on the same line"
 	case unicode.IsLetter(first) || unicode.IsDigit(first) && strings.ContainsFunc(value, unicode.IsLetter):
-		return fmt.Sprintf("a text, or a time with its unit, stands in quotes: %s = \"…\"", key)
+		return fmt.Sprintf("write a text, or a time with its unit, in quotes: %s = \"…\"", key)
 	}
 	return ""
 }
 
-// spot is where a key and its value stand.
+// spot holds the places of a key and its value.
 type spot struct{ key, value place }
 
-// spots maps the path of a value, its parts joined by NUL and list elements as "[3]", to its spot.
+// spots maps the path of a value to its spot. The parts are joined by NUL, and list elements are "[3]".
 type spots map[string]spot
 
 func join(path, part string) string { return path + "\x00" + part }
 
 func element(path string, i int) string { return fmt.Sprintf("%s\x00[%d]", path, i) }
 
-// build turns go-toml's values into nodes.
+// build turns go-toml's values into nodes. A value without a spot inherits its parent's.
 func (s spots) build(v any, path string, inherited spot) *node {
 	at, ok := s[path]
 	if !ok {
@@ -164,17 +165,17 @@ func (s spots) build(v any, path string, inherited spot) *node {
 	return n
 }
 
-// walker collects the places of one document.
+// walker collects the places in one document.
 type walker struct {
 	doc    []byte
-	lines  []int // offsets at which lines begin
+	lines  []int // offsets of the line starts
 	spots  spots
-	arrays map[string]int // how many elements an array of tables has so far
-	deep   place          // where something is nested deeper than maxDepth
+	arrays map[string]int // number of elements so far, for arrays of tables
+	deep   place          // the first place with a nesting deeper than maxDepth
 	parser unstable.Parser
 }
 
-// maxDepth bounds the nesting of tables and lists.
+// maxDepth is the deepest nesting of tables and lists.
 const maxDepth = 32
 
 func walk(file string, doc []byte) (spots, error) {
@@ -201,7 +202,7 @@ func walk(file string, doc []byte) (spots, error) {
 	return w.spots, nil
 }
 
-// tooDeep notes the first place that is nested too deep.
+// tooDeep records the first place that is nested too deeply, and reports whether there is one.
 func (w *walker) tooDeep(path string, at place) bool {
 	if w.deep == (place{}) && strings.Count(path, "\x00") >= maxDepth {
 		w.deep = at
@@ -209,7 +210,7 @@ func (w *walker) tooDeep(path string, at place) bool {
 	return w.deep != (place{})
 }
 
-// header notes the place of a [table] or [[array of tables]] and returns its path.
+// header records the place of a [table] or [[array of tables]] and returns its path.
 func (w *walker) header(e *unstable.Node) string {
 	path := ""
 	for it := e.Key(); it.Next(); {
@@ -231,7 +232,7 @@ func (w *walker) header(e *unstable.Node) string {
 	return path
 }
 
-// pair notes the place of key = value, and of what is inside the value.
+// pair records the place of key = value, and the places inside the value.
 func (w *walker) pair(e *unstable.Node, path string) {
 	end := 0
 	var at place
@@ -250,7 +251,7 @@ func (w *walker) pair(e *unstable.Node, path string) {
 	w.inside(e.Value(), path)
 }
 
-// inside notes the places of the elements of lists and inline tables.
+// inside records the places of the elements of lists and inline tables.
 func (w *walker) inside(v *unstable.Node, path string) {
 	switch v.Kind {
 	case unstable.Array:

@@ -11,17 +11,16 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How long the folder must be quiet before the file is read, since editors write in several steps, and
-// how long a folder that is never quiet can put that off.
+// Editors write a file in several steps. The file is therefore read when its folder has been quiet for settle, or after patient at the
+// latest. An empty file is not accepted before emptied has passed, because a program that overwrites a file in place empties it first.
 const (
 	settle  = 150 * time.Millisecond
 	patient = 2 * time.Second
-	emptied = 2 * time.Second // whoever writes a file in its place empties it first: an empty one is not believed at once
+	emptied = 2 * time.Second
 )
 
-// Run reloads when the file changes, until ctx ends; it returns an error when the folder cannot be watched (any more).
-// It watches the folder, since most editors put a new file in the place of the old one, and the folder that
-// a symlink leads to.
+// Run reloads the configuration when the file changes, until ctx ends. It returns an error when the folder cannot be watched. It watches
+// the folder, because most editors replace the file, and also the folder of a symlink's target.
 func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -35,10 +34,10 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
-	quiet := time.NewTimer(0) // at once: what changed before anybody watched
+	quiet := time.NewTimer(0) // at once, for changes before the watch began
 	defer quiet.Stop()
-	var since time.Time // of the first event that is not dealt with
-	var wary time.Time  // until then an empty file is not believed
+	var since time.Time         // time of the first unhandled event
+	var acceptEmptyAt time.Time // an empty file is not accepted before this time
 	again := func() {
 		if since.IsZero() {
 			since = time.Now()
@@ -53,18 +52,18 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			return nil
 		case <-quiet.C:
 			since = time.Time{}
-			// A symlink may lead elsewhere now. Watching comes first: what changes after the reading is an event.
+			// A symlink may have a new target. Watch first and read afterwards: a later change is then an event.
 			if err := l.follow(w); err != nil {
 				return err
 			}
-			if wary.IsZero() {
-				wary = time.Now().Add(emptied)
+			if acceptEmptyAt.IsZero() {
+				acceptEmptyAt = time.Now().Add(emptied)
 			}
-			if l.report(log, wary) {
-				quiet.Reset(settle) // it may still be written
+			if l.report(log, acceptEmptyAt) {
+				quiet.Reset(settle) // the file may still be being written
 				continue
 			}
-			wary = time.Time{}
+			acceptEmptyAt = time.Time{}
 		case _, ok := <-w.Events:
 			if !ok {
 				return errors.New("watch config: the watcher ended")
@@ -72,21 +71,21 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			again()
 		case err := <-w.Errors:
 			if err != nil {
-				log.Warn("watching the configuration had a problem, reading it again", "err", err)
+				log.Warn("watching the configuration failed; reading it again", "err", err)
 			}
 			again()
 		}
 	}
 }
 
-// follow watches the folder of the file and that of the file behind a symlink.
+// follow watches the file's folder and, for a symlink, the folder of its target.
 func (l *Live) follow(w *fsnotify.Watcher) error {
 	if err := w.Add(filepath.Dir(l.path)); err != nil {
 		return fmt.Errorf("watch config: %w", err)
 	}
 	behind, err := filepath.EvalSymlinks(l.path)
 	if err != nil || filepath.Dir(behind) == filepath.Dir(l.path) {
-		return nil // no file yet, or no symlink
+		return nil // no file yet, or not a symlink
 	}
 	if err := w.Add(filepath.Dir(behind)); err != nil {
 		return fmt.Errorf("watch config: %w", err)
@@ -94,15 +93,15 @@ func (l *Live) follow(w *fsnotify.Watcher) error {
 	return nil
 }
 
-// report reads the file and logs what came of it; true: it was emptied a moment ago, and is to be read again.
-func (l *Live) report(log *slog.Logger, wary time.Time) bool {
+// report reads the file and logs the result. It returns true if the file was emptied a moment ago and must be read again.
+func (l *Live) report(log *slog.Logger, acceptEmptyAt time.Time) bool {
 	_, before := l.Problems()
-	problems, changed, err := l.reload(wary, false)
+	problems, changed, err := l.reload(acceptEmptyAt, false)
 	switch {
-	case errors.Is(err, errHollow):
+	case errors.Is(err, errEmptied):
 		return true
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		log.Error("the configuration cannot be used, staying on the last good one", "err", err)
+		log.Error("the configuration cannot be used; the last good one stays in use", "err", err)
 	case err == nil && changed:
 		log.Info("configuration reloaded", "problems", len(problems))
 		for _, p := range problems {

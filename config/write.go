@@ -1,3 +1,5 @@
+// Reading the config file and replacing it atomically. Nothing here interprets the file.
+
 package config
 
 import (
@@ -15,25 +17,25 @@ import (
 	"hob/daemon/sys"
 )
 
-// ErrChanged is a file that somebody else has written in the meantime, or is writing.
+// ErrChanged reports that another program has changed the file since it was read, or is writing it.
 var ErrChanged = errors.New("the file was changed in the meantime")
 
-// abandoned is how old a half-written file must be before it counts as what a crash has left.
+// abandoned is the age at which an unfinished file counts as left by a crash.
 const abandoned = 30 * time.Second
 
-// maxFile bounds the file, in bytes.
+// maxFile is the largest config file, in bytes.
 const maxFile = 1 << 20
 
-// Unfinished ends the name of a copy that is being written.
+// Unfinished is the suffix of a file that is being written.
 const Unfinished = ".new"
 
-// FileContent returns the file's bytes, none when it is missing. Its errors are those of ReadFile.
+// FileContent returns the file's content; none if it is missing. Errors are those of ReadFile.
 func FileContent(path string) ([]byte, error) {
 	doc, _, err := ReadFile(path)
 	return doc, err
 }
 
-// ReadFile returns the file's content and whether others can read it.
+// ReadFile returns the file's content and whether other users can read it. A missing file has no content.
 func ReadFile(path string) (doc []byte, readable bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -56,13 +58,13 @@ func ReadFile(path string) (doc []byte, readable bool, err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, false, fmt.Errorf("read config: %w", err)
 	}
-	// Windows keeps no such bits.
+	// Windows has no such permission bits.
 	return doc, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, nil
 }
 
-// WriteFile puts doc in the place of before, which FileContent has returned: a crash at any moment leaves one of the two, whole. The file keeps its
-// mode, and is made with 0600 (its folder with 0700) when it is missing; a symlink stays one, and what it leads to is written. ErrChanged: the
-// file does not hold before any more, or another WriteFile is under way; nothing was changed.
+// WriteFile replaces before, which FileContent has returned, by doc. A crash at any moment leaves one of them complete. The file keeps its mode; a
+// new file gets 0600, and a new folder 0700. A symlink stays, and its target is written. ErrChanged means that the file no longer contains
+// before, or that another WriteFile is running; then nothing was changed.
 func WriteFile(path string, before, doc []byte) error {
 	if len(doc) > maxFile {
 		return fmt.Errorf("write config: %d bytes; at most %d are read", len(doc), maxFile)
@@ -84,7 +86,7 @@ func WriteFile(path string, before, doc []byte) error {
 			return fmt.Errorf("clean up: %w", err)
 		}
 	}
-	// The file that is being written is the lock as well: only one can make it.
+	// The unfinished file is also the lock: O_EXCL lets only one process create it.
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s is being written, or was left by a crash less than %v ago", ErrChanged, filepath.Base(temp), abandoned)
@@ -102,7 +104,7 @@ func WriteFile(path string, before, doc []byte) error {
 	return FinishFile(f, path, doc, mode, unchanged)
 }
 
-// FinishFile writes a new file, and renames it over the one at path if ready allows it. What cannot be finished is removed.
+// FinishFile writes a new file, and renames it to path if ready allows it. On an error it removes the new file.
 func FinishFile(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
 	_, err := f.Write(doc)
 	if err == nil {

@@ -200,7 +200,7 @@ func (s *scene) begin() {
 	select {
 	case r := <-ready:
 		s.address = r.Address
-		for _, note := range slices.DeleteFunc(r.Notes, func(n string) bool { return strings.Contains(n, "priv lies in ") }) {
+		for _, note := range slices.DeleteFunc(r.Notes, func(n string) bool { return strings.Contains(n, "priv is inside ") }) {
 			s.t.Errorf("the daemon starts with the note %q", note)
 		}
 	case err := <-ended:

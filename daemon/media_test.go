@@ -140,7 +140,7 @@ func TestVoiceIsHeard(t *testing.T) {
 	}
 	requests := s.model.Requests()
 	last := requests[0].Last()
-	if !strings.Contains(last, "[attached voice note attachments/1/voice.ogg (audio/ogg, 0:12, 18 bytes), artifact a") || !strings.HasSuffix(last, "; what is said in it follows]\nrun touch /tmp/x") {
+	if !strings.Contains(last, "[attached voice note attachments/1/voice.ogg (audio/ogg, 0:12, 18 bytes), artifact a") || !strings.HasSuffix(last, "; its transcript follows]\nrun touch /tmp/x") {
 		t.Errorf("the model reads %q", last)
 	}
 	if !strings.HasSuffix(requests[1].Last(), "\n/new") || len(requests[1].Messages) < 4 {

@@ -35,7 +35,7 @@ var (
 	_ filewatch.Store     = store.Watches{}  // the watcher commits changes of files
 	_ gate.Store          = store.Triggers{} // the gate runner commits verdicts
 	_ scheduler.Zones     = store.Triggers{} // slots move when the rules of a time zone change
-	_ scheduler.Leaps     = store.Triggers{} // and are taken back after a clock jump
+	_ scheduler.ClockJumps     = store.Triggers{} // and are taken back after a clock jump
 	_ agent.Queue         = store.Turns{}    // the thread takes rows
 	_ agent.Turns         = store.Turns{}    // and commits steps
 	_ agent.Prompts       = store.Turns{}
@@ -82,7 +82,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.models = catalog.NewModels(catalog.ModelsConfig{
 		Registry: catalog.Registry{
 			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
-			Auth: credentials(signIn), Spoiled: signIn.Spoiled, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
+			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
 		},
 		Choice: d.store.Commands, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
 	})

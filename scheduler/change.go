@@ -10,7 +10,7 @@ import (
 	"hob/scheduler/spec"
 )
 
-// Change applies a draft to a job: what the draft leaves empty stays as it is. The id, the past and the pause of the job stay too.
+// Change applies a draft to a job. An empty field of the draft changes nothing. The job's id, history and pause also stay.
 func (j Job) Change(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	full := d
 	if d.When == "" {
@@ -24,8 +24,8 @@ func (j Job) Change(d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 	return changed, r, changed.keepTimes(j, d, now)
 }
 
-// placeholder is a schedule that apply accepts while the schedule of a job does not change, even when its time has passed. keepTimes restores
-// the old one.
+// placeholder returns a schedule that apply accepts while the job's own does not change, even if that is in the past. keepTimes restores
+// the own one.
 func (j Job) placeholder(now time.Time) string {
 	if s, err := spec.Parse(j.Spec); err == nil && s.Recurring() {
 		return j.Spec
@@ -33,19 +33,19 @@ func (j Job) placeholder(now time.Time) string {
 	return "at " + now.Add(24*time.Hour).Format(time.RFC3339)
 }
 
-// keepTimes gives a changed job the times of the old one that the change does not concern: always when it was made, and its schedule with the
-// words for it unless there is a new schedule. In a new zone, the words mean what they meant when they were said.
+// keepTimes restores the times of the old job that the change does not concern: the creation time always, and the schedule with its words
+// unless there is a new one. After a change of the zone, the words mean what they meant at the time of the request.
 func (j *Job) keepTimes(old Job, d Draft, now time.Time) error {
 	j.Anchor, j.Created = j.Created, old.Created
 	switch {
-	case d.When != "" || old.Created.IsZero(): // or the old row could not be read
+	case d.When != "" || old.Created.IsZero(): // or the old row was unreadable
 		return nil
 	case d.Zone == "" || j.Zone == old.Zone:
 		j.Spec, j.Words, j.Anchor, j.Due = old.Spec, old.Words, old.Anchor, old.Due
 		return nil
 	}
 	j.Spec, j.Words, j.Anchor = old.Spec, old.Words, old.Anchor
-	if old.Due.IsZero() { // it is done, and does not begin again because the zone of its time is another
+	if old.Due.IsZero() { // it has run; another zone does not start it again
 		j.Due = old.Due
 		return nil
 	}
@@ -71,8 +71,8 @@ func (j *Job) keepTimes(old Job, d Draft, now time.Time) error {
 	return nil
 }
 
-// Replace returns the job that takes the place of an old one with the same name. A job with the same times keeps its slots: those that came
-// due while hob was not running are served later.
+// Replace returns the job that replaces an old one of the same name. A job with unchanged times keeps its slots, so slots that came due
+// while hob was not running are still served.
 func (j Job) Replace(old Job) Job {
 	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
 	if old.Broken == "" && old.SameTimes(j) {
@@ -83,29 +83,29 @@ func (j Job) Replace(old Job) Job {
 	return j
 }
 
-// SameTimes reports whether two jobs have the same schedule, however it is written: older rows have "every 30m0s".
+// SameTimes reports whether two jobs have the same schedule, in any notation: older rows contain "every 30m0s".
 func (j Job) SameTimes(o Job) bool {
 	return j.Zone == o.Zone && (j.Words == o.Words || strings.HasPrefix(j.Spec, "every ") && plainSpec(j.Spec) == plainSpec(o.Spec))
 }
 
-// Same reports whether two jobs do the same at the same times. A schedule in words is compared by its words, since it was resolved when it was
-// first read.
+// Same reports whether two jobs do the same at the same times. Schedules in words are compared by their words, because they were resolved
+// at different times.
 func (j Job) Same(o Job) bool {
 	return j.SameTimes(o) && j.definition() == o.definition()
 }
 
-// definition is what was asked for, without the schedule and without what has become of the job since.
+// definition returns a job's settings as a text, without its schedule and history.
 func (j Job) definition() string {
 	j.Trigger = Trigger{Prompt: j.Prompt, Deliver: j.Deliver, Mandate: Mandate{Allow: j.Allow, Tools: j.Tools, Tokens: j.Tokens}}
 	j.Spec, j.Words, j.Last, j.Due, j.Anchor = "", "", time.Time{}, time.Time{}, time.Time{}
 	doc, err := json.Marshal(j)
 	if err != nil {
-		panic("scheduler: encode a job: " + err.Error()) // it holds texts and numbers only
+		panic("scheduler: encode a job: " + err.Error()) // it holds only texts and numbers
 	}
 	return string(doc)
 }
 
-// plainSpec is a schedule as it is written now. One that cannot be read stays as it is.
+// plainSpec normalizes a schedule. An unreadable one stays as it is.
 func plainSpec(text string) string {
 	s, err := spec.Parse(text)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"hob/scheduler/spec"
 )
 
-// Draft is a job as it is asked for. A section [jobs.NAME] of the config, the input of the tool cron and the flags of hob cron decode into it.
-// Empty fields take their defaults; in a change, they leave the job as it is. JobFields describes the fields that people and models give.
+// Draft is a requested job. A config section [jobs.NAME], the input of the tool cron, and the flags of hob cron decode into it. An empty
+// field takes its default; in a change it leaves the job as it is. JobFields describes the fields for people and models.
 type Draft struct {
 	Name     string `toml:"-" json:"name,omitempty" jsonschema:"or its new name" max:"64"`                                              // default: made from the prompt
-	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"` // any schedule that phrase.Resolve reads
-	Cron     string `toml:"cron" json:"-"`                                                                                              // in the place of When: fields or a macro,
+	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"` // any schedule that phrase.Resolve accepts
+	Cron     string `toml:"cron" json:"-"`                                                                                              // instead of When: cron fields or a macro,
 	Every    string `toml:"every" json:"-"`                                                                                             // a period,
 	At       string `toml:"at" json:"-"`                                                                                                // or a time
 	Prompt   string `toml:"prompt" json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
@@ -29,11 +29,11 @@ type Draft struct {
 	Session  string `toml:"session" json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
 	Deliver  string `toml:"deliver" json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
 	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
-	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change NoMaxLate restores the default
+	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change, NoMaxLate restores the default
 	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
 	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`                       // NoRights removes all
 	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"run if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
-	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`            // of the tool; the config has Tools and MaxTokens
+	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`            // for the tool; the config has Tools and MaxTokens
 
 	Rights    []string `toml:"allow" json:"-"`
 	GateMode  string   `toml:"gate_mode" json:"-"`
@@ -42,81 +42,81 @@ type Draft struct {
 	Tools     []string `toml:"tools" json:"-"`
 	MaxTokens int64    `toml:"max_tokens" json:"-"`
 
-	// The rest is set by the one who decodes the draft, never by what is decoded.
+	// The decoding code sets the remaining fields; they never come from the input.
 
-	ID      int64         `toml:"-" json:"-"` // of the job to change; 0: a new one
+	ID      int64         `toml:"-" json:"-"` // id of the job to change; 0: a new job
 	Origin  string        `toml:"-" json:"-"` // default: run-time
-	Trust   event.Trust   `toml:"-" json:"-"` // of the one who asks
-	Typed   bool          `toml:"-" json:"-"` // the owner typed this call
-	Words   string        `toml:"-" json:"-"` // the owner's message that it comes from; see OwnWords in daemon/triggers
-	ReplyTo event.Address `toml:"-" json:"-"` // where it is asked for: the default of Deliver
+	Trust   event.Trust   `toml:"-" json:"-"` // trust of the requester
+	Typed   bool          `toml:"-" json:"-"` // the owner typed this request
+	Words   string        `toml:"-" json:"-"` // the owner's message that contains the request; see OwnWords in daemon/triggers
+	ReplyTo event.Address `toml:"-" json:"-"` // address of the request, the default of Deliver
 	Now     time.Time     `toml:"-" json:"-"`
-	Gate    Gate          `toml:"-" json:"-"` // beside what the fields of the gate say
-	Mandate Mandate       `toml:"-" json:"-"` // what the caller has worked out of the rights and limits
+	Gate    Gate          `toml:"-" json:"-"` // in addition to the gate fields
+	Mandate Mandate       `toml:"-" json:"-"` // the checked rights and limits
 }
 
-// Words that remove what a job has.
+// Values that remove a setting.
 const (
 	NoRights  = "none" // as a list of rights
 	NoMaxLate = "none" // as max_late
 )
 
-// JobFields describes the fields of a job, in the order in which people read about them.
+// JobFields describes the fields of a job, in the order of the documentation.
 func JobFields() []Field {
 	words := func(list ...string) []string { return list }
 	return []Field{
 		{Note: schema.Note{Name: "name"}, Flag: "what to call it (default: made from the prompt)"},
 		{Note: schema.Note{Name: "when", Unset: "none", Example: `"every weekday at 9"`, Doc: "The schedule in words."}, Flag: `in words, as in "every weekday at 9"`},
 		{Note: schema.Note{Name: "cron", Unset: "none", Apart: true, Example: `"0 9 * * 1-5"`, Doc: "The schedule in the five fields of cron, or a macro like `@daily`."}, Flag: `cron fields, as in "0 9 * * 1-5", or @daily and its like`},
-		{Note: schema.Note{Name: "every", Unset: "none", Apart: true, Example: `"2h"`, Doc: "The time from one run to the next."}, Flag: "a period, as in 30m"},
-		{Note: schema.Note{Name: "at", Unset: "none", Apart: true, Example: `"2099-12-24 17:00"`, Doc: "The one time when it runs."}, Flag: `one time, as in "2026-12-24 17:00"`},
-		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What is to be done; it must be there."}},
-		{Note: schema.Note{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The zone of the schedule, by its IANA name."}, Flag: "time zone, as in Europe/Berlin (default yours)"},
+		{Note: schema.Note{Name: "every", Unset: "none", Apart: true, Example: `"2h"`, Doc: "The interval between runs."}, Flag: "a period, as in 30m"},
+		{Note: schema.Note{Name: "at", Unset: "none", Apart: true, Example: `"2099-12-24 17:00"`, Doc: "The time of a single run."}, Flag: `one time, as in "2026-12-24 17:00"`},
+		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What to do. Required."}},
+		{Note: schema.Note{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The time zone of the schedule, as an IANA name."}, Flag: "time zone, as in Europe/Berlin (default yours)"},
 		{
-			Note: schema.Note{Name: "session", Unset: "`main`, with rights `isolated`", Words: words("main", "isolated"), Example: `"isolated"`, Doc: "The conversation that it runs in: yours, or one of its own."},
+			Note: schema.Note{Name: "session", Unset: "`main`, with rights `isolated`", Words: words("main", "isolated"), Example: `"isolated"`, Doc: "The conversation of its runs: yours, or its own."},
 			Flag: "main or isolated (default main, with --allow isolated)", Summary: true, Usual: "main",
 		},
-		{Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."}, Flag: "where the answer goes: owner, none or an address"},
+		{Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "The recipient of its answer: channel:address, `owner` or `none`."}, Flag: "where the answer goes: owner, none or an address"},
 		{
-			Note: schema.Note{Name: "missed", Unset: "`once`", Words: words("once", "skip", "all", "ask"), Example: `"once"`, Doc: "What is done about times at which hob did not run."},
-			Flag: "what to do about missed times: once, skip, all or ask (default once)", Summary: true, Usual: "once",
+			Note: schema.Note{Name: "missed", Unset: "`once`", Words: words("once", "skip", "all", "ask"), Example: `"once"`, Doc: "What happens to runs that were missed while hob was not running."},
+			Flag: "what to do about missed runs: once, skip, all or ask (default once)", Summary: true, Usual: "once",
 		},
 		{
-			Note: schema.Note{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
-			Flag: "how late is too late, as in 2h; none: the default again, half the period and at most 2h", Summary: true,
+			Note: schema.Note{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still start."},
+			Flag: "how late a run may start, as in 2h; none: the default again, half the period and at most 2h", Summary: true,
 		},
 		{
-			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`."},
-			Flag: "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them; its runs get a session of their own; none: no rights any more",
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`."},
+			Flag: "rights that its runs have without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, separated by commas; its runs get a session of their own; none: removes all rights",
 		},
 		{Note: schema.Note{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."}},
-		{Note: schema.Note{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "How many tokens one run may use; it ends when the next request has no room."}},
+		{Note: schema.Note{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "The limit of tokens for one run; the run ends when the next request would exceed it."}},
 		{
-			Note: schema.Note{Name: "overlap", Unset: "`fold`", Words: words("fold", "queue"), Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},
-			Flag: "when the last run is not done: fold or queue (default fold)", Summary: true, Usual: "fold",
+			Note: schema.Note{Name: "overlap", Unset: "`fold`", Words: words("fold", "queue"), Example: `"fold"`, Doc: "What happens when a run is due before the last one has ended: `fold` skips it, `queue` runs it afterwards."},
+			Flag: "if the last run has not ended: fold or queue (default fold)", Summary: true, Usual: "fold",
 		},
 		{
-			Note: schema.Note{Name: "gate", Unset: "none", Example: `"wc -l inbox.txt"`, Doc: "A command that is run first, in the sandbox: the job runs only when its output is new."},
-			Flag: "run only when the output of this `COMMAND` is new; none: no gate any more",
+			Note: schema.Note{Name: "gate", Unset: "none", Example: `"wc -l inbox.txt"`, Doc: "A command that runs first, in the sandbox: the job runs only if its output is new."},
+			Flag: "run only if the output of this `COMMAND` is new; none: removes the gate",
 		},
 		{
-			Note: schema.Note{Name: "gate_mode", Unset: "`change`", Words: words("change", "exit"), Example: `"change"`, Doc: "What of the command counts: `change` its output, `exit` that it ends with code 0."},
-			Flag: "what of that command counts: change (its output, the default) or exit (that it ends with code 0)",
+			Note: schema.Note{Name: "gate_mode", Unset: "`change`", Words: words("change", "exit"), Example: `"change"`, Doc: "The test of the command: `change` for new output, `exit` for exit code 0."},
+			Flag: "the test of that command: change (new output, the default) or exit (exit code 0)",
 		},
-		{Note: schema.Note{Name: "gate_url", Unset: "none", Example: `"https://example.org/feed.xml"`, Pattern: `^$|^https?://.+`, Doc: "An address that is asked first: the job runs only when what is there is new."}, Flag: "run only when what stands at this `ADDRESS` is new"},
-		{Note: schema.Note{Name: "gate_files", Unset: "none", Example: `["~/Downloads/*.pdf"]`, Doc: "Files that are looked at first: the job runs only when one of them is new, changed or gone."}, Flag: "run only when one of these files is new, changed or gone: `GLOBS` in quotes, with commas between them"},
+		{Note: schema.Note{Name: "gate_url", Unset: "none", Example: `"https://example.org/feed.xml"`, Pattern: `^$|^https?://.+`, Doc: "An address that is fetched first: the job runs only if its content is new."}, Flag: "run only if the content of this `ADDRESS` is new"},
+		{Note: schema.Note{Name: "gate_files", Unset: "none", Example: `["~/Downloads/*.pdf"]`, Doc: "Files that are checked first: the job runs only if one of them is new, changed or gone."}, Flag: "run only if one of these files is new, changed or gone: `GLOBS` in quotes, separated by commas"},
 	}
 }
 
 const longestName = 64
 
-// New makes a job out of a draft, with its first slot due. zone is the owner's, used when the draft names none. The error
-// joins one line for every fault of the draft. The caller gives the ID and sees to it that the name is unique.
+// New creates a job from a draft, with its first slot due. zone is the owner's, for a draft without one. The error has one line for each
+// fault of the draft. The caller sets the ID and makes sure that the name is unique.
 func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	return apply(Job{}, d, zone, now)
 }
 
-// apply makes a job out of a draft and the job that it changes; the zero Job for a new one.
+// apply creates a job from a draft and the job that it changes, which is the zero Job for a new one.
 func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	f := faults{}
 	if old.ID != 0 {
@@ -144,10 +144,10 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 		f.add(err)
 	}
 	if d.Trust == "" {
-		f.add(errors.New("trust: nobody stands behind the job"))
+		f.add(errors.New("trust: the job has no requester"))
 	}
 	if zone == nil {
-		zone = time.UTC // the schedule is read for its own mistakes
+		zone = time.UTC // so that faults of the schedule are still found
 	}
 	r := f.resolve(j.Words, zone, now)
 	if !slices.Contains([]string{"", gateByChange, gateByExit}, d.GateMode) {
@@ -160,16 +160,16 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 	return j, r, nil
 }
 
-// GivesRights reports whether a draft asks for rights.
+// GivesRights reports whether a draft requests rights.
 func (d Draft) GivesRights() bool { return d.Allow != "" && d.Allow != NoRights }
 
-// The modes of a gate's command.
+// The modes of a gate command.
 const (
 	gateByChange = "change"
 	gateByExit   = "exit"
 )
 
-// gate is the gate that a draft asks for; old, when it asks for none. Check says what is wrong with it.
+// gate returns the requested gate, or old if none is requested. Check finds its faults.
 func (d Draft) gate(old Gate) Gate {
 	if d.GateText+d.GateMode+d.GateURL == "" && len(d.GateFiles) == 0 && d.Gate.Always() {
 		return old
@@ -183,7 +183,7 @@ func (d Draft) gate(old Gate) Gate {
 	return g
 }
 
-// Zone loads a time zone by its IANA name. "" and "Local" are refused: a job must mean the same on every machine.
+// Zone loads a time zone by its IANA name. It rejects "" and "Local": a job must mean the same on every machine.
 func Zone(name string) (*time.Location, error) {
 	if name == "" || strings.EqualFold(name, "local") {
 		return nil, fmt.Errorf("time zone %q: want a name such as Europe/Berlin or UTC", name)
@@ -195,18 +195,19 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// faults gathers what is wrong with a draft.
+// faults collects the faults of a draft.
 type faults struct{ list []error }
 
 func (f *faults) add(err error) { f.list = append(f.list, err) }
 
+// name checks a job's name, or makes one from the prompt. Names must differ from ids and flags, because commands take either.
 func (f *faults) name(d Draft, old Job) string {
 	name := strings.TrimSpace(cmp.Or(d.Name, old.Name))
 	switch {
 	case name == "":
 		return nameFrom(d.Prompt)
 	case name == Heartbeat && d.Gate.Content == "":
-		f.add(errors.New("name heartbeat: it is kept for what HEARTBEAT.md asks for; [heartbeat] in config.toml says when"))
+		f.add(errors.New("name heartbeat: this name is reserved for HEARTBEAT.md; [heartbeat] in config.toml sets its times"))
 	case utf8.RuneCountInString(name) > longestName:
 		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
 	case name[0] == '-':
@@ -223,7 +224,7 @@ func nameRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'
 }
 
-// nameFrom makes a name of the first words of a prompt, "job" when there are none.
+// nameFrom builds a name from the first words of a prompt; "job" without any.
 func nameFrom(prompt string) string {
 	text := strings.ToLower(strings.TrimSpace(prompt))
 	text = strings.TrimPrefix(text, "say:")
@@ -240,7 +241,7 @@ func nameFrom(prompt string) string {
 	return name
 }
 
-// words is the one schedule of a draft.
+// words returns the only schedule of a draft.
 func (f *faults) words(d Draft) string {
 	var given []string
 	for _, s := range [][2]string{{"cron ", d.Cron}, {"every ", d.Every}, {"at ", d.At}, {"", d.When}} {
@@ -260,6 +261,7 @@ func (f *faults) words(d Draft) string {
 	return given[0]
 }
 
+// resolve parses the words of a schedule.
 func (f *faults) resolve(words string, zone *time.Location, now time.Time) phrase.Resolved {
 	if words == "" {
 		return phrase.Resolved{}
@@ -271,6 +273,7 @@ func (f *faults) resolve(words string, zone *time.Location, now time.Time) phras
 	return r
 }
 
+// zone returns the named time zone, or the owner's.
 func (f *faults) zone(name string, owner *time.Location) (string, *time.Location) {
 	if strings.TrimSpace(name) == "" && owner != nil {
 		name = owner.String()
@@ -283,6 +286,7 @@ func (f *faults) zone(name string, owner *time.Location) (string, *time.Location
 	return zone.String(), zone
 }
 
+// oneOf returns the allowed value that was given; the first one if none was.
 func (f *faults) oneOf(field, value string, allowed ...string) string {
 	value = cmp.Or(strings.ToLower(strings.TrimSpace(value)), allowed[0])
 	for _, a := range allowed {
@@ -294,21 +298,23 @@ func (f *faults) oneOf(field, value string, allowed ...string) string {
 	return ""
 }
 
-// session is where the runs take place. A job with rights runs in a conversation of its own: what others have said in yours must not use them.
+// session returns the conversation of the runs. A job with rights runs in a conversation of its own, where other people's text cannot use
+// them.
 func (f *faults) session(d Draft, old string) string {
 	name := cmp.Or(d.Session, old)
 	if d.GivesRights() {
-		name = d.Session // the old one may be yours
+		name = d.Session // the old one may be the owner's
 	}
 	return f.oneOf("session", name, []string{"main", "isolated"}[min(len(d.Mandate.Allow), 1):]...)
 }
 
+// maxLate parses the limit of lateness. Without one the old limit stays.
 func (f *faults) maxLate(d Draft, old time.Duration) time.Duration {
 	text := strings.TrimSpace(d.MaxLate)
 	switch {
 	case text == "":
 		return old
-	case text == NoMaxLate && d.Origin == "": // the config leaves the key out instead
+	case text == NoMaxLate && d.Origin == "": // the config omits the key instead
 		return 0
 	}
 	late, err := spec.ParsePeriod(text)
@@ -321,6 +327,7 @@ func (f *faults) maxLate(d Draft, old time.Duration) time.Duration {
 	return late
 }
 
+// deliver parses the address of the answers; without one it is the owner.
 func (f *faults) deliver(text string) event.Address {
 	to, err := event.ParseAddress(cmp.Or(strings.TrimSpace(text), string(event.ToOwner)))
 	if err != nil {

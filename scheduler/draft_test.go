@@ -131,7 +131,7 @@ func TestStartOfAPeriod(t *testing.T) {
 		t.Errorf("next %v, %v", next, err)
 	}
 	j.Last, j.Anchor = time.Time{}, now.AddDate(0, 0, 60)
-	back, err := scheduler.Recall(j, now.Add(-time.Hour), now)
+	back, err := scheduler.DueAfterJump(j, now.Add(-time.Hour), now)
 	if at := now.Truncate(time.Second); err != nil || !back.Start().Equal(at) || !back.Due.Equal(at.Add(time.Hour)) || !back.Created.Equal(j.Created) {
 		t.Errorf("it counts from %v, due %v, made %v, %v", back.Start(), back.Due, back.Created, err)
 	}

@@ -2,28 +2,29 @@ package scheduler
 
 import "time"
 
-// hint says when a job is due next, in 16 bytes without a pointer: a million jobs are 16 MB that the collector need not look through.
+// hint is the next due time of a job, in 16 bytes without a pointer. A million jobs take 16 MB that the garbage collector need not scan.
 type hint struct {
 	id  int64
 	due int64 // Unix milliseconds
 }
 
-// hintOf rounds up: a hint that comes up before its job is due would be dropped.
+// hintOf rounds up: a hint that surfaces before its job is due would be dropped.
 func hintOf(e Entry) hint { return hint{id: e.ID, due: e.Due.Add(time.Millisecond - 1).UnixMilli()} }
 
-// dueHeap is a binary heap of hints, the earliest first. A hint is never the truth: when it comes up, the job's row is read
-// again, and a hint that the row no longer agrees with is dropped. So changing a job only adds a hint, and no map is needed.
+// dueHeap is a binary heap of hints, earliest first. A hint is only a reminder to read the job's row; if the row says otherwise, the hint
+// is dropped. Changing a job therefore only adds a hint, and no map is needed.
 type dueHeap []hint
 
 func earlier(a, b hint) bool { return a.due < b.due || a.due == b.due && a.id < b.id }
 
-// order makes a heap of hints in any order.
+// order turns hints in any order into a heap.
 func (h dueHeap) order() {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.down(i)
 	}
 }
 
+// push adds a hint and restores the heap's order, upwards from the new element.
 func (h *dueHeap) push(e hint) {
 	*h = append(*h, e)
 	list := *h
@@ -37,6 +38,7 @@ func (h *dueHeap) push(e hint) {
 	}
 }
 
+// pop removes and returns the earliest hint.
 func (h *dueHeap) pop() hint {
 	list := *h
 	first, last := list[0], len(list)-1
@@ -46,6 +48,7 @@ func (h *dueHeap) pop() hint {
 	return first
 }
 
+// down restores the heap's order, downwards from the element i.
 func (h dueHeap) down(i int) {
 	for {
 		child := 2*i + 1

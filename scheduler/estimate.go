@@ -9,28 +9,28 @@ import (
 	"hob/scheduler/spec"
 )
 
-// month is the time that an estimate is for.
+// month is the period of an estimate.
 const month = 30 * 24 * time.Hour
 
-// What a run is taken to use of which nothing is known, in tokens, and what part of all tokens are output.
+// The assumed tokens of a run without history, and the fraction of all tokens that is output.
 const (
 	guessInput  = 3_500
 	guessOutput = 500
 	outputPart  = (guessInput + guessOutput) / guessOutput
 )
 
-// million is what prices are for, in tokens.
+// million is the number of tokens that a price refers to.
 const million = 1_000_000
 
-// Cost is what one run costs. Micros are millionths of the budget's currency, 0 where the price is not known.
+// Cost is the cost of one run. Micros are millionths of the budget's currency; 0 if the price is unknown.
 type Cost struct {
 	Free   bool
 	Micros int64
 	Tokens int64
 }
 
-// CostOf is what one run will cost, if it is like those before it; mean is what they cost, zero when there are none. input and output
-// are the model's price in millionths for a million tokens, both 0 when it is not known.
+// CostOf predicts the cost of one run from the mean of earlier runs, which is zero if there are none. input and output are the model's
+// price in millionths per million tokens, both 0 if unknown.
 func CostOf(mean Cost, input, output int64) Cost {
 	if mean.Free {
 		return mean
@@ -44,8 +44,8 @@ func CostOf(mean Cost, input, output int64) Cost {
 	return mean
 }
 
-// EstimateOf counts a job's slots and what they cost, one as much as the other. A run costs no more tokens than the job's limit. The error
-// says why the job's row cannot be used.
+// EstimateOf counts a job's slots of the next month and their cost, each assumed equal. A run uses no more tokens than the job's limit. The
+// error is the reason that the job's row cannot be used.
 func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {
@@ -71,7 +71,7 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 	return e, nil
 }
 
-// cost adds what the runs cost, one of them no more tokens than limit; 0: there is no limit.
+// cost adds the cost of the runs. limit is the most tokens of one run; 0: no limit.
 func (e *Estimate) cost(one Cost, limit int64) {
 	if limit > 0 && one.Tokens > limit {
 		one.Micros, one.Tokens = one.Micros*limit/one.Tokens, limit
@@ -79,7 +79,7 @@ func (e *Estimate) cost(one Cost, limit int64) {
 	e.Micros, e.Tokens = e.Runs*one.Micros, e.Runs*one.Tokens
 }
 
-// String is the estimate in one short line: "about 22 runs a month, about $0.40".
+// String formats the estimate in one line: "about 22 runs a month, about $0.40".
 func (e Estimate) String() string {
 	times := "about " + thousands(e.Runs) + " " + pick(e.Runs, "run", "runs") + " a month"
 	switch {
@@ -104,7 +104,7 @@ func (e Estimate) String() string {
 	}
 }
 
-// dollars shows money, what is below 10 cents with up to four decimals.
+// dollars formats an amount; below 10 cents with up to four decimals.
 func dollars(micros int64) string {
 	if micros < 100_000 {
 		text := fmt.Sprintf("%.4f", float64((micros+99)/100)/10_000)

@@ -11,47 +11,46 @@ import (
 	"hob/daemon/netguard"
 )
 
-// Heartbeat is the name of the job that looks after the owner's standing wishes, HEARTBEAT.md. No other job may have it.
+// Heartbeat is the name of the job that checks the owner's standing requests in HEARTBEAT.md. No other job may have it.
 const Heartbeat = "heartbeat"
 
-// Gate is the free test before a paid run: a slot whose gate stays shut costs nothing, and is a row. Every part that is set must open.
+// Gate is a free test before a paid run. A slot with a closed gate costs nothing; it leaves only a row. All parts that are set must open.
 // The zero Gate is always open.
 type Gate struct {
-	Command string   `json:"command,omitempty"` // runs in the sandbox; opens by new output
-	Exit    bool     `json:"exit,omitempty"`    // the command opens by exit code 0, not by new output
-	URL     string   `json:"url,omitempty"`     // opens when its ETag or its content is new
-	Files   []string `json:"files,omitempty"`   // open when what the paths and globs name is new
-	Content string   `json:"content,omitempty"` // a file that must have something in it beside headings, as HEARTBEAT.md
-	Active  string   `json:"active,omitempty"`  // hours of the day, "08:00-22:00" in the job's zone; they may cross midnight
-	Idle    bool     `json:"idle,omitempty"`    // shut while hob is busy
+	Command string   `json:"command,omitempty"` // runs in the sandbox; opens on new output
+	Exit    bool     `json:"exit,omitempty"`    // the command opens by exit code 0 instead
+	URL     string   `json:"url,omitempty"`     // opens when its ETag or content is new
+	Files   []string `json:"files,omitempty"`   // opens when the files of these paths and globs are new
+	Content string   `json:"content,omitempty"` // a file that must contain more than headings, such as HEARTBEAT.md
+	Active  string   `json:"active,omitempty"`  // hours of the day in the job's zone, "08:00-22:00"; they may cross midnight
+	Idle    bool     `json:"idle,omitempty"`    // closed while hob is busy
 }
 
-// Always reports whether the gate never shuts.
+// Always reports whether the gate is always open.
 func (g Gate) Always() bool {
 	return g.Command == "" && g.URL == "" && len(g.Files) == 0 && g.Content == "" && g.Active == "" && !g.Idle
 }
 
-// Equal reports whether two gates ask for the same.
+// Equal reports whether two gates test the same.
 func (g Gate) Equal(o Gate) bool {
 	return g.Command == o.Command && g.Exit == o.Exit && g.URL == o.URL && slices.Equal(g.Files, o.Files) && g.Content == o.Content && g.Active == o.Active && g.Idle == o.Idle
 }
 
-// NoGate is what people write where a job is to have no gate any more.
+// NoGate is the text that removes a job's gate.
 const NoGate = "none"
 
-// The words that stand before the parts of a gate.
+// The prefixes of a gate's parts.
 const (
 	byExit  = "exit:"
 	byURL   = "url:"
 	byFiles = "files:"
 )
 
-// longestGate bounds a gate's command, in bytes.
+// longestGate limits a gate's command, in bytes.
 const longestGate = 8 << 10
 
-// ParseGate reads a gate as people write it: a command, which opens when its output is new; "exit:COMMAND", which opens when the command
-// ends with code 0; "url:ADDRESS"; "files:GLOB,GLOB". Several stand on lines of their own. "" and "none" are no gate. The error joins all
-// that is wrong.
+// ParseGate parses a gate in the owner's notation: a command, which opens on new output; "exit:COMMAND", which opens on exit code 0;
+// "url:ADDRESS"; "files:GLOB,GLOB". Each part has a line of its own. "" and "none" mean no gate. The error joins all faults.
 func ParseGate(text string) (Gate, error) {
 	var g Gate
 	var command []string
@@ -75,7 +74,7 @@ func ParseGate(text string) (Gate, error) {
 	return g, g.Check()
 }
 
-// SplitFiles reads globs with commas between them; a comma within braces belongs to its glob.
+// SplitFiles splits globs at commas. A comma inside braces belongs to its glob.
 func SplitFiles(list string) []string {
 	var out []string
 	depth, from := 0, 0
@@ -99,7 +98,7 @@ func SplitFiles(list string) []string {
 	return out
 }
 
-// Words is the gate as ParseGate reads it, with what else it asks for behind it. "" is no gate.
+// Words returns the gate in the notation of ParseGate; "" for no gate.
 func (g Gate) Words() string {
 	var lines []string
 	if g.Command != "" {
@@ -114,14 +113,14 @@ func (g Gate) Words() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check says all that is wrong with a gate, nil: nothing.
+// Check returns all faults of a gate, or nil.
 func (g Gate) Check() error {
 	var list []error
 	if len(g.Command) > longestGate || strings.ContainsRune(g.Command, 0) {
 		list = append(list, fmt.Errorf("gate: want a command of at most %d bytes, without NUL", longestGate))
 	}
 	if g.Exit && g.Command == "" {
-		list = append(list, errors.New("gate: there is no command whose exit code it could go by"))
+		list = append(list, errors.New("gate: exit needs a command"))
 	}
 	if g.URL != "" {
 		if _, _, err := netguard.Canonical(g.URL); err != nil {
@@ -139,8 +138,8 @@ func (g Gate) Check() error {
 	return errors.Join(list...)
 }
 
-// Awake reports whether an instant lies in the gate's hours; wall is the instant in the job's zone. The first minute belongs to them, the
-// last does not. The same hour twice is the whole day.
+// Awake reports whether an instant is inside the gate's hours. wall is the instant in the job's zone. The first minute counts, the last
+// does not. The same time twice means the whole day.
 func (g Gate) Awake(wall time.Time) (bool, error) {
 	if g.Active == "" {
 		return true, nil
@@ -158,7 +157,7 @@ func (g Gate) Awake(wall time.Time) (bool, error) {
 	return now >= from || now < to, nil
 }
 
-// minute reads "08:00" as minutes since midnight; "24:00" is the end of the day.
+// minute parses "08:00" into minutes since midnight; "24:00" is the end of the day.
 func minute(text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "24:00" {

@@ -37,8 +37,8 @@ func TestParseGate(t *testing.T) {
 		}
 	}
 	for text, why := range map[string]string{
-		"exit:":                   "no command whose exit code",
-		"exit:  ":                 "no command whose exit code",
+		"exit:":                   "exit needs a command",
+		"exit:  ":                 "exit needs a command",
 		"url:":                    "",
 		"url:ftp://example.org":   "want an address like",
 		"url:javascript:alert(1)": "want an address like",

@@ -1,6 +1,9 @@
-// Package scheduler says what fires by itself and when: jobs, their slots, and the
-// runner that turns a due slot into rows. Next and Slots are pure. It never runs a
-// prompt: it commits a fire and an inbox row together, and the thread does the rest.
+// Package scheduler decides what fires by itself and when. It defines triggers, jobs and their slots, and the runner that turns a due slot
+// into rows. A slot takes this way: the runner's heap reminds it of a due job; it reads the job's row; Slots, a pure function, computes the
+// due slots and the next due time; the store commits the slots' fires, their inbox rows and the job's new due time in one transaction. If
+// the job has a gate, package gate evaluates it first and then adds the inbox row.
+//
+// The package never runs a prompt: the thread takes the inbox row like any other input.
 package scheduler
 
 import (
@@ -13,18 +16,18 @@ import (
 	"hob/scheduler/spec"
 )
 
-// Missed is what to do about slots that came due while nobody looked.
+// Missed is the policy for slots that came due while hob was not running.
 type Missed string
 
 // The policies for missed slots.
 const (
 	MissedOnce Missed = "once" // one run for the newest missed slot
 	MissedSkip Missed = "skip"
-	MissedAll  Missed = "all" // at most 10
+	MissedAll  Missed = "all" // at most 10 runs
 	MissedAsk  Missed = "ask"
 )
 
-// Overlap is what to do about a slot that comes due while the last one still runs.
+// Overlap is the policy for a slot that comes due while the last run continues.
 type Overlap string
 
 // The policies for overlapping slots.
@@ -33,14 +36,14 @@ const (
 	Queue Overlap = "queue"
 )
 
-// Trigger is what all have in common that makes hob act by itself: jobs, watches and webhooks. Its row is kept when it is done.
+// Trigger holds the common part of jobs, watches and webhooks, which make hob act by itself. Its row stays after its last run.
 type Trigger struct {
 	ID      int64         `json:"id"`
 	Name    string        `json:"name"`    // unique among its kind
-	Prompt  string        `json:"prompt"`  // what hob is told
-	Deliver event.Address `json:"deliver"` // where the answer goes: an address, owner or none
-	Trust   event.Trust   `json:"trust"`   // who made it
-	Typed   bool          `json:"typed"`   // the prompt is the owner's own words
+	Prompt  string        `json:"prompt"`  // the instruction for hob
+	Deliver event.Address `json:"deliver"` // recipient of the answer: an address, owner or none
+	Trust   event.Trust   `json:"trust"`   // trust of its creator
+	Typed   bool          `json:"typed"`   // the owner typed the prompt
 	Origin  string        `json:"origin"`  // "run-time" or "config"
 	Paused  bool          `json:"paused"`
 	Created time.Time     `json:"created"`
@@ -51,21 +54,21 @@ type Trigger struct {
 // Job is a recurring or single prompt.
 type Job struct {
 	Trigger
-	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m", "at 2026-12-24T17:00:00+01:00": as resolved
-	Words   string        `json:"words,omitempty"` // the schedule as it was asked for
+	Spec    string        `json:"spec"`            // the resolved schedule: "cron 0 9 * * 1-5", "every 30m", "at 2026-12-24T17:00:00+01:00"
+	Words   string        `json:"words,omitempty"` // the schedule as requested
 	Zone    string        `json:"zone"`            // IANA name
 	Session string        `json:"session"`         // "main" or "isolated"
 	Missed  Missed        `json:"missed"`
 	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
 	Overlap Overlap       `json:"overlap"`
 	Gate    Gate          `json:"gate,omitzero"`
-	Last    time.Time     `json:"last,omitzero"`   // newest slot that has a row
+	Last    time.Time     `json:"last,omitzero"`   // newest slot with a row
 	Due     time.Time     `json:"due,omitzero"`    // next slot; zero: never again
-	Anchor  time.Time     `json:"anchor,omitzero"` // when its schedule was set, where that was after it was made; see Start
-	Version int64         `json:"-"`               // of the row, as it was read; see Store
+	Anchor  time.Time     `json:"anchor,omitzero"` // when the schedule was set, if after the creation; see Start
+	Version int64         `json:"-"`               // of the row when it was read; see Store
 }
 
-// View is a job as it is shown.
+// View is a job as lists and details show it.
 type View struct {
 	ID       int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`
 	Name     string        `json:"name" jsonschema:"unique name"`
@@ -96,7 +99,7 @@ type View struct {
 	Notes    []string      `json:"notes,omitempty" jsonschema:"what was taken because nobody said it"`
 }
 
-// Estimate is what a job may cost within the next 30 days.
+// Estimate is the expected use of a job within the next 30 days.
 type Estimate struct {
 	Text   string `json:"text" jsonschema:"in one line"`
 	Runs   int64  `json:"runs" jsonschema:"how often it comes due"`
@@ -104,13 +107,13 @@ type Estimate struct {
 	Tokens int64  `json:"tokens,omitempty" jsonschema:"of all runs"`
 	Free   bool   `json:"free,omitempty" jsonschema:"it costs nothing"`
 	Most   bool   `json:"at_most,omitempty" jsonschema:"a gate may let fewer through"`
-	Once   bool   `json:"-"` // it runs a single time
+	Once   bool   `json:"-"` // it runs only once
 }
 
-// shownSlots is how many slots a view has.
+// shownSlots is the number of slots in a view.
 const shownSlots = 3
 
-// View shows a job as it is at an instant. The caller adds the estimate and the notes.
+// View returns the job's view at an instant. The caller adds the estimate and the notes.
 func (j Job) View(now time.Time) View {
 	v := View{
 		ID: j.ID, Name: j.Name, Spec: plainSpec(j.Spec), Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
@@ -123,7 +126,7 @@ func (j Job) View(now time.Time) View {
 	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
 		from := j.Due
 		if v.Held = j.heldUntil(now); v.Held.After(from) {
-			from = v.Held // what comes due before runs then
+			from = v.Held // earlier slots run at this time
 		}
 		next, err := Upcoming(j, from.Add(-time.Nanosecond), shownSlots)
 		if err != nil {
@@ -134,7 +137,7 @@ func (j Job) View(now time.Time) View {
 	return v
 }
 
-// Start is what a period counts from: when the job's schedule was set.
+// Start returns the time that periods count from: when the schedule was set.
 func (v View) Start() time.Time {
 	if v.Anchor.IsZero() {
 		return v.Created
@@ -142,7 +145,7 @@ func (v View) Start() time.Time {
 	return v.Anchor
 }
 
-// heldUntil is the instant before which a due slot does not run because the job has failed; zero when no slot waits for it.
+// heldUntil returns the time before which due slots wait because of failures; zero if no slot waits.
 func (j Job) heldUntil(now time.Time) time.Time {
 	failed := j.Hold.Add(-Backoff(j.Failures))
 	if j.Hold.After(now) && (j.Last.After(failed) || j.Due.Before(j.Hold)) {
@@ -151,18 +154,18 @@ func (j Job) heldUntil(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.
+// Mandate holds the rights and limits of a trigger's runs, beyond the trust of its creator.
 type Mandate struct {
-	Tainted bool     `json:"tainted,omitempty"` // a turn that had read foreign text wrote the prompt
-	Allow   []string `json:"allow,omitempty"`   // rights that the owner gave to it; guard.ParseRight reads them
-	Tools   []string `json:"tools,omitempty"`   // the only tools that its runs may call; none: all
-	Tokens  int64    `json:"tokens,omitempty"`  // what one run may spend; 0: as any turn
+	Tainted bool     `json:"tainted,omitempty"` // the prompt was written in a turn that had read foreign text
+	Allow   []string `json:"allow,omitempty"`   // rights from the owner, in the notation of guard.ParseRight
+	Tools   []string `json:"tools,omitempty"`   // the only tools for its runs; none: all
+	Tokens  int64    `json:"tokens,omitempty"`  // token limit of one run; 0: that of any turn
 }
 
-// leastTokens is less than what any request to a model needs.
+// leastTokens is less than any request to a model needs.
 const leastTokens = 1000
 
-// Check says all that is wrong with the limits of a mandate, nil: nothing. Whether there are such tools it does not know.
+// Check returns all faults of the limits, or nil. It does not know which tools exist.
 func (m Mandate) Check() error {
 	var list []error
 	for _, name := range m.Tools {
@@ -176,14 +179,14 @@ func (m Mandate) Check() error {
 	return errors.Join(list...)
 }
 
-// Trouble is what went wrong with a job.
+// Trouble describes what went wrong with a trigger.
 type Trouble struct {
 	Failures int       `json:"failures"`         // consecutive
-	Hold     time.Time `json:"hold,omitzero"`    // failure backoff: slots until then are queued with not_before
-	Broken   string    `json:"broken,omitempty"` // why the row cannot be used; it is disabled then
+	Hold     time.Time `json:"hold,omitzero"`    // backoff after failures: earlier slots wait until then
+	Broken   string    `json:"broken,omitempty"` // why the row cannot be used; the trigger is then disabled
 }
 
-// State of a fire: how far it has come.
+// State is the progress of a fire.
 type State string
 
 // The states of fires.
@@ -195,10 +198,10 @@ const (
 	StateDone    State = "done"
 )
 
-// Outcome of a fire that is done.
+// Outcome is the result of a finished fire.
 type Outcome string
 
-// The outcomes of fires. "Late" is ran with Late over the job's limit.
+// The outcomes of fires. A run that started after its limit has the outcome ran and is shown as late.
 const (
 	Ran       Outcome = "ran"
 	Failed    Outcome = "failed"
@@ -207,7 +210,7 @@ const (
 	Skipped   Outcome = "skipped"
 )
 
-// Slot is one intended instant of a job, as a row of fires.
+// Slot is one intended time of a job. Each becomes a row of fires.
 type Slot struct {
 	Key     string        `json:"key"` // the instant, RFC 3339 in UTC; "run:ID" for a run by hand
 	Due     time.Time     `json:"due"`
@@ -215,59 +218,57 @@ type Slot struct {
 	Outcome Outcome       `json:"outcome,omitempty"`
 	Late    time.Duration `json:"late,omitempty"`
 	Reason  string        `json:"reason,omitempty"`
-	Note    string        `json:"note,omitempty"`   // what its run is told beside the prompt
-	Limit   time.Duration `json:"limit,omitempty"`  // a run that begins later than this is late; 0: none is
-	Tell    bool          `json:"tell,omitempty"`   // it was not served in time: the owner is to be told
-	Stands  int64         `json:"stands,omitempty"` // how many slots it stands for; 0: itself
+	Note    string        `json:"note,omitempty"`   // text for its run after the prompt
+	Limit   time.Duration `json:"limit,omitempty"`  // a run that starts later than this counts as late; 0: no limit
+	Tell    bool          `json:"tell,omitempty"`   // it was not served in time, so the owner must be told
+	Stands  int64         `json:"stands,omitempty"` // number of slots that it represents; 0: only itself
 
-	Unstored bool `json:"unstored,omitempty"` // it was not served in time because it could not be committed
+	Unstored bool `json:"unstored,omitempty"` // it was late because it could not be committed
 }
 
-// Firing is what one wake of the runner commits for one job, all in one transaction:
-// the slots' rows, the inbox row of the slot that runs (nil: none), and the job's next due instant.
-// The slot of a job with a gate that would run is in the state due, and has no inbox row: it gets one when its gate opens.
-// When Overlap is Fold and a fire of the job is unfinished at the commit, the store stores the running
-// slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
+// Firing is one job's part of a commit: the rows of its slots, the inbox rows of slots that run, and its next due time. The slot of a job
+// with a gate gets the state due and no inbox row; the inbox row follows when the gate opens. If Overlap is Fold and a fire of the job is
+// unfinished at the commit, the store stores the running slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
 type Firing struct {
-	Job   Job       // with Last and Due moved on
+	Job   Job       // with the new Last and Due
 	Slots []Slot    // oldest first
-	Run   []Queued  // which of them run; more than one only for MissedAll
-	Ask   string    // a question to the owner instead (MissedAsk): its text
-	From  time.Time // Job.Due as it was read: a row whose due has moved since, whose version is no longer Job's, or that is paused or gone, is left alone (ErrMoved)
+	Run   []Queued  // those that run; more than one only with MissedAll
+	Ask   string    // text of a question to the owner instead of a run (MissedAsk)
+	From  time.Time // Job.Due when it was read. If the row's due or version has changed since, or it was paused or removed, it is left alone (ErrMoved)
 }
 
-// Queued is a slot that runs: its index in Slots and its inbox row.
+// Queued is a slot that runs: its index in Slots, and its inbox row.
 type Queued struct {
 	Slot int
 	In   event.In
 }
 
-// Changes of jobs that tools and commands make; the store applies them in the commit of a result.
+// The changes of jobs that tools and commands return. The store applies them in the commit of the result.
 type (
-	// Put makes a job, or replaces the one with the same ID.
+	// Put creates a job, or replaces the one with the same ID.
 	Put struct{ Job Job }
 	// Remove deletes a job; its fires stay.
 	Remove struct{ ID int64 }
-	// Pause stops a job, or lets it go on with Due as its next slot.
+	// Pause pauses a job, or resumes it with Due as its next slot.
 	Pause struct {
 		ID     int64
 		Paused bool
 		Due    time.Time
 	}
-	// RunNow queues one run by hand, beside the schedule.
+	// RunNow queues one manual run, in addition to the schedule.
 	RunNow struct {
 		Job Job
 		In  event.In
 	}
 )
 
-// Entry is what the runner keeps of a job: its next slot. A zero Due means that it does not fire (any more).
+// Entry is a job's next slot for the runner. A zero Due means that it no longer fires.
 type Entry struct {
 	ID  int64
 	Due time.Time
 }
 
-// ByHand is the inbox row of a run by hand; id makes it unique.
+// ByHand returns the inbox row of a manual run. id makes it unique.
 func ByHand(j Job, id string, now time.Time) event.In {
 	return event.In{
 		Source: "cron", ExtID: fmt.Sprintf("job:%d:run:%s", j.ID, id), Session: j.SessionKey(), Kind: event.Fire, Rank: event.RankSchedule,
@@ -275,7 +276,7 @@ func ByHand(j Job, id string, now time.Time) event.In {
 	}
 }
 
-// Start is what a period counts from: when the job's schedule was set.
+// Start returns the time that periods count from: when the schedule was set.
 func (j Job) Start() time.Time {
 	if j.Anchor.IsZero() {
 		return j.Created
@@ -283,7 +284,7 @@ func (j Job) Start() time.Time {
 	return j.Anchor
 }
 
-// SessionKey is the session that the job's turns belong to.
+// SessionKey returns the session of the job's turns.
 func (j Job) SessionKey() string {
 	switch {
 	case j.Name == Heartbeat:

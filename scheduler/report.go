@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// mostNamed bounds the jobs that one report names.
+// mostNamed limits the jobs that one report names.
 const mostNamed = 20
 
-// Overdue is what became of the slots of one job that were not served in time.
+// Overdue sums up the slots of one job that were not served in time.
 type Overdue struct {
 	Job   string
-	Zone  string    // of the job, by its IANA name
-	First time.Time // the earliest and the latest of these slots
+	Zone  string    // of the job, as an IANA name
+	First time.Time // the earliest of these slots, and the latest
 	Last  time.Time
 	Until time.Time     // when the last of them was served
-	Gone  int64         // missed, and nothing runs for them
-	Stood int64         // missed, and another run stands for them
-	Runs  int64         // that begin all the same
-	Late  time.Duration // of the run that is the latest
+	Gone  int64         // missed, and not replaced by a run
+	Stood int64         // missed, and represented by another run
+	Runs  int64         // slots that run late
+	Late  time.Duration // of the latest run
 
 	Unstored bool // they could not be committed when they came due
 }
 
-// Away is the one message about slots that were not served in time: while hob did not run, and while it could not store. It says by job what
-// was missed and what ran late. Each part has at most 20 jobs and says how many more there are; "" when there is nothing to say. Times are
-// those of the zone that most jobs have; a job in another one has its own beside it.
+// Away returns the message about slots that were not served in time, while hob was not running or could not store. It lists by job what was
+// missed and what ran late. Each part names at most 20 jobs and the number of the others. It returns "" if there is nothing to report.
+// Times are in the zone that most jobs use; a job in another zone also shows its own time.
 func Away(list []Overdue) string {
 	var stopped, unstored []Overdue
 	for _, o := range list {
@@ -38,7 +38,7 @@ func Away(list []Overdue) string {
 			stopped = append(stopped, o)
 		}
 	}
-	zones := map[string]*time.Location{} // reading one costs more than all the rest
+	zones := map[string]*time.Location{} // loading a zone is the most expensive step
 	zone := zoneOr(zones, usualZone(list))
 	var lines []string
 	if when, jobs, _ := stretch(unstored, zone, zones); jobs != "" {
@@ -51,7 +51,7 @@ func Away(list []Overdue) string {
 	}
 	if when, jobs, length := stretch(stopped, zone, zones); jobs != "" {
 		why := "not running"
-		if length <= Downtime { // it may have been at work all the time
+		if length <= Downtime { // it may have been running all the time
 			why += " or could not keep up"
 		}
 		lines = append(lines, fmt.Sprintf("While hob was %s (%s): %s", why, when, jobs))
@@ -59,7 +59,7 @@ func Away(list []Overdue) string {
 	return strings.Join(lines, "\n")
 }
 
-// stretch is the time of overdue slots, what became of them by job, and how long it was; all zero when there are none.
+// stretch returns the period of overdue slots, their text by job, and its length; zero values for none.
 func stretch(list []Overdue, zone *time.Location, zones map[string]*time.Location) (when, jobs string, length time.Duration) {
 	var named []string
 	var from, until time.Time
@@ -84,7 +84,7 @@ func stretch(list []Overdue, zone *time.Location, zones map[string]*time.Locatio
 	return stretchText(from, until, zone, mixed), strings.Join(named, " · "), until.Sub(from)
 }
 
-// text is what became of one job's slots.
+// text describes one job's slots.
 func (o Overdue) text() string {
 	missed := o.Gone + o.Stood
 	ran := "ran " + spoken(o.Late) + " late"
@@ -118,7 +118,7 @@ func pick(n int64, one, many string) string {
 	return many
 }
 
-// usualZone is the zone that most jobs have, of two the one that comes first.
+// usualZone returns the zone that most jobs use; of two, the first.
 func usualZone(list []Overdue) string {
 	count := map[string]int{}
 	best := ""
@@ -133,7 +133,7 @@ func usualZone(list []Overdue) string {
 	return best
 }
 
-// zoneOr loads a zone once; one that is not known is UTC.
+// zoneOr loads a zone once. An unknown one becomes UTC.
 func zoneOr(loaded map[string]*time.Location, name string) *time.Location {
 	zone, ok := loaded[name]
 	if !ok {
@@ -146,8 +146,7 @@ func zoneOr(loaded map[string]*time.Location, name string) *time.Location {
 	return zone
 }
 
-// stretchText writes a stretch of time as a clock on the wall tells it: "Sat 21:10 to Sun 08:02", with the date where a weekday does not
-// say which day it was.
+// stretchText formats a period: "Sat 21:10 to Sun 08:02", with dates if weekdays are ambiguous.
 func stretchText(from, until time.Time, zone *time.Location, named bool) string {
 	from, until = from.In(zone), until.In(zone)
 	day := "Mon "

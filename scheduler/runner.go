@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	longestSleep = 30 * time.Second // Go's timers stand still while the machine sleeps, and the wall clock may be set
-	firstRetry   = time.Second      // of a job whose fire could not be committed; it doubles
+	longestSleep = 30 * time.Second // Go's timers stop while the machine sleeps, and the wall clock may be changed
+	firstRetry   = time.Second      // after a failed commit of a job's fire; doubles each time
 	lastRetry    = time.Minute
-	batchSize    = 128  // firings in one commit
-	batchRows    = 2000 // and about so many slots
+	batchSize    = 128  // firings per commit
+	batchRows    = 2000 // slots per commit, approximately
 	fullRead     = time.Hour
-	staleSpare   = 10_000 // hints of changed jobs before the heap is read afresh
+	staleSpare   = 10_000 // outdated hints that are allowed before a full read
 )
 
-// Runner commits fires when they come due. It keeps a hint of 16 bytes per job in memory and reads a job again when its time has come.
+// Runner commits fires when they come due. It keeps 16 bytes per job in memory, and reads a job again when its time has come.
 type Runner struct {
 	store    Store
 	clock    sys.Clock
@@ -33,29 +33,29 @@ type Runner struct {
 	progress atomic.Int64
 
 	heap    dueHeap
-	live    int           // hints at the last full read
+	live    int           // number of hints at the last full read
 	loaded  time.Duration // monotonic time of the last full read
 	version int64
-	moved   bool // the store has changes that the heap does not know
+	moved   bool // the store has changes that the heap does not have yet
 	zones   map[string]*time.Location
 	wall    time.Time
 	mono    time.Duration
 	rules   Zones
-	print   func() string // of the time zones' rules; nil: they are not followed
-	leaps   Leaps         // nil: every time is believed
-	leap    Leap          // the last one
-	high    time.Time     // the latest time that was believed
+	print   func() string // fingerprint of the time zone rules; nil: not followed
+	jumps   ClockJumps    // nil: every time is accepted
+	jump    ClockJump     // the last one
+	high    time.Time     // the latest accepted time
 	failed  map[int64]failure
-	blind   time.Time // since when the jobs cannot be listed; zero: they can
+	blind   time.Time // since when jobs cannot be listed; zero: they can
 }
 
-// failure is a job whose fire could not be committed.
+// failure records that a job's fire could not be committed.
 type failure struct {
 	since time.Time     // wall time of the first failed commit
-	pause time.Duration // before the next one
+	pause time.Duration // wait before the next attempt
 }
 
-// NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
+// NewRunner returns a runner. changed wakes it after changes of jobs; one signal may stand for many, and nil means none. Without a signal
 // it looks every 30 s.
 func NewRunner(store Store, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
 	r := &Runner{store: store, clock: c, changed: changed, log: log, failed: map[int64]failure{}}
@@ -63,12 +63,12 @@ func NewRunner(store Store, c sys.Clock, changed <-chan struct{}, log *slog.Logg
 	return r
 }
 
-// Progress is the reading of the monotonic clock when the runner last did something. It is never more than about half a minute
-// old while the runner is alive. Safe to call from anywhere.
+// Progress returns the monotonic time at which the runner was last active. While it works, this is at most about half a minute ago. It may
+// be called from any goroutine.
 func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
 
-// Run fires jobs until ctx ends; then it returns nil. It returns an error when the jobs cannot be listed and may then be
-// called again. A fire that cannot be committed is tried again after 1 s, doubling to 60 s; a job that cannot be used is disabled.
+// Run fires jobs until ctx ends, and then returns nil. It returns an error if jobs cannot be listed; it may then be called again. A fire
+// that cannot be committed is retried after 1 s, doubling up to 60 s. A job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
 	err := sys.UnlessDone(ctx, r.run(ctx))
 	if err != nil && r.blind.IsZero() {
@@ -77,10 +77,12 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
+// run loads all jobs and serves them until ctx ends. In each round it notices jumps of the clock, commits what is due and sleeps until the
+// next due time, a change or a look at the clock.
 func (r *Runner) run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
 	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
-	if err := r.remember(ctx); err != nil {
+	if err := r.loadJump(ctx); err != nil {
 		return err
 	}
 	if err := r.load(ctx); err != nil {
@@ -98,15 +100,15 @@ func (r *Runner) run(ctx context.Context) error {
 	return nil
 }
 
-// round serves what is due by the clock as it was read last.
+// round serves everything that is due at the last reading of the clock.
 func (r *Runner) round(ctx context.Context) error {
-	if err := r.heed(ctx); err != nil {
+	if err := r.followClock(ctx); err != nil {
 		return err
 	}
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}
-	for ctx.Err() == nil && !r.astray() && r.ready() {
+	for ctx.Err() == nil && !r.clockJumped() && r.ready() {
 		r.serve(ctx, r.collect(ctx))
 		r.step()
 	}
@@ -115,8 +117,9 @@ func (r *Runner) round(ctx context.Context) error {
 	return nil
 }
 
+// load reads all jobs and builds the heap.
 func (r *Runner) load(ctx context.Context) error {
-	if err := r.rezone(ctx); err != nil {
+	if err := r.followZones(ctx); err != nil {
 		return fmt.Errorf("follow the rules of time zones: %w", err)
 	}
 	r.heap, r.version = r.heap[:0], 0
@@ -135,8 +138,8 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// refresh takes in what has changed. Hints of changed jobs pile up until their old times come; when there are twice as many
-// as jobs, all are read afresh; once an hour too, so that a lost hint would not be lost for long.
+// refresh adds the changes to the heap. Outdated hints remain in the heap until their time comes. When there are twice as many hints as
+// jobs, all jobs are read again, and also once an hour, so that a lost hint is not lost for long.
 func (r *Runner) refresh(ctx context.Context) error {
 	r.moved = false
 	if len(r.heap) > 2*r.live+staleSpare || r.clock.Mono()-r.loaded > fullRead {
@@ -159,9 +162,9 @@ func (r *Runner) ready() bool {
 	return len(r.heap) > 0 && r.heap[0].due <= r.wall.UnixMilli()
 }
 
-// collect takes due hints off the heap, the earliest first, and makes firings of them.
+// collect removes due hints from the heap, earliest first, and computes their firings.
 func (r *Runner) collect(ctx context.Context) []Firing {
-	now := r.wall // and not what the clock shows by now: nobody has looked at that
+	now := r.wall // not the present time: jumps were checked for the last reading
 	seen := map[int64]bool{}
 	var batch []Firing
 	for rows := 0; len(batch) < batchSize && rows < batchRows; {
@@ -181,7 +184,7 @@ func (r *Runner) collect(ctx context.Context) []Firing {
 	return batch
 }
 
-// firing reads a job and works out its slots; false: there is nothing to commit.
+// firing reads a job and computes its slots; false if there is nothing to commit.
 func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, bool) {
 	job, err := r.store.Job(ctx, id)
 	fault, isFault := event.AsFault(err)
@@ -205,17 +208,17 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		r.disable(ctx, id, err)
 		return Firing{}, false
 	}
-	f, due, err := slotsIn(job, zone, wake{now: now, leapt: !job.Due.After(r.leap.To), unstored: r.unstored(id)})
+	f, due, err := slotsIn(job, zone, wake{now: now, jumped: !job.Due.After(r.jump.To), unstored: r.unstored(id)})
 	switch {
 	case err != nil:
 		r.disable(ctx, id, err)
-	case !due && !f.Job.Due.IsZero() && !f.Job.Due.Equal(job.Due): // the slot at Due was served before the clock was put back: the heap is to know the next one
+	case !due && !f.Job.Due.IsZero() && !f.Job.Due.Equal(job.Due): // the slot at Due was served before the clock was put back, so the heap needs the next one
 		r.heap.push(hintOf(Entry{ID: id, Due: f.Job.Due}))
 	}
 	return f, due && err == nil
 }
 
-// zone keeps what it has loaded: reading a zone costs more than all the rest of a fire.
+// zone caches loaded zones, because loading costs more than the rest of a fire.
 func (r *Runner) zone(name string) (*time.Location, error) {
 	if zone, ok := r.zones[name]; ok {
 		return zone, nil
@@ -227,7 +230,7 @@ func (r *Runner) zone(name string) (*time.Location, error) {
 	return zone, err
 }
 
-// serve commits a batch; if that fails, each firing by itself, so that one bad job holds up no other.
+// serve commits a batch. If that fails, it commits each firing separately, so that one bad job does not block the others.
 func (r *Runner) serve(ctx context.Context, batch []Firing) {
 	if len(batch) == 0 {
 		return
@@ -250,6 +253,7 @@ func (r *Runner) serve(ctx context.Context, batch []Firing) {
 	r.later(ctx, job.ID, fmt.Errorf("fire job %s: %w", job.Name, err))
 }
 
+// commit commits firings and queues their jobs for the next due times.
 func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 	fail.Point("fire.before")
 	err := r.store.Fire(ctx, batch)
@@ -266,18 +270,18 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 	return nil
 }
 
-// report lets the owner be told what was not served in time, when all of it is served. It asks at each wake: what cannot be told yet is told
-// then, and what somebody else has left.
+// report tells the owner what was not served in time, once everything is served. It runs at each wake, for reports that had to wait and for
+// those of an earlier run.
 func (r *Runner) report(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
 	if err := r.store.Report(ctx); err != nil && ctx.Err() == nil {
-		r.log.Error("what was missed could not be reported, trying again at the next wake", "err", err)
+		r.log.Error("the missed runs could not be reported; trying again at the next wake", "err", err)
 	}
 }
 
-// later tries a job again after a pause, which doubles while the job's fires cannot be committed. The heap keeps it: the row does not say so.
+// later retries a job after a pause, which doubles with each failure. Only the heap has the retry; the job's row is unchanged.
 func (r *Runner) later(ctx context.Context, id int64, err error) {
 	now := r.clock.Wall()
 	f, again := r.failed[id]
@@ -285,14 +289,14 @@ func (r *Runner) later(ctx context.Context, id int64, err error) {
 		f = failure{since: now, pause: firstRetry}
 	}
 	if ctx.Err() == nil {
-		r.log.Error("a job could not be fired, trying again", "job", id, "pause", f.pause, "err", err)
+		r.log.Error("a job could not be fired; trying again", "job", id, "pause", f.pause, "err", err)
 	}
 	r.heap.push(hintOf(Entry{ID: id, Due: now.Add(f.pause)}))
 	f.pause = min(2*f.pause, lastRetry)
 	r.failed[id] = f
 }
 
-// unstored is since when the fires of a job could not be committed; zero: they can be.
+// unstored returns since when the fires of a job could not be committed; zero: they can.
 func (r *Runner) unstored(id int64) time.Time {
 	since := r.failed[id].since
 	if since.IsZero() || !r.blind.IsZero() && r.blind.Before(since) {
@@ -301,6 +305,7 @@ func (r *Runner) unstored(id int64) time.Time {
 	return since
 }
 
+// disable takes a job whose row or schedule cannot be used out of service, so that it does not stop the others.
 func (r *Runner) disable(ctx context.Context, id int64, why error) {
 	if err := r.store.Disable(ctx, id, why.Error()); err != nil {
 		r.later(ctx, id, fmt.Errorf("disable a broken job: %w", err))
@@ -309,7 +314,7 @@ func (r *Runner) disable(ctx context.Context, id int64, why error) {
 	r.log.Warn("a job cannot be used and is disabled", "job", id, "err", why)
 }
 
-// step notes progress, and jumps of the wall clock.
+// step records progress and jumps of the wall clock.
 func (r *Runner) step() {
 	wall, mono := r.clock.Wall(), r.clock.Mono()
 	jump := wall.Sub(r.wall) - (mono - r.mono)
@@ -323,7 +328,7 @@ func (r *Runner) step() {
 	}
 }
 
-// rest sleeps until the next job is due, something has changed or half a minute has passed.
+// rest sleeps until the next job is due, something changes, or half a minute has passed.
 func (r *Runner) rest(ctx context.Context) {
 	sleep := longestSleep
 	if len(r.heap) > 0 {

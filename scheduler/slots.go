@@ -11,24 +11,24 @@ import (
 
 // Limits of one catch-up.
 const (
-	mostSlots   = 10_000        // rows for single slots; older ones share a row
-	mostCatchUp = 10            // runs of MissedAll
-	mostLate    = 2 * time.Hour // the largest default of MaxLate
+	mostSlots   = 10_000        // rows for single slots; older slots share a row
+	mostCatchUp = 10            // limit of runs with MissedAll
+	mostLate    = 2 * time.Hour // limit of the default for MaxLate
 	unlimited   = time.Duration(1<<63 - 1)
 )
 
-// Slots is what is due of a job at now: every slot from j.Due up to now as a row, which of them run, and the job with
-// Last and Due moved on; false: nothing is due, or the job is paused or broken, and Firing.Job.Due is its next slot that has no row. It is
-// pure; the caller commits the Firing.
+// Slots computes what is due of a job at now: every slot from j.Due to now as a row, those that run, and the job with its new Last and Due.
+// It returns false if nothing is due, or the job is paused or broken; Firing.Job.Due is then the next slot without a row. It is pure; the
+// caller commits the Firing.
 //
-// A slot is late, and runs, while it is no older than the job's limit: MaxLate, or half the time to the slot after it
-// and at most two hours; beyond the limit it is missed. Of several slots the newest runs. When the newest is missed, the policy decides:
-// once runs it all the same, skip runs nothing, ask puts a question (about older ones also when the newest is not missed), all runs the newest
-// ten. A single "at" has no limit unless MaxLate sets one or the policy is skip or ask (then two hours). Slots that do not run are rows too:
-// coalesced when a newer one stands for them, else missed. A run is told how many slots before it were missed. Restarts, suspends and clocks put forward
-// are all the same here: time in which no slot was served. A clock put back finds nothing due, because Due lies ahead.
+// A slot runs late while it is not older than the job's limit: MaxLate, or by default half the time to the next slot and at most two hours.
+// Beyond the limit it is missed. Of several slots the newest runs. If the newest is missed, the policy decides: once runs it anyway; skip
+// runs nothing; ask asks the owner (about older slots even if the newest is not missed); all runs the newest ten. A single "at" has no
+// limit, unless MaxLate sets one or the policy is skip or ask (then two hours). Slots that do not run also become rows: coalesced if a
+// newer one represents them, otherwise missed. A run is told how many earlier slots were missed. Restarts, suspends and a clock set forward
+// are treated alike, as time in which no slot was served. With a clock set back nothing is due, because Due is in the future.
 //
-// The error says why the job's row cannot be used.
+// The error is the reason that the job's row cannot be used.
 func Slots(j Job, now time.Time) (Firing, bool, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {
@@ -37,14 +37,14 @@ func Slots(j Job, now time.Time) (Firing, bool, error) {
 	return slotsIn(j, zone, wake{now: now})
 }
 
-// wake is when the runner looks at a job, and what it knows of the time before.
+// wake is the runner's view of the time when it serves a job.
 type wake struct {
 	now      time.Time
-	leapt    bool      // the clock has leapt over what is due: then no more than one slot runs, and the others share a row
-	unstored time.Time // since when fires of the job could not be committed; zero: they could be
+	jumped   bool      // the clock jumped over the due slots: at most one runs, and the others share a row
+	unstored time.Time // since when fires of the job could not be committed; zero: they could
 }
 
-// slotsIn is Slots in a zone that was loaded.
+// slotsIn is Slots with a loaded zone.
 func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 	now := w.now
 	s, err := spec.Parse(j.Spec)
@@ -54,6 +54,7 @@ func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 	if err := usable(j); err != nil {
 		return Firing{}, false, err
 	}
+	// The clock may have been put back: slots before the last one have been served.
 	first := j.Due
 	if !first.IsZero() && !first.After(j.Last) {
 		first, _ = s.Next(j.Last, zone, j.Start())
@@ -63,15 +64,18 @@ func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 		return Firing{Job: j}, false, nil
 	}
 	c := catchUp{job: j, now: now, zone: zone, runs: mostCatchUp, stalled: w.unstored}
+	// After a jump that nobody believes each job runs at most once.
 	rows := int64(mostSlots)
-	if w.leapt {
+	if w.jumped {
 		rows, c.runs = 1, 1
 	}
+	// Only the newest slots get rows. The first one stands for all older ones.
 	c.list, c.older = s.Overdue(first, now, zone, j.Start(), rows)
 	if c.older > 0 {
 		c.list = append([]time.Time{first}, c.list...)
 	}
 	newest := c.list[len(c.list)-1]
+	// The limit of lateness depends on the distance to the next slot.
 	next, _ := s.Next(newest, zone, j.Start())
 	c.limit = lateLimit(j, s, newest, next)
 	f := c.firing()
@@ -80,7 +84,7 @@ func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 	return f, true, nil
 }
 
-// usable checks what a row may hold that New would not have let in.
+// usable checks values that New would not have accepted.
 func usable(j Job) error {
 	switch {
 	case j.Session != "main" && j.Session != "isolated":
@@ -93,8 +97,8 @@ func usable(j Job) error {
 	return nil
 }
 
-// lateLimit is how late the newest slot may be before it counts as missed. An older slot is late by more than the time
-// to the next one, so that by default it is missed whatever the newest is.
+// lateLimit returns how late the newest slot may be before it counts as missed. An older slot is late by more than the time to the next
+// one, so by default it is always missed.
 func lateLimit(j Job, s spec.Spec, slot, next time.Time) time.Duration {
 	switch {
 	case j.MaxLate > 0:
@@ -107,28 +111,28 @@ func lateLimit(j Job, s spec.Spec, slot, next time.Time) time.Duration {
 	return min(next.Sub(slot)/2, mostLate)
 }
 
-// catchUp is one wake of one job on its way to a Firing.
+// catchUp computes the Firing of one job at one wake.
 type catchUp struct {
 	job   Job
 	now   time.Time
 	zone  *time.Location
 	list  []time.Time // due slots, oldest first
-	older int64       // how many slots list[0] stands for, when it is not a single one
+	older int64       // number of slots that list[0] represents, if more than one
 	limit time.Duration
-	runs  int // at most, of the policy all
+	runs  int // limit for the policy all
 
-	stalled time.Time // since when fires could not be committed; zero: they could be
+	stalled time.Time // since when fires could not be committed; zero: they could
 }
 
 func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
 func (c *catchUp) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
 
-// unstored reports whether a slot would have been served in time if it could have been committed.
+// unstored reports whether a slot would have been in time if it could have been committed.
 func (c *catchUp) unstored(i int) bool {
 	return !c.stalled.IsZero() && c.list[i].After(c.stalled.Add(-Downtime))
 }
 
-// wall is an instant as a person reads it, by the job's clocks.
+// wall formats an instant in the job's zone.
 func (c *catchUp) wall(t time.Time) string {
 	form := "2006-01-02 15:04 MST"
 	if t.Second() != 0 {
@@ -137,7 +141,7 @@ func (c *catchUp) wall(t time.Time) string {
 	return t.In(c.zone).Format(form)
 }
 
-// firstRun is the index of the first slot that runs; all behind it do too. len(list): none.
+// firstRun returns the index of the first slot that runs; all later ones run, too. len(list) means none.
 func (c *catchUp) firstRun() int {
 	last := len(c.list) - 1
 	switch {
@@ -153,6 +157,8 @@ func (c *catchUp) firstRun() int {
 	return len(c.list)
 }
 
+// firing returns the rows for the slots that came due. Slots from firstRun on run, with the gate or without; the others end with their
+// outcome.
 func (c *catchUp) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
@@ -161,6 +167,7 @@ func (c *catchUp) firing() Firing {
 		if c.limit == unlimited {
 			slot.Limit = 0
 		}
+		// The oldest row stands for all slots before it: a job that was due every minute does not get thousands of rows after a month.
 		if i == 0 && c.older > 1 {
 			slot.Stands = c.older
 		}
@@ -173,12 +180,12 @@ func (c *catchUp) firing() Firing {
 			if c.job.Gate.Always() {
 				f.Run = append(f.Run, Queued{Slot: i, In: Input(c.job, slot.Key, slot.Note, c.now)})
 			} else {
-				slot.State = StateDue // whoever looks at the gate makes the inbox row
+				slot.State = StateDue // the evaluation of the gate adds the inbox row
 			}
 		} else {
 			slot.State = StateDone
 			slot.Outcome, slot.Reason = c.unrun(i, first)
-			slot.Tell = slot.Tell || slot.Outcome == MissedOut // it is lost, however short the stop was
+			slot.Tell = slot.Tell || slot.Outcome == MissedOut // it is lost, however short the interruption was
 		}
 		f.Slots = append(f.Slots, slot)
 	}
@@ -188,12 +195,12 @@ func (c *catchUp) firing() Firing {
 	return f
 }
 
-// unrun is what becomes of a slot that does not run.
+// unrun returns the outcome and reason of a slot that does not run.
 func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	outcome, reason := MissedOut, ""
 	switch {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
-		outcome, reason = Coalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever becomes of that: a gate may stay shut
+		outcome, reason = Coalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever its outcome is: its gate may be closed
 	case c.job.Missed == MissedAll:
 		reason = "only the newest " + map[bool]string{true: "is", false: strconv.Itoa(c.runs) + " are"}[c.runs == 1] + " caught up"
 	case c.job.Missed == MissedAsk:
@@ -207,7 +214,8 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	return outcome, reason
 }
 
-// missedBefore counts the missed slots before a run, and those of them that could not be committed. A short stall is not worth telling the model.
+// missedBefore counts the missed slots before a run, and those of them that could not be committed. A short interruption is not reported to
+// the model.
 func (c *catchUp) missedBefore(first int) (n, unstored int64) {
 	if c.late(0) <= Downtime {
 		return 0, 0
@@ -227,7 +235,7 @@ func (c *catchUp) missedBefore(first int) (n, unstored int64) {
 	return n, unstored
 }
 
-// note tells the first of the slots that run how many were missed before it, and why; "" none.
+// note tells the first slot that runs how many were missed before it, and why; "" if none.
 func (c *catchUp) note(i, first int) string {
 	n, unstored := c.missedBefore(first)
 	if n == 0 || i != first {
@@ -246,7 +254,7 @@ func (c *catchUp) note(i, first int) string {
 	return fmt.Sprintf("(%d earlier runs of this job were missed while hob %s.)", n, why)
 }
 
-// question asks about the slots that were missed, also when a newer one runs by itself; "": there are none.
+// question asks about the missed slots, even if a newer one runs by itself; "" if there are none.
 func (c *catchUp) question(first int) string {
 	n, last := max(c.older-1, 0), -1
 	for i := range first {
@@ -268,14 +276,13 @@ func (c *catchUp) question(first int) string {
 	return fmt.Sprintf("Job %s missed %s. %s", c.job.Name, missed, run)
 }
 
-// Downtime is how late a slot may be looked at without a word: what is later was downtime, or the clock was moved forward.
+// Downtime is the delay that is normal. A slot that is served later was delayed by downtime or a clock change.
 const Downtime = time.Minute
 
-// Key is the key of a slot: its instant as RFC 3339 in UTC.
+// Key returns the key of a slot: its instant as RFC 3339 in UTC.
 func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
 
-// Input is the inbox row of a slot that runs; what the note says stands behind the prompt. While the job backs off after failures it
-// waits until Hold.
+// Input returns the inbox row of a slot that runs. The note follows the prompt. After failures it waits until Hold.
 func Input(j Job, key, note string, now time.Time) event.In {
 	in := ByHand(j, "", now)
 	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// spoken writes a length of time as people say it, in its two largest units: "2 h 5 min", "3 days".
+// spoken formats a duration in its two largest units: "2 h 5 min", "3 days".
 func spoken(d time.Duration) string {
 	if d < time.Second {
 		return "less than 1 s"

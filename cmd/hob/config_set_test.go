@@ -131,7 +131,7 @@ func TestSetRefuses(t *testing.T) {
 		{"", "turn.max_steps", "1\nx = 2", `want a whole number`},
 		{"", "turn.max_running", "15", `max_running: want a time with its unit, like "30m" or "1h30m", found "15"`},
 		{"", "budget.per_day", "nan", `per_day: want a number, found "nan"`},
-		{"", "channels.door.loud", "yes", `there is no kind of channel named "door": say first what it is: channels.door.kind is one of bell`},
+		{"", "channels.door.loud", "yes", `there is no kind of channel named "door": set its kind first: channels.door.kind is one of bell`},
 		{"", "turn.max_stps", "1", `there is no key "max_stps" in [turn]: did you mean "max_steps"?`},
 		{"", "turm.max_steps", "1", `there is no section "turm": did you mean "turn"?`},
 		{"", "turn", "1", `turn is a section: name a key in it, for example turn.max_steps`},

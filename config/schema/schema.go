@@ -1,4 +1,5 @@
-// Package schema describes the keys of a section of the config: what each takes, what holds without it, and what it may be. It reads no file.
+// Package schema describes the keys of a config section: the type, the default and the limits of each. Describe derives the description
+// from the struct that takes the section and from notes; config, the reference page and the JSON schema use it. It reads no file.
 package schema
 
 import (
@@ -11,10 +12,9 @@ import (
 	"time"
 )
 
-// Type is what a key takes, in the words of the reference.
+// Type is the type of a key, in the words of the reference page.
 type Type string
 
-// The types of keys.
 const (
 	Text     Type = "text"
 	Whole    Type = "whole number"
@@ -27,33 +27,33 @@ const (
 	Anything Type = "anything"
 )
 
-// Note is what the owner of a section says about a key beside the Go field that takes it.
+// Note is the information about a key that the Go field does not contain.
 type Note struct {
 	Name    string   // "backend"; "price.input" for a key inside a table
 	Doc     string   // one sentence
-	Unset   string   // what holds when the key is left out, where that is no value of its own
-	Example string   // a value, as TOML
-	Words   []string // the only texts allowed; none: any
-	Least   string   // the smallest value of a number or a time; "": none
+	Unset   string   // what applies without the key, if that is not a value
+	Example string   // a value in TOML
+	Words   []string // the allowed texts; none: any
+	Least   string   // the smallest number or duration; "": no limit
 	Most    string   // the largest one
-	Also    string   // a number that is allowed outside of Least and Most, and what it means: "-1 for no cap"
-	Pattern string   // a regular expression (as JSON Schema has it) that a text, or each of a list, matches
-	Apart   bool     // it excludes other keys, and so is left out where examples stand together
+	Also    string   // a number outside Least and Most that is allowed, with its meaning: "-1 for no cap"
+	Pattern string   // a regular expression (JSON Schema dialect) that the text, or each text of a list, matches
+	Apart   bool     // it excludes other keys, so combined examples omit it
 }
 
 // Key is one key of a section.
 type Key struct {
 	Note
 	Type    Type
-	Default any   // what holds when the key is left out, as TOML has it; nil: see Unset
+	Default any   // the value without the key, in TOML's types; nil: see Unset
 	Keys    []Key // of a Table
 }
 
-// Secret reports whether the key holds a secret, which is known by its name.
+// Secret reports whether the key holds a secret, judged by its name.
 func (k Key) Secret() bool { return Secret(k.Name[strings.LastIndexByte(k.Name, '.')+1:]) }
 
-// Describe makes the keys of a section out of the struct that takes it, filled with the values that hold for keys left out, and
-// notes, in the order in which people read about them. A note about a key that the struct does not have is a programmer's mistake.
+// Describe returns the keys of a section, in the order of the notes. defaults is the struct that takes the section, filled with the default
+// values. It panics on a note about a key that the struct does not have.
 func Describe(defaults any, notes []Note) []Key {
 	v := reflect.Indirect(reflect.ValueOf(defaults))
 	keys := describe(v, "", notes)
@@ -79,6 +79,7 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 		}
 		keys = append(keys, k)
 	}
+	// Keys have the order of the notes; others follow by name.
 	place := func(k Key) int {
 		if i := slices.IndexFunc(notes, func(n Note) bool { return n.Name == k.Name }); i >= 0 {
 			return i
@@ -94,7 +95,7 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 	return keys
 }
 
-// Flat is all keys, with those inside of tables.
+// Flat returns all keys, including those inside tables.
 func Flat(keys []Key) []Key {
 	var all []Key
 	for _, k := range keys {
@@ -109,6 +110,7 @@ func typeOf(v reflect.Value) Type {
 		t = t.Elem()
 	}
 	switch {
+	// Durations and types that parse texts are written as texts, whatever their kind in Go.
 	case t == reflect.TypeFor[time.Duration]():
 		return Duration
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
@@ -135,7 +137,7 @@ func typeOf(v reflect.Value) Type {
 	return Anything
 }
 
-// Plain is a Go value as TOML has it, nil for nothing.
+// Plain converts a Go value to TOML's types; nil for an empty one.
 func Plain(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -162,7 +164,7 @@ func Plain(v reflect.Value) any {
 	return nil
 }
 
-// short is a time as people write it: 15m, not 15m0s.
+// short formats a duration as people write it: 15m, not 15m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -174,7 +176,7 @@ func short(d time.Duration) string {
 	return s
 }
 
-// bound is a limit as a number: of a time its nanoseconds.
+// bound parses a limit as a number; a duration as nanoseconds.
 func (k Key) bound(s string) (float64, bool) {
 	if s == "" {
 		return 0, false
@@ -187,7 +189,7 @@ func (k Key) bound(s string) (float64, bool) {
 	return f, err == nil
 }
 
-// Within says what is wrong with a value of the section, "" when nothing is.
+// Within returns the reason that a value is outside its limits, or "".
 func (k Key) Within(v reflect.Value) string {
 	if len(k.Words) > 0 && v.Kind() == reflect.String && !slices.Contains(k.Words, v.String()) {
 		return fmt.Sprintf("want one of %s, found %q", strings.Join(k.Words, ", "), v)
@@ -213,7 +215,7 @@ func (k Key) Within(v reflect.Value) string {
 	return "want " + k.Range() + ", found " + found
 }
 
-// Range is what a number or a time may be, in words; "" when everything is allowed.
+// Range describes the allowed numbers or durations in words; "" for no limits.
 func (k Key) Range() string {
 	quoted := func(s string) string {
 		if k.Type == Duration {
@@ -236,7 +238,7 @@ func (k Key) Range() string {
 	return text
 }
 
-// Fields maps keys to the fields of a struct: the name in the tag toml:"name", else the field's name in lower case.
+// Fields maps keys to the fields of a struct. The key is the name in the tag toml:"name", or the field's name in lower case.
 func Fields(dst reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for i := range dst.NumField() {
@@ -257,7 +259,7 @@ func Fields(dst reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// Secret knows the keys that hold secrets by their names, without their sections.
+// Secret reports whether a key without its section names a secret.
 func Secret(name string) bool {
 	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
 		if name == word || strings.HasSuffix(name, "_"+word) {

@@ -64,7 +64,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 	if err != nil {
 		return err
 	}
-	if plan.Tired() && r.mayFallBack(st) {
+	if plan.AllResting() && r.mayFallBack(st) {
 		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
 	}
 	for n := nextStep(st); ; n++ {

@@ -6,23 +6,25 @@ import (
 	"hob/daemon/api/client"
 )
 
-// attachWord begins a line that names a file to send with the next message. The daemon does not know it: it is the client that reads.
+// attachWord begins a line that names a file for the next message. The client handles it and the daemon never sees it, because the client
+// reads the file.
 const attachWord = "/attach "
 
-// files are what was attached since the last message.
+// files are the files attached since the last message was posted.
 type files struct {
 	paths []string
 	read  []client.Attachment
 }
 
-// take hands the files out, for the message that they go with.
+// take returns the attached files for the message being posted, and forgets them.
 func (f *files) take() []client.Attachment {
 	list := f.read
 	*f = files{}
 	return list
 }
 
-// attach reads a file for the next message, or says why it cannot be sent. All are read again, so that they are as new as the last.
+// attach reads a file for the next message, or reports why it cannot be sent. It reads every attached file again, so that they all have the
+// same age.
 func (k *talk) attach(path string) {
 	paths := append(k.files.paths, path)
 	list, err := client.Attach(paths...)

@@ -11,8 +11,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// Attend runs a daemon and, once it is ready, a conversation with it. When the conversation ends, Attend stops the daemon; when
-// the daemon ends, it ends the conversation.
+// Attend runs a daemon in the foreground together with a conversation. The conversation starts when the daemon is ready.
+// Whichever ends first stops the other: both share a context, which the end of either cancels. Attend returns the daemon's error when both
+// have ended.
 func Attend(ctx context.Context, log *slog.Logger, run func(ctx context.Context, ready func()) error, talk func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -28,20 +29,20 @@ func Attend(ctx context.Context, log *slog.Logger, run func(ctx context.Context,
 	return err
 }
 
-// Prompter asks a person on a terminal that is not in raw mode.
+// Prompter asks questions on a terminal that is not in raw mode.
 type Prompter struct {
 	in  *bufio.Reader
 	out io.Writer
 	log *slog.Logger
 }
 
-// NewPrompter reads answers from in and writes prompts to out.
+// NewPrompter returns a Prompter that reads answers from in and writes prompts to out.
 func NewPrompter(in io.Reader, out io.Writer, log *slog.Logger) *Prompter {
 	return &Prompter{in: bufio.NewReader(in), out: out, log: log}
 }
 
-// Ask writes the prompt and returns the line that is typed, without its end. It returns early when
-// ctx ends; the caller must not ask again after that.
+// Ask writes the prompt and returns the typed line without its end. It returns early when ctx ends. The goroutine that reads the line
+// then still waits for input, so the caller must not ask again.
 func (p *Prompter) Ask(ctx context.Context, prompt string) (string, error) {
 	if _, err := io.WriteString(p.out, prompt); err != nil {
 		return "", fmt.Errorf("show the question: %w", err)

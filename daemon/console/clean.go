@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Clean makes a text safe to show on a terminal: control characters, and marks that turn the direction
-// of writing, stand there as \x1b or \u202e instead of acting. Line breaks and tabs stay.
+// Clean makes a text safe to show on a terminal. It replaces control characters, and characters that change the direction of writing, with
+// their escapes such as \x1b or \u202e. Line breaks and tabs stay.
 func Clean(s string) string {
 	if strings.IndexFunc(s, acts) < 0 {
 		return s
@@ -26,7 +26,7 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// acts reports whether a terminal does something else with a character than draw it.
+// acts reports whether a terminal acts on a character instead of drawing it.
 func acts(r rune) bool {
 	if r == '\n' || r == '\t' {
 		return false

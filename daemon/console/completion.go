@@ -7,15 +7,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Complete completes the word typed after the tool's name and args: a flag, the value of a flag, or the value of the field
-// without a flag. anything is true when the value may be any text, such as a path.
+// Complete completes the word typed after the tool's name and args: a flag, the value of a flag, or the value of the positional field.
+// anything is true when the value may be any text, such as a path.
 func (f *Form) Complete(args []string, typed string) (words []string, anything bool) {
+	// "--flag=value" completes the value; the words keep the flag.
 	if flag, value, ok := strings.Cut(typed, "="); ok && strings.HasPrefix(flag, "--") {
 		for _, w := range f.valuesOf(flag) {
 			words = append(words, flag+"="+w)
 		}
 		return beginning(words, flag+"="+value), len(words) == 0
 	}
+	// The word before is a flag that expects a value.
 	if n := len(args); n > 0 && f.waits(args[n-1]) {
 		words = f.valuesOf(args[n-1])
 		return beginning(words, typed), len(words) == 0
@@ -30,7 +32,7 @@ func (f *Form) Complete(args []string, typed string) (words []string, anything b
 	return beginning(words, typed), len(words) == 0
 }
 
-// valuesOf returns the words that a field's flag takes.
+// valuesOf returns the words that a flag accepts, nil for any text.
 func (f *Form) valuesOf(flag string) []string {
 	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "_", "-")
 	i := slices.IndexFunc(f.fields, func(p param) bool { return p.flag == name })
@@ -40,13 +42,13 @@ func (f *Form) valuesOf(flag string) []string {
 	return f.fields[i].words()
 }
 
-// waits reports whether the next word is the value of this one.
+// waits reports whether an argument is a flag whose value is the next argument.
 func (f *Form) waits(arg string) bool {
 	flag := f.Set.Lookup(strings.TrimPrefix(arg, "--"))
 	return strings.HasPrefix(arg, "--") && flag != nil && flag.NoOptDefVal == ""
 }
 
-// positioned reports whether the field without a flag already has a value.
+// positioned reports whether args already give the positional field.
 func (f *Form) positioned(args []string) bool {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") && (i == 0 || !f.waits(args[i-1])) {
@@ -62,6 +64,7 @@ func (f *Form) flags() (list []string) {
 	return list
 }
 
+// beginning returns the words that begin with the typed text.
 func beginning(words []string, typed string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
 }

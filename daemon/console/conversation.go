@@ -1,6 +1,15 @@
-// Package console is the conversation of one person with hob, through pipes or on a terminal: it posts
-// what is typed, follows the live view and shows what concerns the person, once. It keeps nothing but
-// the place up to which the person has read, and decides nothing: the daemon does.
+// Package console is the user's conversation with hob, through pipes or on a terminal.
+//
+// It stores only the newest event that the user has seen (Cursor), and decides nothing: the daemon does. A message takes this way:
+//
+//   - The client posts it. The daemon answers with the inbox row, which the conversation expects from then on.
+//   - The event stream says which turn serves the row (turn.started, turn.joined). Live pieces of that turn's answer are shown as they
+//     arrive.
+//   - A question, a notice or a message from elsewhere is shown when its event arrives.
+//   - turn.finished has the whole text. What was not shown yet is shown now, and the row is settled.
+//
+// Talk is the interactive form with a line editor, Once posts one message and waits for its end. Both survive a restart of the daemon: they
+// follow the events again from the newest one seen.
 package console
 
 import (
@@ -13,7 +22,7 @@ import (
 	"hob/daemon/event"
 )
 
-// API is what a conversation needs of the daemon; *client.Client is one.
+// API is the part of the daemon's API that a conversation needs. *client.Client implements it.
 type API interface {
 	Post(ctx context.Context, m client.Message) (event.Receipt, error)
 	Follow(ctx context.Context, after int64, stay bool, each func(client.Frame) error) error
@@ -22,41 +31,43 @@ type API interface {
 
 // screen is where a conversation is shown.
 type screen interface {
-	Stream(piece string) // a piece of the answer that is being made
-	Break()              // ends the line that Stream has begun, if it has
+	Stream(piece string) // a piece of the answer, while the model writes it
+	Break()              // ends the line that Stream began, if any
 	Say(message string)  // a whole message
-	Ask(question string) // a question, which must be seen
-	Note(line string)    // a remark beside the conversation
+	Ask(question string) // a question, shown even when remarks are suppressed
+	Note(line string)    // a remark about the conversation
 }
 
-// conversation follows the turns that serve what was typed here. It is used by one goroutine.
+// conversation follows the turns that serve the messages typed here. One goroutine uses it.
 type conversation struct {
 	out   screen
 	seq   int64               // newest event seen
-	rows  map[int64]*answer   // by inbox row: what was typed here and is not settled yet
-	turns map[int64]*turnText // by turn: those that serve one of the rows, and those lately finished
+	rows  map[int64]*answer   // by inbox row: the messages typed here that are not settled
+	turns map[int64]*turnText // by turn: those that serve one of the rows, and some finished ones
+	// asked are the open questions, by code.
 	asked map[string]Question
-	// recent is the code of the question that the next line may answer, "" when there is none.
+	// recent is the code of the question that the next line may answer, "" for none.
 	recent string
 	said   saying
-	others int // messages that came from elsewhere
-	// alone shows nothing of turns that serve somebody else: two who speak at once each see their own. passed counts what was not shown.
+	others int // messages shown that do not belong to a row
+	// alone hides turns that serve another client, so that of two clients each sees its own. passed counts what was hidden.
 	alone  bool
 	passed int
-	// accepted is the newest event.accepted: an answer in plain words closes its question in the same commit.
+	// accepted is the newest event.accepted. When a message in plain words answers a question, the same commit accepts the message and
+	// closes the question, so the two events follow each other.
 	accepted *event.Event
 }
 
-// saying is the message shown last: a command's answer is both an event and a message, in one commit.
+// saying is the message shown last. The answer to a command is both an event and a message in one commit, and is shown once.
 type saying struct {
 	seq  int64
 	text string
 }
 
-// echo is how many events lie at most between the two.
+// echo is the largest distance in events between the two.
 const echo = 4
 
-// answer is what became of one typed message.
+// answer is the state of one typed message.
 type answer struct {
 	turn    int64
 	settled bool
@@ -69,10 +80,10 @@ func newConversation(out screen) *conversation {
 	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}}
 }
 
-// expect notes that an inbox row was typed here.
+// expect records that an inbox row was typed here.
 func (c *conversation) expect(inbox int64) { c.rows[inbox] = &answer{} }
 
-// running are the turns that work on something typed here right now.
+// running returns the turns that work on messages typed here and are not parked.
 func (c *conversation) running() []int64 {
 	var list []int64
 	for _, a := range c.rows {
@@ -83,7 +94,7 @@ func (c *conversation) running() []int64 {
 	return list
 }
 
-// queued counts the messages typed here that no turn has taken yet.
+// queued counts the messages typed here that no turn serves yet.
 func (c *conversation) queued() int64 {
 	n := int64(0)
 	for _, a := range c.rows {
@@ -94,7 +105,7 @@ func (c *conversation) queued() int64 {
 	return n
 }
 
-// busy reports whether something typed here is still being worked on and not parked for an answer.
+// busy reports whether a turn works on something typed here and is not parked, or a message still waits in the queue.
 func (c *conversation) busy() bool {
 	for _, a := range c.rows {
 		if !a.settled && !c.parked(a.turn) {
@@ -104,12 +115,14 @@ func (c *conversation) busy() bool {
 	return false
 }
 
+// parked reports whether a turn waits for an answer or an instant.
 func (c *conversation) parked(turn int64) bool {
 	t := c.turns[turn]
 	return t != nil && t.waiting
 }
 
-// see shows a frame, as far as it concerns the person.
+// see shows a frame if it concerns the user. Live pieces belong to turns that are followed; events that were seen before are skipped, as
+// they come again when the stream is opened anew.
 func (c *conversation) see(f client.Frame) {
 	if f.Live != nil {
 		if t := c.turns[f.Live.Turn]; t != nil {
@@ -128,6 +141,7 @@ func (c *conversation) see(f client.Frame) {
 	c.event(f.Event)
 }
 
+// event applies one event: it updates the rows, turns and questions, and shows what the user must see.
 func (c *conversation) event(e *event.Event) {
 	switch e.Type {
 	case "event.accepted":
@@ -159,6 +173,7 @@ func (c *conversation) event(e *event.Event) {
 	}
 }
 
+// started records which of the typed messages a turn serves. turn.started names its rows; turn.joined has one.
 func (c *conversation) started(e *event.Event) {
 	rows := numbers(e, "inbox")
 	if e.Inbox != 0 {
@@ -170,7 +185,7 @@ func (c *conversation) started(e *event.Event) {
 	c.resumed(turnOf(e))
 }
 
-// serves notes which turn a typed message has become.
+// serves records that a turn serves an inbox row.
 func (c *conversation) serves(turn, row int64) {
 	a := c.rows[row]
 	if a == nil {
@@ -182,12 +197,14 @@ func (c *conversation) serves(turn, row int64) {
 	}
 }
 
+// resumed records that a turn is no longer parked.
 func (c *conversation) resumed(turn int64) {
 	if t := c.turns[turn]; t != nil {
 		t.waiting = false
 	}
 }
 
+// ahead shows how many messages the queue holds before the user's.
 func (c *conversation) ahead(e *event.Event) {
 	n := number(e, "ahead")
 	if c.rows[inboxOf(e)] == nil || n < 1 {
@@ -200,6 +217,7 @@ func (c *conversation) ahead(e *event.Event) {
 	c.out.Note(fmt.Sprintf("%d messages are ahead of yours", n))
 }
 
+// tool shows the call of a tool, and its error.
 func (c *conversation) tool(e *event.Event) {
 	t := c.turns[turnOf(e)]
 	if t == nil {
@@ -219,10 +237,12 @@ func (c *conversation) tool(e *event.Event) {
 	}
 }
 
+// question shows a question of a followed turn, or one without a turn. The next line may answer it.
 func (c *conversation) question(e *event.Event) {
 	q := questionOf(e)
 	c.asked[q.Code], c.recent = q, q.Code
 	if c.foreign(q.Turn) {
+		// Another client shows it.
 		c.passed++
 		return
 	}
@@ -230,7 +250,7 @@ func (c *conversation) question(e *event.Event) {
 	c.out.Note(q.How())
 }
 
-// waiting parks a followed turn; one that waits for a person is known from its question.
+// waiting parks a followed turn and shows why. A turn that waits for the user has a question, which was shown already.
 func (c *conversation) waiting(e *event.Event) {
 	t := c.turns[turnOf(e)]
 	if t == nil {
@@ -242,11 +262,12 @@ func (c *conversation) waiting(e *event.Event) {
 	}
 }
 
-// answered closes a question; its turn goes on. When the message typed here was the answer, that turn serves it.
+// answered closes a question; its turn continues. If the answer was a message typed here, the turn serves that message as well.
 func (c *conversation) answered(e *event.Event) {
 	delete(c.asked, text(e, "code"))
 	turn := turnOf(e)
 	if a := c.accepted; a != nil && a.Seq == e.Seq-1 && c.rows[inboxOf(a)] != nil {
+		// No turn waited: the answer itself is all that the message was for.
 		if turn == 0 {
 			c.settle(inboxOf(a), answer{state: "done"})
 		}
@@ -255,13 +276,13 @@ func (c *conversation) answered(e *event.Event) {
 	c.resumed(turn)
 }
 
-// current is the open question that the next line may answer.
+// current returns the open question that the next line may answer.
 func (c *conversation) current() (Question, bool) {
 	q, ok := c.asked[c.recent]
 	return q, ok
 }
 
-// openQuestion finds the question that a turn waits for.
+// openQuestion returns the question that a turn waits for.
 func (c *conversation) openQuestion(turn int64) (Question, bool) {
 	for _, q := range c.asked {
 		if q.Turn == turn && turn != 0 {
@@ -271,6 +292,7 @@ func (c *conversation) openQuestion(turn int64) (Question, bool) {
 	return Question{}, false
 }
 
+// finished shows the rest of a followed turn's text and settles every message that it served. Its open questions end with it.
 func (c *conversation) finished(e *event.Event) {
 	turn := turnOf(e)
 	t := c.turns[turn]
@@ -294,7 +316,7 @@ func (c *conversation) finished(e *event.Event) {
 	}
 }
 
-// ending says how a turn ended that is not done.
+// ending describes the end of a turn that did not succeed.
 func ending(state, why string) string {
 	why = ToYou(why)
 	if strings.HasPrefix(why, state) {
@@ -303,6 +325,7 @@ func ending(state, why string) string {
 	return strings.TrimSuffix(state+": "+why, ": ")
 }
 
+// settle records the outcome of a typed message, once.
 func (c *conversation) settle(row int64, a answer) {
 	if r := c.rows[row]; r != nil && !r.settled {
 		if a.turn == 0 {
@@ -313,6 +336,7 @@ func (c *conversation) settle(row int64, a answer) {
 	}
 }
 
+// command shows the answer to a slash command typed here.
 func (c *conversation) command(e *event.Event) {
 	row := inboxOf(e)
 	r := c.rows[row]
@@ -323,7 +347,7 @@ func (c *conversation) command(e *event.Event) {
 	c.say(text(e, "text"))
 }
 
-// say shows a message, unless it is the echo of the one before.
+// say shows a message, unless it repeats the one before.
 func (c *conversation) say(body string) bool {
 	if c.seq-c.said.seq <= echo && same(body, c.said.text) {
 		return false
@@ -334,19 +358,20 @@ func (c *conversation) say(body string) bool {
 	return true
 }
 
-// The causes of messages that need a closer look.
+// Causes of messages that are handled differently.
 const (
 	byQuestion = string(event.ByQuestion)
 	byTurn     = string(event.ByTurn)
 )
 
-// message shows what was sent here, unless it is the text of a followed turn.
+// message shows a message sent to this conversation, unless another event shows the same text.
 func (c *conversation) message(e *event.Event) {
 	body := text(e, "text")
 	cause := text(e, "cause")
 	if body == "" || cause == byQuestion {
-		return // a question has an event of its own
+		return // question.asked shows it
 	}
+	// The text of a followed turn is shown piece by piece, and completed by turn.finished.
 	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.covers(body) {
 		return
 	}
@@ -359,13 +384,13 @@ func (c *conversation) message(e *event.Event) {
 	}
 }
 
-// foreign reports whether a turn serves somebody else, whose business is not shown here.
+// foreign reports whether a turn serves another client and is hidden.
 func (c *conversation) foreign(turn int64) bool { return c.alone && turn != 0 && c.turns[turn] == nil }
 
-// keptRows is how many settled rows are remembered: late echoes of them are known for a while.
+// keptRows is the number of settled rows that are kept, because events of theirs may still arrive.
 const keptRows = 8
 
-// forget drops the rows that are settled and the turns that served them.
+// forget drops settled rows and the turns that served them.
 func (c *conversation) forget() {
 	for row, a := range c.rows {
 		if a.settled && len(c.rows) > keptRows {

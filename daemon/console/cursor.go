@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Cursor is a file that holds the number of the newest event that the person has seen. "" keeps nothing.
+// Cursor is the path of a file with the number of the newest event that the user has seen. "" stores nothing.
 type Cursor string
 
-// Place reads the number; a file that is not there, or holds something else, means 0.
+// Place reads the number; it is 0 when the file is missing or damaged.
 func (c Cursor) Place() (int64, error) {
 	if c == "" {
 		return 0, nil
@@ -26,17 +26,17 @@ func (c Cursor) Place() (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 	if err != nil || n < 0 {
-		return 0, nil // a damaged place costs a repeat, not the conversation
+		return 0, nil // a damaged file only repeats some messages
 	}
 	return n, nil
 }
 
-// Move writes the number. Losing it shows some messages again; so it is not synced.
+// Move writes the number. It is not synced: losing it only repeats some messages.
 func (c Cursor) Move(seq int64) error {
 	if c == "" {
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(string(c)), 0o700) // whoever speaks to the system-wide hob may have no home yet
+	err := os.MkdirAll(filepath.Dir(string(c)), 0o700) // a user of the system-wide hob may have no home yet
 	if err == nil {
 		err = os.WriteFile(string(c), []byte(strconv.FormatInt(seq, 10)+"\n"), 0o600)
 	}

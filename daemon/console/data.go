@@ -4,7 +4,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Events travel as JSON: their numbers arrive as float64.
+// Events travel as JSON, so their numbers arrive as float64. Events made in this process have integers.
 
 func text(e *event.Event, key string) string {
 	s, _ := e.Data[key].(string)
@@ -27,7 +27,7 @@ func int64Of(v any) int64 {
 	return 0
 }
 
-// numbers reads one number or a list of them.
+// numbers reads a number or a list of numbers.
 func numbers(e *event.Event, key string) []int64 {
 	switch list := e.Data[key].(type) {
 	case []any:
@@ -45,6 +45,7 @@ func numbers(e *event.Event, key string) []int64 {
 	}
 }
 
+// turnOf returns the turn of an event; old events have it in their data.
 func turnOf(e *event.Event) int64 {
 	if e.Turn != 0 {
 		return e.Turn
@@ -59,7 +60,7 @@ func inboxOf(e *event.Event) int64 {
 	return number(e, "inbox")
 }
 
-// failure is what tool.finished says went wrong, "" when nothing did.
+// failure returns the error of a tool.finished event, "" for success.
 func failure(v any) string {
 	switch x := v.(type) {
 	case string:

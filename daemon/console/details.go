@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// field is one member of a JSON object; objects keep the order in which the daemon wrote them.
+// field is one member of a JSON object. Lists of fields keep the daemon's order, which a Go map would lose.
 type field struct {
 	key   string
 	value json.RawMessage
 }
 
-// fields takes an object apart; ok is false for anything else.
+// fields decodes an object; ok is false for any other value.
 func fields(raw json.RawMessage) (list []field, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -35,15 +35,15 @@ func fields(raw json.RawMessage) (list []field, ok bool) {
 	return list, true
 }
 
-// Sheet says how the details of a row are shown.
+// Sheet defines how the details of a row are shown.
 type Sheet struct {
-	Clock func(time.Time) string        // nil: local time, to the minute
-	Text  func(key, text string) string // nil: as it is
-	Hide  []string                      // members that say nothing to a person
+	Clock func(time.Time) string        // nil: local time to the minute
+	Text  func(key, text string) string // nil: unchanged
+	Hide  []string                      // members of no use to a person
 }
 
-// Details shows a JSON object with everything in it, one member to a line; numbers have the unit that their key names, and what
-// stands in a list is cut to one line.
+// Details shows every member of a JSON object on a line of its own. Numbers get the unit that their key names; elements of a list are cut
+// to one line each.
 func (s Sheet) Details(raw json.RawMessage) string {
 	if s.Clock == nil {
 		s.Clock = Clock
@@ -56,6 +56,7 @@ func (s Sheet) Details(raw json.RawMessage) string {
 	return b.String()
 }
 
+// detail writes an object with its values in one column.
 func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
 	list, ok := fields(raw)
 	if !ok {
@@ -72,6 +73,7 @@ func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
 	}
 }
 
+// one writes one member: a list as indented lines, an object on one line, any other value beside its key.
 func (s Sheet) one(b *strings.Builder, indent string, wide int, f field) {
 	pad := strings.Repeat(" ", wide-len(f.key)+2)
 	var rows []json.RawMessage
@@ -94,7 +96,7 @@ func (s Sheet) one(b *strings.Builder, indent string, wide int, f field) {
 	}
 }
 
-// brief shows a value on one line; an object as "key value · key value".
+// brief shows a value on one line, an object as "key value · key value".
 func (s Sheet) brief(raw json.RawMessage) string {
 	list, ok := fields(raw)
 	if !ok {
@@ -109,7 +111,7 @@ func (s Sheet) brief(raw json.RawMessage) string {
 	return strings.Join(parts, " · ")
 }
 
-// plain shows a scalar as a person writes it, by the unit that its key names.
+// plain shows a scalar for people, with the unit that its key names.
 func (s Sheet) plain(key string, raw json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil || v == nil {
@@ -129,6 +131,7 @@ func (s Sheet) plain(key string, raw json.RawMessage) string {
 	return string(raw)
 }
 
+// quantity formats a number by the suffix of its key.
 func quantity(key string, n int64, as string) string {
 	switch {
 	case strings.HasSuffix(key, "_micros"):

@@ -5,14 +5,14 @@ import "strings"
 // fence begins and ends a message of several lines.
 const fence = `"""`
 
-// draft is a message while it is typed: a line that ends in \ goes on, and so do pasted lines
-// and everything between two fences.
+// draft is a message that is being typed. A line that ends in \ continues on the next one, and so do pasted lines and everything between
+// two fences.
 type draft struct {
 	lines []string
 	block bool
 }
 
-// add takes one line; ready is true when the message is whole, and the draft is empty again then.
+// add appends one line. When the message is complete, ready is true and the draft is empty again.
 func (d *draft) add(line string, pasted bool) (message string, ready bool) {
 	if d.block {
 		head, ends := strings.CutSuffix(strings.TrimRight(line, " "), fence)

@@ -7,21 +7,24 @@ import (
 	"golang.org/x/term"
 )
 
-// lineEditor is a raw terminal with an input line at the bottom. While a line is edited, output is written above it in whole
-// lines; otherwise output is streamed.
+// lineEditor is a terminal in raw mode with an input line at the bottom. While a line is edited, output appears above it in whole lines;
+// otherwise it is streamed.
+//
+// golang.org/x/term writes the prompt and the typed text again after every write, which would tear a streamed line apart. So the last,
+// unfinished line of a stream is held until it is complete or the input line was entered.
 type lineEditor struct {
 	term    *term.Terminal
 	keys    *keys
 	start   chan struct{} // requests one line
 	lines   chan typed
 	editing bool
-	begun   bool   // Stream has begun a line
-	held    string // the begun line of a stream, while a line is edited
+	begun   bool   // Stream has begun a line that has not ended
+	held    string // the unfinished line of a stream, while a line is edited
 	dim     bool
 	err     error
 }
 
-// typed is what the line editor returned.
+// typed is a line that the editor returned.
 type typed struct {
 	line   string
 	pasted bool
@@ -37,7 +40,7 @@ func newLineEditor(out io.Writer, dim bool) *lineEditor {
 	return &lineEditor{term: term.NewTerminal(rw, ""), keys: k, start: make(chan struct{}, 1), lines: make(chan typed, 1), dim: dim}
 }
 
-// edit reads lines on request. It returns after close.
+// edit reads one line for each request. It returns after close.
 func (d *lineEditor) edit() error {
 	for range d.start {
 		line, err := d.term.ReadLine()
@@ -53,19 +56,20 @@ func (d *lineEditor) edit() error {
 	return nil
 }
 
+// close ends edit and its read.
 func (d *lineEditor) close() {
 	close(d.start)
 	d.keys.close()
 }
 
-// leave removes the prompt and ends the line, so that later output begins on a new one.
+// leave removes the prompt and ends its line, so that later output begins on a new one.
 func (d *lineEditor) leave() {
 	d.Break()
 	d.term.SetPrompt("")
 	d.write("\n")
 }
 
-// begin requests a line.
+// begin requests a line from edit, unless one is being edited.
 func (d *lineEditor) begin(prompt string, width, height int) {
 	if d.editing {
 		return
@@ -80,13 +84,13 @@ func (d *lineEditor) begin(prompt string, width, height int) {
 	d.start <- struct{}{}
 }
 
-// reprompt changes the prompt of the line that is being edited.
+// reprompt changes the prompt while a line is edited. An empty write makes the terminal draw it.
 func (d *lineEditor) reprompt(prompt string) {
 	d.term.SetPrompt(prompt)
 	d.write("")
 }
 
-// ended notes that the line was entered. Held output continues as a stream.
+// ended records that the line was entered. The held output continues as a stream.
 func (d *lineEditor) ended() {
 	d.editing = false
 	if d.held != "" {
@@ -140,7 +144,7 @@ func (d *lineEditor) write(s string) {
 	d.note(err)
 }
 
-// note keeps the first error. After an error the terminal is unusable.
+// note keeps the first error: the terminal is unusable after it, and the conversation ends.
 func (d *lineEditor) note(err error) {
 	if err != nil && d.err == nil {
 		d.err = err

@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// textMark stands before an argument that is a text and no flag, while flags are parsed. No argument has such a byte: it would
-// end there.
+// textMark is put before an argument that begins like a flag but is a text, while flags are parsed. No argument contains this byte, because
+// the operating system ends arguments with it.
 const textMark = "\x00"
 
-// ParseFlags reads args into set and returns those that are no flags. Unlike set.Parse it takes a text that only begins like a
-// flag for what it is: a patch begins with "---", a list with "- ".
+// ParseFlags parses args into set and returns the arguments that are not flags. Unlike set.Parse it accepts texts that begin like a flag:
+// a patch begins with "---", a list with "- ".
 func ParseFlags(set *pflag.FlagSet, args []string) ([]string, error) {
 	err := set.Parse(shield(args))
+	// Values of flags were marked as well.
 	set.Visit(func(x *pflag.Flag) {
 		if text := x.Value.String(); text != bare(text) {
 			err = errors.Join(err, x.Value.Set(bare(text)))
@@ -27,7 +28,7 @@ func ParseFlags(set *pflag.FlagSet, args []string) ([]string, error) {
 	return rest, err
 }
 
-// shield marks the arguments that begin like a flag and are none: no name of a flag has a space or a line break in it.
+// shield marks the arguments that begin like a flag but cannot be one: the name of a flag has no space and no line break.
 func shield(args []string) []string {
 	marked := make([]string, len(args))
 	for i, arg := range args {
@@ -40,5 +41,5 @@ func shield(args []string) []string {
 	return marked
 }
 
-// bare is an argument as it was typed.
+// bare returns an argument as it was typed.
 func bare(arg string) string { return strings.TrimPrefix(arg, textMark) }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ToolSpec is a tool as the daemon describes it.
+// ToolSpec is the daemon's description of a tool.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Group       string          `json:"group"`
@@ -21,16 +21,16 @@ type ToolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema with an object at the root
 	Positional  string          `json:"positional"`
 	Example     string          `json:"example"`
-	Missing     string          `json:"missing,omitempty"` // what it needs and does not find here; "" when it can work
+	Missing     string          `json:"missing,omitempty"` // what the tool needs and does not find on this machine, "" if it can work
 }
 
-// inputFlag is the flag of the whole input; a tool may have a field of that name as well.
+// inputFlag is the flag for the whole input. A tool may have a field of the same name.
 const inputFlag = "input"
 
-// maxInput is the longest input that is read, in bytes: a request's limit less its wrapping.
+// maxInput is the longest input that is read, in bytes: the limit of a request minus room for the rest of it.
 const maxInput = 900 << 10
 
-// Mistake is a command line that is wrong.
+// Mistake is an error in the command line.
 type Mistake struct{ Text, Hint string }
 
 func (m *Mistake) Error() string { return m.Text }
@@ -39,13 +39,16 @@ func mistake(hint, format string, args ...any) error {
 	return &Mistake{Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Form is a tool's schema as flags. Set may get more flags before Parse.
+// Form turns a tool's schema into flags. Callers may add flags to Set before Parse.
+//
+// NewForm makes a flag for every property of the schema. Parse converts each value to the JSON type that the schema names and returns the
+// input of the call.
 type Form struct {
 	Set     *pflag.FlagSet
-	Approve string // after Parse: the hash of the call that is approved
+	Approve string // after Parse: the hash of the approved call
 	spec    ToolSpec
 	fields  []param
-	values  map[string]json.RawMessage // by field: what was given
+	values  map[string]json.RawMessage // by field: the given value
 	input   string
 }
 
@@ -62,7 +65,7 @@ type param struct {
 	}
 }
 
-// words are the only values that the field, or each element of it, takes; none: any.
+// words returns the values that the field, or each element of it, accepts; none means any.
 func (p param) words() []string {
 	enum := p.schema.Enum
 	var items struct {
@@ -81,7 +84,7 @@ func (p param) words() []string {
 	return words
 }
 
-// reserved are flags with a meaning of their own; a field of that name gets "arg-" before it.
+// reserved reports whether a flag has a meaning of its own. A field of that name gets "arg-" before it.
 func reserved(name string) bool {
 	switch name {
 	case "home", "json", "quiet", "no-color", inputFlag, "approve", "help":
@@ -90,7 +93,7 @@ func reserved(name string) bool {
 	return false
 }
 
-// NewForm makes the flags of a tool: one for each field, --input and --approve.
+// NewForm makes the flags of a tool: one for each field, plus --input and --approve.
 func NewForm(spec ToolSpec) (*Form, error) {
 	f := &Form{spec: spec, values: map[string]json.RawMessage{}, Set: pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)}
 	f.Set.SortFlags = false
@@ -120,6 +123,7 @@ func NewForm(spec ToolSpec) (*Form, error) {
 	return f, nil
 }
 
+// add makes the flag of one property.
 func (f *Form) add(p field, required []string) error {
 	x := param{name: p.key, flag: strings.ReplaceAll(p.key, "_", "-")}
 	if err := json.Unmarshal(p.value, &x.schema); err != nil {
@@ -151,7 +155,7 @@ func (p param) usage() string {
 	return strings.TrimSpace(text)
 }
 
-// texts reports whether the field is a list of texts, which is given by repeating its flag.
+// texts reports whether the field is a list of strings, given by repeating its flag.
 func (p param) texts() bool {
 	var items struct {
 		Type string `json:"type"`
@@ -159,7 +163,7 @@ func (p param) texts() bool {
 	return p.schema.Type == "array" && json.Unmarshal(p.schema.Items, &items) == nil && items.Type == "string"
 }
 
-// fieldValue puts a flag's text into the form, by the type that the schema names.
+// fieldValue is a pflag.Value that stores a flag's value in the form, as the type that the schema names.
 type fieldValue struct {
 	form  *Form
 	param param
@@ -167,7 +171,7 @@ type fieldValue struct {
 
 func (v *fieldValue) String() string { return "" }
 
-// Type is the word that help shows for the value.
+// Type returns the word that help shows for the value.
 func (v *fieldValue) Type() string {
 	switch {
 	case v.param.schema.Type == "boolean":
@@ -191,6 +195,7 @@ func (v *fieldValue) Set(text string) error {
 	return nil
 }
 
+// convert turns the text into JSON of the type that the schema names.
 func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 	switch v.param.schema.Type {
 	case "integer":
@@ -216,7 +221,7 @@ func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 	return json.Marshal(text)
 }
 
-// compound takes JSON, or one more text of a list of texts.
+// compound reads JSON, or appends one text to a list of strings.
 func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 	if !v.param.texts() || strings.HasPrefix(strings.TrimSpace(text), "[") {
 		if !json.Valid([]byte(text)) {
@@ -233,7 +238,8 @@ func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 	return json.Marshal(append(list, text))
 }
 
-// Parse reads the arguments behind "hob tool"; the first that is no flag is the tool's name. The error is a *Mistake, or pflag.ErrHelp.
+// Parse reads the arguments after "hob tool", of which the first that is not a flag is the tool's name, and returns the input of the call.
+// Other errors than pflag.ErrHelp are *Mistake, or from reading in.
 func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
 	rest, err := ParseFlags(f.Set, args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -243,6 +249,7 @@ func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
 		return nil, f.explain(err)
 	}
 	rest = rest[1:]
+	// --input beside other fields is the tool's own field of that name; alone it is the whole input.
 	if f.Set.Changed(inputFlag) && f.has(inputFlag) && len(rest)+len(f.values) > 0 {
 		if err := f.give(inputFlag, f.input); err != nil {
 			return nil, err
@@ -269,7 +276,7 @@ func (f *Form) has(name string) bool {
 	return slices.ContainsFunc(f.fields, func(p param) bool { return p.name == name })
 }
 
-// give sets a field that was given otherwise than by its own flag.
+// give sets a field whose value did not come from its own flag.
 func (f *Form) give(name, text string) error {
 	if f.values[name] != nil {
 		return mistake(f.see(), "%s is given twice", name)
@@ -285,7 +292,7 @@ func (f *Form) give(name, text string) error {
 	return nil
 }
 
-// whole is the input as one document.
+// whole returns the input that --input gives as one JSON object, from the flag or standard input.
 func (f *Form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
 	if len(rest) > 0 || len(f.values) > 0 {
 		return nil, mistake("", "--input is all there is; fields beside it are too much")
@@ -304,6 +311,7 @@ func (f *Form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
 	return doc, nil
 }
 
+// explain turns an error of pflag into a Mistake with a suggestion.
 func (f *Form) explain(err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
@@ -320,7 +328,7 @@ func (f *Form) explain(err error) error {
 
 func (f *Form) see() string { return "see: hob tool show " + f.spec.Name }
 
-// Help describes the tool and its flags.
+// Help returns the description of the tool and its flags.
 func (f *Form) Help() string {
 	use := "hob tool " + f.spec.Name
 	if f.spec.Positional != "" {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// keys hands typed bytes to the line editor. Writing never blocks; reading waits.
+// keys passes typed bytes to the line editor. put never blocks, Read waits for bytes.
 type keys struct {
 	mu     sync.Mutex
 	more   *sync.Cond

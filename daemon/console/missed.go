@@ -9,17 +9,17 @@ import (
 	"hob/daemon/event"
 )
 
-// maxMissed is the number of missed messages that are shown. Older ones stay in the outbox.
+// maxMissed is how many missed messages are shown. The outbox has the older ones.
 const maxMissed = 20
 
-// missed holds the messages that arrived while no terminal was open.
+// missed are the messages and questions that arrived while no terminal was open.
 type missed struct {
 	seq      int64 // the newest event
 	messages []*event.Event
 	open     []Question
 }
 
-// readMissed replays what came after a place, up to (and without) the event upTo; 0 means all.
+// readMissed reads the events after place, up to but excluding the event upTo; 0 means all.
 func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error) {
 	m := missed{seq: place}
 	err := api.Follow(ctx, place, false, func(f client.Frame) error {
@@ -36,6 +36,7 @@ func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error)
 	return m, nil
 }
 
+// add applies one event: it collects messages, and questions that are still open.
 func (m *missed) add(e *event.Event) {
 	m.seq = e.Seq
 	switch e.Type {
@@ -62,7 +63,7 @@ func (m *missed) close(gone func(Question) bool) {
 	m.open = kept
 }
 
-// show prints the missed messages, then the questions that are still open and how to answer them.
+// show prints the missed messages, then the open questions and how to answer them.
 func (m *missed) show(out screen, zone *time.Location) {
 	list := m.messages
 	if len(list) > 0 {

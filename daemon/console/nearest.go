@@ -2,11 +2,12 @@ package console
 
 import "strings"
 
-// Nearest finds the name that was probably meant, "" when none is near.
+// Nearest returns the name that the user probably meant, "" if none is similar.
 func Nearest(word string, names []string) string {
 	best, least := "", 3
 	for _, n := range names {
 		d := distance(strings.ToLower(word), n)
+		// A word that begins a name counts as one typing error.
 		if len(word) > 2 && strings.HasPrefix(n, word) {
 			d = 1
 		}
@@ -17,7 +18,7 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the number of letters to change, add, drop or swap (optimal string alignment).
+// distance returns how many letters must be changed, added, dropped or swapped (optimal string alignment, by dynamic programming).
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -28,6 +29,7 @@ func distance(a, b string) int {
 	for j := range rows[0] {
 		rows[0][j] = j
 	}
+	// rows[i][j] is the distance between the first i letters of a and the first j letters of b.
 	for i := 1; i <= len(x); i++ {
 		for j := 1; j <= len(y); j++ {
 			cost := 1

@@ -10,43 +10,46 @@ import (
 	"hob/daemon/api/client"
 )
 
-// stopTime is how long the daemon may take to stop a turn after an interrupt.
+// stopTime is the longest time for asking the daemon to stop a turn after an interrupt.
 const stopTime = 5 * time.Second
 
-// nearby is how many events a pipe looks back for messages that nobody saw.
+// nearby is how many events a pipe looks back for messages that the user has not seen.
 const nearby = 200
 
-// gone is the pause after which a daemon that does not answer is given up: about half a minute in all.
+// gone is the pause between attempts after which the daemon counts as gone; all pauses together are about 16 seconds.
 const gone = 10 * time.Second
 
-// Answer is what became of one message.
+// Answer is the outcome of one message.
 type Answer struct {
 	Event    int64     `json:"event"`
 	Inbox    int64     `json:"inbox"`
 	Turn     int64     `json:"turn,omitempty"`
-	State    string    `json:"state"` // done failed stopped dead; waiting: for the answer to Question
+	State    string    `json:"state"` // done, failed, stopped, dead; waiting: for the answer to Question
 	Text     string    `json:"text"`
 	Why      string    `json:"why,omitempty"`
 	Question *Question `json:"question,omitempty"`
 }
 
-// Once says one message and follows it to its end.
+// Once posts one message and follows it until it is settled.
 type Once struct {
 	API    API
 	Out    *Pipes
 	Cursor Cursor
 	Zone   *time.Location
-	// Ask asks the person a question on the terminal; nil: nobody is there, and a question ends the wait.
+	// Ask asks the user on the terminal. It is nil where nobody can answer; a question then ends the wait.
 	Ask func(ctx context.Context, prompt string) (string, error)
 }
 
-// errSettled ends the stream when there is nothing more to wait for.
+// errSettled ends the event stream when there is nothing more to wait for.
 var errSettled = errors.New("settled")
 
-// Say posts the message, shows what comes of it and returns it. When ctx ends, its turn is stopped; a message that no turn has
-// taken stays where it is.
-// On a terminal it first tells what came while nobody looked; what other turns say meanwhile is told the next time. A daemon that
-// restarts meanwhile is waited for.
+// Say posts the message, shows its answer and returns the outcome.
+//
+//   - It posts the message first, so that the events before it are the ones the user may have missed. On a terminal it shows them.
+//   - It follows the events until the message is settled. A question is asked on the terminal, if there is one. A restart of the daemon is
+//     waited for.
+//   - When ctx ends, the message's turn is stopped. A message that no turn serves yet stays in the queue.
+//   - At last it moves the user's place, unless something was not shown. What other turns say meanwhile is shown the next time.
 func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	place, err := o.Cursor.Place()
 	if err != nil {
@@ -75,8 +78,8 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	return a, errors.Join(err, o.Out.err)
 }
 
-// unseen shows, on a terminal, what came between the person's place and the message. Through a pipe it
-// only reports whether anything did, and looks no further back than a little.
+// unseen shows, on a terminal, what happened between the user's place and the message. For a pipe it only reports whether messages were
+// sent, and looks back only nearby events.
 func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 	if !o.Out.Live && upTo-place > nearby {
 		return true, nil
@@ -92,7 +95,7 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 	return len(away.messages) > 0, nil
 }
 
-// leave takes what the last commit still said, and moves the person's place, unless something went by unseen.
+// leave reads the remaining events of the last commit, and moves the user's place unless something was not shown.
 func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
 	err := o.API.Follow(ctx, c.seq, false, func(f client.Frame) error {
 		c.see(f)
@@ -107,7 +110,7 @@ func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
 	return o.Cursor.Move(c.seq)
 }
 
-// follow shows frames until the message is settled, or its turn waits for somebody who is not here.
+// follow shows frames until the message is settled, or its turn waits for an answer that nobody here can give.
 func (o *Once) follow(ctx context.Context, c *conversation, row int64) error {
 	for {
 		if err := o.stream(ctx, c, row); err != nil {
@@ -117,6 +120,7 @@ func (o *Once) follow(ctx context.Context, c *conversation, row int64) error {
 		if c.rows[row].settled || !open || o.Ask == nil {
 			return nil
 		}
+		// A closed standard input ends the wait; the question stays open.
 		switch err := o.answer(ctx, c, q); {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -126,7 +130,7 @@ func (o *Once) follow(ctx context.Context, c *conversation, row int64) error {
 	}
 }
 
-// stream follows until there is nothing to wait for, also over a restart of the daemon.
+// stream follows the events until there is nothing to wait for. When the daemon is away, it tries again with growing pauses.
 func (o *Once) stream(ctx context.Context, c *conversation, row int64) error {
 	for pause := firstPause; ; pause *= 2 {
 		seq := c.seq
@@ -141,7 +145,7 @@ func (o *Once) stream(ctx context.Context, c *conversation, row int64) error {
 		case ctx.Err() != nil || errors.As(err, &p):
 			return err
 		case c.seq > seq:
-			pause = firstPause
+			pause = firstPause // events arrived: the daemon was there
 		case pause > gone:
 			return fmt.Errorf("hob stopped before the answer was there: %w", err)
 		}
@@ -156,6 +160,7 @@ func (o *Once) stream(ctx context.Context, c *conversation, row int64) error {
 	}
 }
 
+// settled returns errSettled when the message is settled, or its turn is parked with an open question.
 func (o *Once) settled(c *conversation, row int64) error {
 	a := c.rows[row]
 	if a.settled {
@@ -167,7 +172,7 @@ func (o *Once) settled(c *conversation, row int64) error {
 	return nil
 }
 
-// answer asks the person here and now, until a line is an answer.
+// answer asks the user until a line is an answer, and sends it.
 func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
 	for {
 		line, err := o.Ask(ctx, q.Prompt())
@@ -183,14 +188,14 @@ func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
 			if !errors.As(err, &p) {
 				return err
 			}
-			c.out.Note(p.Detail) // answered elsewhere, or expired: the stream says which
+			c.out.Note(p.Detail) // answered elsewhere, or expired: an event says which
 		}
 		delete(c.asked, q.Code)
 		return nil
 	}
 }
 
-// stop ends the turn. A message that waits behind others has been accepted and is kept.
+// stop stops the message's turn. A message that waits in the queue was accepted and is kept.
 func (o *Once) stop(ctx context.Context, c *conversation) error {
 	c.out.Break()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
@@ -212,6 +217,7 @@ func halt(ctx context.Context, api API, turn int64) error {
 	return api.Act(ctx, "turns", fmt.Sprint(turn), "stop", nil, nil)
 }
 
+// result returns the outcome of the message as far as it is known.
 func (o *Once) result(c *conversation, row int64) Answer {
 	r := c.rows[row]
 	a := Answer{Inbox: row, Turn: r.turn, State: r.state, Text: r.text, Why: r.why}

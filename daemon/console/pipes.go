@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Pipes shows a conversation on two writers: answers on Out, remarks on Err.
+// Pipes is a screen on two writers: answers go to Out, remarks to Err.
 type Pipes struct {
 	Out, Err io.Writer
-	Live     bool // Out is a terminal: the answer is shown while it is made
-	Dim      bool // remarks may use the terminal's dim text
+	Live     bool // Out is a terminal: the answer is shown while the model writes it
+	Dim      bool // show remarks in the terminal's dim style
 	Quiet    bool // no remarks
-	begun    bool // Stream has begun a line
+	begun    bool // Stream has begun a line that has not ended
 	err      error
 }
 
-// Stream shows a piece on a terminal. A pipe gets the whole answer at the end.
+// Stream implements screen. It shows a piece on a terminal only; the caller prints the whole answer to a pipe.
 func (p *Pipes) Stream(piece string) {
 	if !p.Live || piece == "" {
 		return
@@ -24,7 +24,7 @@ func (p *Pipes) Stream(piece string) {
 	p.begun = !strings.HasSuffix(piece, "\n")
 }
 
-// Break ends the line that Stream has begun.
+// Break implements screen.
 func (p *Pipes) Break() {
 	if p.begun {
 		p.print(p.Out, "\n")
@@ -32,7 +32,7 @@ func (p *Pipes) Break() {
 	}
 }
 
-// Say shows a message on a terminal. A pipe gets the answer only.
+// Say implements screen. It shows a message on a terminal only, as a pipe gets just the answer.
 func (p *Pipes) Say(message string) {
 	if p.Live {
 		p.Break()
@@ -40,7 +40,7 @@ func (p *Pipes) Say(message string) {
 	}
 }
 
-// Ask shows a question, beside the answer where that goes into a pipe.
+// Ask implements screen. Where the answer goes to a pipe, the question goes to Err.
 func (p *Pipes) Ask(question string) {
 	if p.Live {
 		p.Say(question)
@@ -49,7 +49,7 @@ func (p *Pipes) Ask(question string) {
 	p.Note(question)
 }
 
-// Note shows a remark.
+// Note implements screen.
 func (p *Pipes) Note(line string) {
 	if p.Quiet || line == "" {
 		return
@@ -58,7 +58,7 @@ func (p *Pipes) Note(line string) {
 	p.print(p.Err, dim(Clean(line), p.Dim)+"\n")
 }
 
-// print remembers the first error: the answer has nowhere to go then.
+// print writes a text and keeps the first error. The conversation goes on; Say returns the error.
 func (p *Pipes) print(w io.Writer, s string) {
 	if _, err := io.WriteString(w, s); err != nil && p.err == nil {
 		p.err = err

@@ -9,13 +9,13 @@ import (
 	"hob/daemon/event"
 )
 
-// The subjects of questions that approve calls of tools: those of a turn, and one from the command line.
+// Subjects of questions that approve tool calls: the calls of a turn, and a call from the command line.
 const (
 	aboutCalls = "turn-call"
 	aboutCall  = "call"
 )
 
-// Question is something that hob asks a person.
+// Question is a question that hob asks the user.
 type Question struct {
 	Code    string   `json:"code"`
 	Subject string   `json:"subject"`
@@ -37,7 +37,7 @@ func questionOf(e *event.Event) Question {
 // Approval reports whether the question asks for a permission.
 func (q Question) Approval() bool { return q.Subject == aboutCalls || q.Subject == aboutCall }
 
-// offers reports whether a scope is among the options; without options all but "always" are.
+// offers reports whether a scope is one of the options. A question without options offers all but "always".
 func (q Question) offers(scope string) bool {
 	if len(q.Options) == 0 {
 		return scope != "always"
@@ -45,21 +45,21 @@ func (q Question) offers(scope string) bool {
 	return slices.Contains(q.Options, scope)
 }
 
-// Show is the question as a person reads it.
+// Show returns the question as text.
 func (q Question) Show() string {
 	b := "? " + q.Text
 	if q.Approval() {
 		return b
 	}
 	for i, o := range q.Options {
-		if !strings.Contains(q.Text, fmt.Sprintf("\n%d. %s", i+1, o)) { // an ask lists its options itself, with what they mean
+		if !strings.Contains(q.Text, fmt.Sprintf("\n%d. %s", i+1, o)) { // a question of the ask tool lists its options in its text
 			b += fmt.Sprintf("\n  %d) %s", i+1, o)
 		}
 	}
 	return b
 }
 
-// Prompt is what stands before the answer that is typed at once.
+// Prompt returns the prompt for an answer typed at once.
 func (q Question) Prompt() string {
 	if !q.Approval() {
 		if len(q.Options) > 0 {
@@ -77,7 +77,7 @@ func (q Question) Prompt() string {
 	return text + ", [n]o: "
 }
 
-// How says how the question is answered later.
+// How describes how to answer the question later.
 func (q Question) How() string {
 	if q.Approval() {
 		return fmt.Sprintf("answer with: /approve %s or /deny %s (or: hob approvals approve %s)", q.Code, q.Code, q.Code)
@@ -85,7 +85,7 @@ func (q Question) How() string {
 	return fmt.Sprintf("answer with: /answer %s TEXT (or: hob approvals answer %s TEXT)", q.Code, q.Code)
 }
 
-// Reply turns a typed line into the act that answers; ok is false for a line that is no answer.
+// Reply turns a typed line into the API call that answers the question; ok is false for a line that is no answer.
 func (q Question) Reply(line string) (verb string, args map[string]string, ok bool) {
 	line = strings.TrimSpace(line)
 	if line == "" || strings.HasPrefix(line, "/") {
@@ -100,6 +100,7 @@ func (q Question) Reply(line string) (verb string, args map[string]string, ok bo
 	return "answer", map[string]string{"text": line}, true
 }
 
+// permission turns the answer to an approval into a verb and its scope.
 func (q Question) permission(word string) (verb string, args map[string]string, ok bool) {
 	scope := map[string]string{"y": "once", "yes": "once", "once": "once", "t": "turn", "turn": "turn", "a": "always", "always": "always"}[word]
 	switch {

@@ -7,20 +7,25 @@ import (
 	"unicode"
 )
 
-// widest is how many cells of a text a table shows at most, also where no terminal sets a limit.
+// widest is the longest text in a table, in cells, even without a terminal that limits the width.
 const widest = 200
 
-// How many cells a column keeps when a table does not fit: the last one, and the others. One that is no wider than the longest word for a
-// state is not cut at all.
+// How many cells the last column and the other ones keep when a table is too wide. A column no wider than the longest word for a state
+// (longestWord) is not cut at all.
 const (
 	lastKeeps   = 10
 	otherKeeps  = 8
 	longestWord = 9
 )
 
-// Table draws rows under a head. It fits the width of the terminal, in cells. Where it is too wide, columns that say nothing are left out and
-// the last one is cut, then the widest of the others, but for instants; then columns are left out, from the right. The first two stay, and so do
-// dates and the last one. Width 0 is no terminal. No text is longer than 200 cells.
+// Table formats rows under a head. Width is the terminal's in cells; 0 means no terminal and no limit. No text is longer than 200 cells.
+//
+// A table that is too wide is made narrower in steps, until it fits:
+//
+//   - columns that are empty in every row are left out;
+//   - the last column is cut, then the widest of the others, but not columns with a time;
+//   - columns are left out from the right, except the first two, those with dates and the last one;
+//   - every column is cut.
 func Table(head []string, rows [][]string, width int) string {
 	all := [][]string{slices.Clone(head)}
 	for _, row := range rows {
@@ -52,7 +57,7 @@ func Table(head []string, rows [][]string, width int) string {
 	return b.String()
 }
 
-// widths are those of the columns, in cells.
+// widths returns the widths of the columns, in cells.
 func widths(all [][]string) []int {
 	wide := make([]int, len(all[0]))
 	for _, row := range all {
@@ -63,7 +68,7 @@ func widths(all [][]string) []int {
 	return wide
 }
 
-// fitted makes a table as narrow as the terminal: its head and rows, and how wide its columns are then.
+// fitted makes a table fit the terminal. It returns the head with the rows, and the widths of the columns.
 func fitted(all [][]string, width int) ([][]string, []int) {
 	if wide := widths(all); need(wide, wide[len(wide)-1]) > width {
 		last := len(wide) - 1
@@ -87,7 +92,7 @@ func fitted(all [][]string, width int) ([][]string, []int) {
 	return all, wide
 }
 
-// narrowed is how wide the columns are when the widest are cut, but for those with instants.
+// narrowed returns the widths of the columns after the widest were cut. Columns with times stay whole.
 func narrowed(all [][]string, width int) []int {
 	wide := widths(all)
 	whole := slices.Clone(wide)
@@ -95,7 +100,7 @@ func narrowed(all [][]string, width int) []int {
 	return wide
 }
 
-// rightmost is the column before the last one that is left out next, below 0 when none may be.
+// rightmost returns the column that is left out next, below 0 if none may be.
 func rightmost(rows [][]string, last int) int {
 	for i := last - 1; i > 1; i-- {
 		if !dated(rows, i) {
@@ -105,7 +110,7 @@ func rightmost(rows [][]string, last int) int {
 	return -1
 }
 
-// need is how many cells a table takes whose last column has so many at most.
+// need returns how many cells a table takes if its last column has at most that many. Two cells separate columns.
 func need(wide []int, last int) int {
 	n := min(wide[len(wide)-1], last)
 	for _, w := range wide[:len(wide)-1] {
@@ -114,7 +119,7 @@ func need(wide []int, last int) int {
 	return n
 }
 
-// without leaves columns out.
+// without returns the table without the columns that out selects.
 func without(all [][]string, out func(column int) bool) [][]string {
 	list := make([][]string, len(all))
 	for n, row := range all {
@@ -127,12 +132,12 @@ func without(all [][]string, out func(column int) bool) [][]string {
 	return list
 }
 
-// mute reports whether a column says nothing in any row.
+// mute reports whether a column is empty in every row.
 func mute(rows [][]string, column int) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool { return row[column] != "" && row[column] != "-" })
 }
 
-// dated reports whether a column has instants with their dates.
+// dated reports whether any text in a column begins with a date.
 func dated(rows [][]string, column int) bool {
 	return slices.ContainsFunc(rows, func(row []string) bool {
 		_, err := time.Parse(time.DateOnly, row[column][:min(len(row[column]), len(time.DateOnly))])
@@ -140,7 +145,7 @@ func dated(rows [][]string, column int) bool {
 	})
 }
 
-// clocked reports whether a column has instants, of which a part says something else.
+// clocked reports whether a column has times. A cut time would be a wrong one.
 func clocked(rows [][]string, column int) bool {
 	return dated(rows, column) || slices.ContainsFunc(rows, func(row []string) bool {
 		_, day := time.Parse("01-02 15:04", row[column])
@@ -149,7 +154,7 @@ func clocked(rows [][]string, column int) bool {
 	})
 }
 
-// squeeze makes the widest of some columns narrower until the last one keeps a few cells.
+// squeeze takes cells from the widest of some columns, one at a time, until the last column has room for lastKeeps.
 func squeeze(wide []int, width int, may func(column int) bool) {
 	for need(wide, lastKeeps) > width {
 		widest := -1
@@ -165,13 +170,13 @@ func squeeze(wide []int, width int, may func(column int) bool) {
 	}
 }
 
-// Cut makes any text fit for one cell of a table: one line, at most 200 cells wide.
+// Cut fits any text into one cell of a table: one line of at most 200 cells.
 func Cut(s string) string { return cut(OneLine(s), widest, true) }
 
-// OneLine makes any text fit for one line of a terminal.
+// OneLine fits any text into one line of a terminal.
 func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
 
-// cut shortens a text to n cells; less than 10 are not worth cutting for.
+// cut shortens a text to n cells, but to no fewer than lastKeeps.
 func cut(s string, n int, on bool) string {
 	if !on {
 		return s
@@ -179,7 +184,7 @@ func cut(s string, n int, on bool) string {
 	return shorten(s, max(n, lastKeeps))
 }
 
-// shorten cuts a text to n cells.
+// shorten cuts a text to n cells, with an ellipsis at its end.
 func shorten(s string, n int) string {
 	if Cells(s) <= n {
 		return s
@@ -194,7 +199,7 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(out, " ") + "…"
 }
 
-// Cells is how wide a text is on a terminal.
+// Cells returns the width of a text on a terminal.
 func Cells(s string) int {
 	n := 0
 	for _, r := range s {
@@ -203,7 +208,7 @@ func Cells(s string) int {
 	return n
 }
 
-// cell is the width of a character: wide in East Asian scripts and for most pictures (Unicode Annex 11, roughly).
+// cell returns the width of a character: 2 in East Asian scripts and for most pictograms (approximately as in Unicode Annex 11).
 func cell(r rune) int {
 	switch {
 	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || unicode.Is(unicode.Cf, r):

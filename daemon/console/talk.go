@@ -13,25 +13,26 @@ import (
 	"hob/daemon/sys"
 )
 
-// Pauses between attempts to reach a daemon that has stopped.
+// Pauses between attempts to reach the daemon; each is twice as long as the one before.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// interrupt is Ctrl-C, as a raw terminal sends it; wipe empties the line that is being edited.
+// interrupt is Ctrl-C as a terminal in raw mode sends it. wipe moves to the start of the edited line (Ctrl-A) and deletes to its end
+// (Ctrl-K).
 const (
 	interrupt = 0x03
 	wipe      = "\x01\x0b"
 )
 
-// What a terminal puts around pasted text: nothing in it is a command to the line editor.
+// Markers of pasted text (bracketed paste). The line editor takes everything between them as text.
 const (
 	pasteStart = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 )
 
-// messageID is the length of the name that a message is posted under, in characters.
+// messageID is the number of characters in a message's id, under which the daemon detects repeats.
 const messageID = 20
 
 // Talk is a conversation on a terminal that the caller has put into raw mode.
@@ -40,14 +41,15 @@ type Talk struct {
 	In      io.Reader
 	Out     io.Writer
 	Size    func() (width, height int)
-	Session string // "" is main
+	Session string // "" is the session main
 	Cursor  Cursor
 	Zone    *time.Location
 	Dim     bool
 	Log     *slog.Logger
 }
 
-// talk is a running Talk. One goroutine owns it; the others only send to its channels.
+// talk is a running Talk. One goroutine (loop) owns its state; the goroutines for the keyboard, the line editor and the events only send to
+// its channels.
 type talk struct {
 	options      *Talk
 	conversation *conversation
@@ -61,11 +63,11 @@ type talk struct {
 	lost         chan error // nil: found again
 }
 
-// errLeave ends a conversation because the person wants to.
+// errLeave ends the conversation because the user leaves.
 var errLeave = errors.New("leave")
 
-// Run talks until the person leaves (Ctrl-D, or Ctrl-C twice when there is nothing to stop) or ctx ends.
-// If the daemon stops, Run waits for it to come back. The goroutine that reads In ends with In.
+// Run talks until the user leaves (Ctrl-D, or Ctrl-C twice when nothing can be stopped) or ctx ends. If the daemon stops, Run waits for it
+// to come back. The goroutine that reads In ends only when In does, so Run does not wait for it.
 func (t *Talk) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -77,6 +79,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	if err := k.catchUp(ctx); err != nil {
 		return err
 	}
+	// The group of the reader is not waited for: a read of the keyboard cannot be interrupted.
 	reader, g := sys.NewGroup(t.Log, nil), sys.NewGroup(t.Log, nil)
 	reader.Once("keyboard", func() error { return k.read(ctx) })
 	g.Once("line editor", d.edit)
@@ -95,6 +98,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	return errors.Join(err, t.Cursor.Move(k.conversation.seq))
 }
 
+// catchUp shows what happened since the user last looked, and follows the events from there.
 func (k *talk) catchUp(ctx context.Context) error {
 	place, err := k.options.Cursor.Place()
 	if err != nil {
@@ -109,6 +113,7 @@ func (k *talk) catchUp(ctx context.Context) error {
 	return nil
 }
 
+// read passes typed bytes to the loop.
 func (k *talk) read(ctx context.Context) error {
 	defer close(k.raw)
 	for {
@@ -122,16 +127,17 @@ func (k *talk) read(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			return nil // the terminal is gone: the loop leaves
+			return nil // the terminal is closed: the loop leaves
 		}
 	}
 }
 
-// listen follows the daemon's events, also across its restarts.
+// listen follows the daemon's events, also after its restarts. It reports to the loop when the daemon is lost and when it is back.
 func (k *talk) listen(ctx context.Context, seq int64) error {
 	pause := firstPause
 	for {
 		err := k.options.API.Follow(ctx, seq, true, func(f client.Frame) error {
+			// The first frame after a loss: the daemon is back.
 			if pause != firstPause {
 				pause = firstPause
 				k.tell(ctx, nil)
@@ -163,6 +169,7 @@ func (k *talk) listen(ctx context.Context, seq int64) error {
 	}
 }
 
+// tell reports the loss of the daemon to the loop, or its return (nil).
 func (k *talk) tell(ctx context.Context, err error) {
 	select {
 	case k.lost <- err:
@@ -170,6 +177,8 @@ func (k *talk) tell(ctx context.Context, err error) {
 	}
 }
 
+// loop waits for keys, entered lines, events and the state of the connection, and handles one at a time. It opens an input line whenever no
+// turn is at work.
 func (k *talk) loop(ctx context.Context) error {
 	for k.editor.err == nil {
 		if !k.editor.editing && !k.conversation.busy() {
@@ -198,6 +207,7 @@ func (k *talk) loop(ctx context.Context) error {
 	return k.editor.err
 }
 
+// begin opens the input line. A new line has the terminal's current size.
 func (k *talk) begin() {
 	w, h := k.options.Size()
 	k.editor.begin(k.prompt(), w, h)
@@ -213,6 +223,7 @@ func (k *talk) prompt() string {
 	return "> "
 }
 
+// shown shows a frame. The prompt changes when a question was asked or closed. After a message or the end of a turn the user's place moves.
 func (k *talk) shown(f client.Frame) error {
 	before := k.prompt()
 	k.conversation.see(f)
@@ -226,6 +237,7 @@ func (k *talk) shown(f client.Frame) error {
 	return nil
 }
 
+// connection shows that the daemon was lost, or is back.
 func (k *talk) connection(lost error) {
 	if lost == nil {
 		k.conversation.out.Note("hob answers again")
@@ -235,7 +247,7 @@ func (k *talk) connection(lost error) {
 	k.conversation.out.Note("hob has stopped; waiting for it …")
 }
 
-// keyed takes typed bytes: Ctrl-C acts at once, the rest goes to the line editor.
+// keyed handles typed bytes: Ctrl-C acts at once, anything else goes to the line editor.
 func (k *talk) keyed(ctx context.Context, b []byte) error {
 	if i := bytes.IndexByte(b, interrupt); i >= 0 {
 		return k.interrupted(ctx)
@@ -246,7 +258,7 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 	return nil
 }
 
-// interrupted stops the running turn of this conversation. Messages in the queue have been accepted and are still served.
+// interrupted stops the turns of this conversation. Messages in the queue were accepted and are still served.
 func (k *talk) interrupted(ctx context.Context) error {
 	waiting := ""
 	if n := k.conversation.queued(); n > 0 {
@@ -264,6 +276,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 	if k.armed {
 		return errLeave
 	}
+	// Nothing can be stopped: clear the line; the next Ctrl-C leaves.
 	k.armed = true
 	k.draft = draft{}
 	k.conversation.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
@@ -274,7 +287,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 	return nil
 }
 
-// entered takes a line: an answer to the question that was just asked, or (part of) a message.
+// entered handles an entered line: a file to attach, an answer to the question asked last, or a message or part of one.
 func (k *talk) entered(ctx context.Context, l typed) error {
 	k.editor.ended()
 	if l.err != nil {
@@ -301,8 +314,8 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	return k.post(ctx, message)
 }
 
-// post sends a message. If no acknowledgement comes, the message is put back into the editor. Sent again unchanged, it keeps its
-// id, so the daemon drops it if only the acknowledgement was lost.
+// post sends a message. If the daemon does not answer, the message goes back into the editor. Sent again unchanged it keeps its id, so the
+// daemon drops the repeat if only its answer was lost.
 func (k *talk) post(ctx context.Context, message string) error {
 	m := client.Message{Text: message, Session: k.options.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
 	if message == k.unsent.Text && len(m.Attachments) == 0 {
@@ -318,8 +331,9 @@ func (k *talk) post(ctx context.Context, message string) error {
 	case errors.As(err, &p), errors.Is(err, context.Canceled):
 		return k.showError(err)
 	}
+	// Only the last line fits into the editor; the lines before it become the draft.
 	k.unsent = m
-	k.conversation.out.Note(err.Error() + "; your message stands below to be sent again")
+	k.conversation.out.Note(err.Error() + "; your message is below; press Enter to send it again")
 	lines := strings.Split(message, "\n")
 	k.draft.lines = lines[:len(lines)-1]
 	k.begin()
@@ -327,7 +341,7 @@ func (k *talk) post(ctx context.Context, message string) error {
 	return nil
 }
 
-// showError shows an error of the daemon; the conversation goes on.
+// showError shows an error of the daemon, after which the conversation continues.
 func (k *talk) showError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

@@ -8,18 +8,19 @@ import (
 	"hob/daemon/event"
 )
 
-// turnText is the part of a turn's text that has been shown, so that nothing is shown twice.
+// turnText is how much of a turn's text has been shown. The text arrives in live pieces, which may be repeated or lost, and whole with
+// turn.finished; both must end in the same text on the screen.
 type turnText struct {
 	step    int
-	shown   string   // of this step
-	earlier string   // of the steps before
+	shown   string   // of the current step
+	earlier string   // of the earlier steps
 	over    bool     // the turn has finished
-	text    string   // its whole text, when over
-	held    []string // messages that may be the turn's own text: its end tells
+	text    string   // the whole text, once over
+	held    []string // messages that may repeat the turn's text, until its end shows which
 	waiting bool     // parked
 }
 
-// piece shows a piece of the answer. Pieces may come twice, come from a new attempt, or be lost.
+// piece shows a live piece of the answer. Pieces may be repeated, lost, or come from a new attempt of the step.
 func (t *turnText) piece(out screen, l event.Live) {
 	if t.over {
 		return
@@ -49,11 +50,11 @@ func (t *turnText) fresh(l event.Live) (text string, again bool) {
 		return l.Text, true
 	}
 	if l.Offset > len(t.shown) {
-		return "", false // a piece was lost: the rest waits for the end
+		return "", false // a piece was lost: turn.finished shows the rest
 	}
 	known := t.shown[l.Offset:]
 	if !strings.HasPrefix(l.Text, known) {
-		return "", false // a repeat, or another text in the middle: the end tells
+		return "", false // a repeat, or another text in the middle: turn.finished decides
 	}
 	return l.Text[len(known):], false
 }
@@ -62,8 +63,9 @@ func overlaps(a, b string) bool {
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// end shows the part of the whole text that has not been shown.
+// end shows the part of the whole text that has not been shown, and the held messages that differ from it.
 func (t *turnText) end(out screen, text string) {
+	// The whole text may be that of the last step, or of all steps.
 	t.over, t.text, t.waiting = true, text, false
 	rest, ok := after(text, t.shown)
 	if !ok {
@@ -87,8 +89,7 @@ func (t *turnText) end(out screen, text string) {
 	t.held = nil
 }
 
-// covers reports whether a message of this turn need not be shown by itself: it repeats the turn's text, or the end of the turn
-// will show it.
+// covers reports whether a message of this turn need not be shown: it repeats the turn's text, or the end of the turn will decide.
 func (t *turnText) covers(body string) bool {
 	if !t.over {
 		t.held = append(t.held, body)
@@ -97,8 +98,8 @@ func (t *turnText) covers(body string) bool {
 	return same(body, t.text)
 }
 
-// after returns what follows shown in text; when text does not begin with shown, both are compared without
-// their white space.
+// after returns the part of text after shown. If text does not begin with shown, the two are compared without white space, because the
+// stored text is trimmed.
 func after(text, shown string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(text, shown); ok {
 		return strings.TrimRightFunc(rest, unicode.IsSpace), true

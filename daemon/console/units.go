@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Clock shows an instant in this machine's zone, which it names; "-" when there is none.
+// Clock formats an instant in this machine's time zone, with the zone's name; "-" for none.
 func Clock(t time.Time) string { return InZone(t, time.Local, false) }
 
-// Exact is Clock with the seconds, where there are any.
+// Exact is Clock with seconds, if the instant has any.
 func Exact(t time.Time) string { return InZone(t, time.Local, t.Second() != 0) }
 
-// InZone shows an instant as the clocks of a zone do, and which time they keep: "2026-11-21 09:00 CET".
+// InZone formats an instant in a time zone, with the name of its time: "2026-11-21 09:00 CET".
 func InZone(t time.Time, zone *time.Location, seconds bool) string {
 	switch {
 	case t.IsZero():
@@ -24,7 +24,7 @@ func InZone(t time.Time, zone *time.Location, seconds bool) string {
 	return t.In(zone).Format("2006-01-02 15:04 MST")
 }
 
-// Period shortens a duration as Go writes it: "30m0s" is "30m", "2h0m0s" is "2h". A word before it, and any other text, stays.
+// Period shortens a duration as Go formats it: "30m0s" becomes "30m", "2h0m0s" becomes "2h". A word before it, and any other text, stays.
 func Period(text string) string {
 	word, last := "", text
 	if i := strings.LastIndexByte(text, ' '); i >= 0 {
@@ -42,10 +42,10 @@ func Period(text string) string {
 	return word + last
 }
 
-// ToYou speaks of the owner as the one who reads.
+// ToYou addresses the owner, who reads the text, as "you".
 func ToYou(text string) string { return strings.ReplaceAll(text, "by the owner", "by you") }
 
-// Plural counts things: "1 job", "2 jobs".
+// Plural formats a count: "1 job", "2 jobs".
 func Plural[N int | int64](n N, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -66,7 +66,7 @@ func Thousands[N int | int64](n N) string {
 	return sign + s
 }
 
-// Size shows bytes.
+// Size formats a number of bytes.
 func Size(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -79,10 +79,10 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 }
 
-// Money shows millionths of the budget's currency.
+// Money formats millionths of the budget's currency.
 func Money(micros int64) string { return fmt.Sprintf("%.2f", float64(micros)/1e6) }
 
-// Span shows milliseconds.
+// Span formats milliseconds.
 func Span(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	if d < time.Second {
@@ -91,7 +91,7 @@ func Span(ms int64) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// OrDash stands in for a text that is empty.
+// OrDash returns "-" for an empty text.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Chain is the models in the order in which the owner wants them asked. It remembers which of them have failed lately: they rest,
-// and those that do not are asked before them. It is safe for concurrent use.
+// Chain holds the models in the owner's order of preference. A model that failed lately cools down: the chain asks models that are not
+// cooling down first. A Chain is safe for concurrent use.
 type Chain struct {
 	models []Model
 
@@ -16,33 +16,34 @@ type Chain struct {
 	rests map[string]Rest
 }
 
-// Rest is a cool-down: until it is over, other models are asked first.
+// Rest is the cool-down of a model or of a server. Until it ends, other models are asked first.
 type Rest struct {
 	Fault Fault     `json:"fault"`
-	Text  string    `json:"text"` // what went wrong
+	Text  string    `json:"text"` // the error's text
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
-	Times int       `json:"times"` // failures in a row
+	Times int       `json:"times"` // failures in a row; each one doubles the length
 }
 
-// NewChain makes a chain of at least one model.
+// NewChain makes a chain of one or more models, the preferred one first.
 func NewChain(first Model, more ...Model) *Chain {
 	return &Chain{models: append([]Model{first}, more...), rests: map[string]Rest{}}
 }
 
-// First is the model that the owner wants.
+// First returns the model that the owner prefers.
 func (c *Chain) First() Model { return c.models[0] }
 
-// Models are all of them, in the owner's order.
+// Models returns all models in the owner's order.
 func (c *Chain) Models() []Model { return slices.Clone(c.models) }
 
-// Resting returns a model's cool-down, its own or its server's, if one holds at now.
+// Resting returns the cool-down that holds for m at now, if there is one. The model's own and its server's count; the longer one wins.
 func (c *Chain) Resting(m Model, now time.Time) (Rest, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resting(m.Info(), now)
 }
 
+// resting returns the longest rest that the model or its server still has.
 func (c *Chain) resting(i Info, now time.Time) (longest Rest, found bool) {
 	for _, key := range []string{i.model(), i.server()} {
 		if r, ok := c.rests[key]; ok && r.Until.After(now) && r.Until.After(longest.Until) {
@@ -55,8 +56,8 @@ func (c *Chain) resting(i Info, now time.Time) (longest Rest, found bool) {
 func (i Info) server() string { return "server " + i.Provider + " " + i.Server }
 func (i Info) model() string  { return "model " + i.Provider + " " + i.Server + " " + i.Model }
 
-// failed lets a model rest, or its whole server where the fault is the key's or the line's. What is wrong with one request says
-// nothing about the next.
+// failed starts or extends a cool-down. A fault of the key or of the connection cools down the whole server, another one only the model. A
+// fault that belongs to a single request (BadRequest, TooLarge, …) starts none: it does not predict the next request.
 func (c *Chain) failed(i Info, err error, now time.Time) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -81,11 +82,12 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	if old, ok := c.rests[key]; ok {
 		r.Since, r.Times = old.Since, old.Times+1
 	}
+	// The length doubles with each failure, up to longest. A server's own Retry-After may be longer than both.
 	r.Until = now.Add(max(min(first<<min(r.Times-1, 10), longest), e.RetryAfter))
 	c.rests[key] = r
 }
 
-// Wake ends the cool-downs of the models that match: somebody has mended what was wrong.
+// Wake ends the cool-downs of the matching models, for example after the owner has signed in again.
 func (c *Chain) Wake(match func(Info) bool) {
 	for _, m := range c.models {
 		if i := m.Info(); match(i) {
@@ -94,7 +96,7 @@ func (c *Chain) Wake(match func(Info) bool) {
 	}
 }
 
-// worked ends the cool-downs of a model that answered.
+// worked ends the cool-downs of a model that has answered, and of its server.
 func (c *Chain) worked(i Info) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,40 +7,42 @@ import (
 	"time"
 )
 
-// Fault is the kind of an error of a model call.
+// Fault is the kind of a failed model call. It decides whether the call is retried, whether another model is asked, and which sentence the
+// user reads.
 type Fault string
 
 // The kinds of errors.
 const (
 	BadRequest Fault = "bad_request" // 400, 422
 	Auth       Fault = "auth"        // 401: the key
-	Forbidden  Fault = "forbidden"   // 403: a region, a policy, an input
+	Forbidden  Fault = "forbidden"   // 403: a region, a policy or the input is not allowed
 	Payment    Fault = "payment"     // 402
-	Unfunded   Fault = "budget"      // the owner's own cap: nothing was sent
+	Unfunded   Fault = "budget"      // the owner's own budget; nothing was sent
 	NotFound   Fault = "not_found"   // 404: no such model or address
 	TooLarge   Fault = "too_large"   // 413, context overflow
 	RateLimit  Fault = "rate_limit"  // 429
 	Overloaded Fault = "overloaded"  // 408, 409, 5xx, 529
 	Network    Fault = "network"     // no connection, reset, DNS
-	Untrusted  Fault = "untrusted"   // a certificate that does not hold
-	Broken     Fault = "stream"      // the stream broke, or ended without a finish reason
-	Idle       Fault = "idle"        // nothing came for too long
-	Malformed  Fault = "malformed"   // an answer that is not the protocol's
-	Empty      Fault = "empty"       // an answer without text and calls
-	Endless    Fault = "endless"     // an answer far over the output limit
-	NoImages   Fault = "no_images"   // the model takes no images; the next try names them in words instead
+	Untrusted  Fault = "untrusted"   // the certificate cannot be verified
+	Broken     Fault = "stream"      // the stream broke off or ended without a finish reason
+	Idle       Fault = "idle"        // no data came for too long
+	Malformed  Fault = "malformed"   // the answer breaks the protocol
+	Empty      Fault = "empty"       // an answer with neither text nor calls
+	Endless    Fault = "endless"     // an answer far longer than the output limit
+	NoImages   Fault = "no_images"   // the model takes no images; the next attempt describes them in words
 )
 
-// Error is a failed model call.
+// Error is a failed model call. Adapters return it where they know the cause.
 type Error struct {
 	Fault      Fault
-	Status     int           // HTTP status, 0 when there was none
-	RetryAfter time.Duration // what the server asked for, 0 when nothing
-	Text       string        // the server's words, cut to 500 characters
-	Begun      bool          // the request was sent in whole, or the answer had begun: it may have been billed
+	Status     int           // HTTP status; 0 without one
+	RetryAfter time.Duration // the wait that the server asked for; 0 without one
+	Text       string        // the server's message, cut to 500 characters
+	Begun      bool          // the whole request was sent or the answer had begun, so it may have been billed
 	Err        error
 }
 
+// Error returns the fault in words, then the details in the order in which they matter to a person.
 func (e *Error) Error() string {
 	text := e.Fault.words()
 	if e.Status != 0 {
@@ -58,7 +60,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// span writes a wait in hours and minutes: "2h", "1h30m".
+// span formats a wait in hours and minutes: "2h", "1h30m".
 func span(d time.Duration) string {
 	text := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	if short, ok := strings.CutSuffix(text, "h0m"); ok {
@@ -67,7 +69,7 @@ func span(d time.Duration) string {
 	return text
 }
 
-// words says what a fault means.
+// words returns the sentence that explains a fault to the user.
 func (f Fault) words() string {
 	switch f {
 	case BadRequest:
@@ -122,8 +124,8 @@ func Retryable(err error) bool {
 	}
 }
 
-// Billable reports whether a failed request may have been charged: when the model may have begun to answer, or when nobody knows.
-// A refusal by its status costs nothing.
+// Billable reports whether a failed request may have been charged: the model had begun to answer, or this cannot be known. A request that
+// was refused by its HTTP status costs nothing.
 func Billable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Begun {
@@ -137,7 +139,7 @@ func Billable(err error) bool {
 	}
 }
 
-// FaultOf is the kind of an error, "" when it is no *Error.
+// FaultOf returns the fault of err, or "" when err is not an *Error.
 func FaultOf(err error) Fault {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Fault

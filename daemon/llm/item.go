@@ -1,5 +1,7 @@
-// Package llm is the seam to language models: what is said (items), a request,
-// a stream of deltas, one answer with its usage, and the kinds of errors.
+// Package llm is the interface to language models. It defines the transcript (items), a request, the stream of deltas, the complete answer
+// with its usage, and the kinds of errors. The thread of package agent renders the items of a session into a Request, asks a Plan for the
+// model, calls Model.Answer, and stores the answer as new items.
+//
 // It knows no vendor's wire format (its sub-packages do) and never touches the database.
 package llm
 
@@ -12,7 +14,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Role says who speaks in an item.
+// Role is the author of an item.
 type Role string
 
 // The roles of items.
@@ -22,21 +24,21 @@ const (
 	ToolRole  Role = "tool"
 )
 
-// Kind says what an item is.
+// Kind is the type of an item.
 type Kind string
 
 // The kinds of items.
 const (
-	Input     Kind = "input"     // an inbox row that has joined
-	Text      Kind = "text"      // what the model said
-	Reasoning Kind = "reasoning" // what it thought, where the provider shows it
+	Input     Kind = "input"     // an inbox row that has joined the turn
+	Text      Kind = "text"      // the model's visible text
+	Reasoning Kind = "reasoning" // the model's reasoning, where the provider shows it
 	CallItem  Kind = "call"      // a tool call: CallID, Tool, Args
 	ResultOf  Kind = "result"    // the result of the call with the same CallID
-	Summary   Kind = "summary"   // a compaction
-	Note      Kind = "note"      // hob's own word to the model
+	Summary   Kind = "summary"   // the summary of a compaction
+	Note      Kind = "note"      // a remark of hob to the model
 )
 
-// Item is one row of the transcript: the one truth about what was said. Items are only ever appended.
+// Item is one row of the transcript, the only record of a conversation. Items are appended and never changed.
 type Item struct {
 	Seq      int64           `json:"seq"`
 	Session  int64           `json:"session"`
@@ -45,39 +47,40 @@ type Item struct {
 	Role     Role            `json:"role"`
 	Kind     Kind            `json:"kind"`
 	Parts    []event.Part    `json:"parts,omitempty"`
-	Envelope *Envelope       `json:"envelope,omitempty"` // of an input
-	CallID   string          `json:"call_id,omitempty"`  // "t<turn>_<n>", minted by hob
-	Tool     string          `json:"tool,omitempty"`     // name of the tool of a call
-	Args     json.RawMessage `json:"args,omitempty"`     // arguments of a call, the very bytes that the model sent
+	Envelope *Envelope       `json:"envelope,omitempty"` // of an Input
+	CallID   string          `json:"call_id,omitempty"`  // "t<turn>_<n>", assigned by hob
+	Tool     string          `json:"tool,omitempty"`     // of a call: the tool's name
+	Args     json.RawMessage `json:"args,omitempty"`     // of a call: the arguments, byte for byte as the model sent them
 	IsError  bool            `json:"is_error,omitempty"` // of a result
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
-	Raw      json.RawMessage `json:"raw,omitempty"` // replayed only to the same provider and model
+	Raw      json.RawMessage `json:"raw,omitempty"` // provider data, sent back only to the same provider and model
 	Trust    event.Trust     `json:"trust"`
-	Source   string          `json:"source"` // where the content came from: a channel, "model", a tool's name
+	Source   string          `json:"source"` // origin of the content: a channel, "model" or a tool's name
 	Tokens   int             `json:"tokens,omitempty"`
 }
 
-// Envelope is what stands around an input: it is drawn by the adapter, so that the built-in interpreter sees structure.
+// Envelope describes where an input came from. Adapters write it in front of the text; the built-in interpreter reads its fields instead.
 type Envelope struct {
 	Source string      `json:"source"`           // channel, or "job morning"
 	Sender string      `json:"sender,omitempty"` //
-	At     time.Time   `json:"at"`               // when it was received
-	Zone   string      `json:"zone"`             // the owner's zone, by IANA name
+	At     time.Time   `json:"at"`               // time of receipt
+	Zone   string      `json:"zone"`             // the owner's time zone, as an IANA name
 	Trust  event.Trust `json:"trust"`
 	Kind   event.Kind  `json:"kind"`
-	Typed  bool        `json:"typed,omitempty"`  // the owner's own words
-	Lesser bool        `json:"lesser,omitempty"` // the owner has written it where others read along: he has the rights of Trust there, and no more
+	Typed  bool        `json:"typed,omitempty"`  // the owner wrote this text himself
+	Lesser bool        `json:"lesser,omitempty"` // the owner wrote it in a group: only the rights of Trust apply there
 	Note   string      `json:"note,omitempty"`   // e.g. "3 earlier slots were missed"
 }
 
-// longestSender is how much of a sender's name stands in the head, in characters.
+// longestSender limits a sender's name in the head, in characters.
 const longestSender = 100
 
-// dots are what looks like the one between two fields of a head.
+// dots are the characters that look like the separator between two fields of a head.
 const dots = "·•‧∙⋅・･ꞏ᛫⸱"
 
-// inHead is a name as it may stand in the head of an input. Anybody may call himself anything: none of it ends the head, or is another field of it.
+// inHead makes a name safe for the head of an input. A sender chooses the name freely, so it must neither end the head nor look like
+// another field of it.
 func inHead(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -7,32 +7,31 @@ import (
 	"hob/daemon/event"
 )
 
-// Model answers requests. Implementations are safe for concurrent use.
+// Model answers requests. Every backend implements it; implementations are safe for concurrent use.
 type Model interface {
-	// Info says what the model is and what it may cost; it is cheap and never blocks.
+	// Info describes the model and its price. It is cheap and never blocks.
 	Info() Info
-	// Answer sends one request and blocks until the whole answer is there, calling delta for each piece as it comes
-	// (from the same goroutine; delta may be nil). A stream that ends without a finish reason is an error.
-	// Errors are *Error where the cause is known.
+	// Answer sends one request and blocks until the answer is complete. It calls delta for each piece as it arrives, from the same
+	// goroutine; delta may be nil. A stream that ends without a finish reason is an error. Errors are *Error where the cause is known.
 	Answer(ctx context.Context, r Request, delta func(Delta)) (Answer, error)
 }
 
-// Builtin is the provider of the built-in interpreter, which calls tools only as the owner's own words say.
+// Builtin is the provider name of the built-in interpreter. It calls tools only for commands that the owner wrote himself.
 const Builtin = "builtin"
 
-// Info describes a model.
+// Info describes a model for the plan, the budget and the owner.
 type Info struct {
 	Provider  string // backend name: "builtin", "openrouter", …
-	Model     string // the provider's name of the model
-	Server    string // what models with one address and one key have in common; opaque
-	Local     bool   // it costs nothing: nothing is reserved for it
-	Bare      bool   // it reads structure, not text: no prefix is kept for it
-	Context   int    // tokens that fit into one request
-	MaxOutput int    // tokens of one answer at most
+	Model     string // the provider's name for the model
+	Server    string // opaque; equal for models that share an address and a key
+	Local     bool   // free of charge: the budget reserves nothing for it
+	Bare      bool   // reads the structured request, not text: it needs no stable prompt prefix
+	Context   int    // largest request, in tokens
+	MaxOutput int    // largest answer, in tokens
 	Price     Price
 }
 
-// Name is "backend/model", or just the backend's name where that says it all.
+// Name returns "backend/model", or just the backend's name when both are the same.
 func (i Info) Name() string {
 	if i.Model == "" || i.Model == i.Provider {
 		return i.Provider
@@ -40,24 +39,24 @@ func (i Info) Name() string {
 	return i.Provider + "/" + i.Model
 }
 
-// Files opens what the parts of a message refer to.
+// Files opens the artifacts that the parts of a message refer to.
 type Files interface {
 	// Bytes returns the content of an artifact: 8 MB at most.
 	Bytes(ctx context.Context, artifact string) ([]byte, error)
 }
 
-// Price is in millionths of the budget's currency for a million tokens. Zero values mean that the price is not known.
+// Price is in millionths of the budget's currency per million tokens. A zero Price is unknown.
 type Price struct {
 	Input  int64 `json:"input"`
 	Cached int64 `json:"cached,omitempty"`
 	Output int64 `json:"output"`
 }
 
-// Known reports whether there is a price.
+// Known reports whether the price is known.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 
-// Of adds the cost of a request by this price, rounded up, unless the server has told it. A cached token costs as much as a
-// fresh one unless it has a price of its own.
+// Of returns u with its cost by this price, rounded up, unless the server has reported the cost. A cached token costs as much as a fresh
+// one unless Cached is set.
 func (p Price) Of(u Usage) Usage {
 	if u.Priced || !p.Known() {
 		return u
@@ -71,13 +70,13 @@ func (p Price) Of(u Usage) Usage {
 	return u
 }
 
-// Bill is a usage with what it costs, where that is known; a model of the owner's own machine costs nothing.
+// Bill returns u with its cost, where that is known. A local model costs nothing.
 func (i Info) Bill(u Usage) Usage {
 	u.Priced = u.Priced || i.Local
 	return i.Price.Of(u)
 }
 
-// Request is a whole request: a stable prefix (System, Tools) and the transcript.
+// Request is one complete request: a stable prefix (System, Tools), so that providers can cache it, and the transcript.
 type Request struct {
 	System    string
 	Tools     []Tool
@@ -85,18 +84,18 @@ type Request struct {
 	MaxOutput int // 0: the model's own limit
 }
 
-// Tool is a function that the model may call. Parameters is a JSON Schema with an object at the root.
+// Tool describes a function to the model. Parameters is a JSON Schema with an object at the root.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Message is one entry of a transcript. An assistant's message has text, calls or both;
-// each call is followed by a tool message with its ID before any other message.
+// Message is one entry of the transcript. An assistant's message has text, calls or both. A tool message with the same CallID follows each
+// call before any other message.
 type Message struct {
 	Role     Role
-	Envelope *Envelope // of a user's input; adapters draw it before the text
+	Envelope *Envelope // of a user's input: adapters write it before the text
 	Parts    []event.Part
 	Calls    []Call
 	CallID   string // of a tool message
@@ -105,29 +104,28 @@ type Message struct {
 	Step     Place
 }
 
-// Place says which turn and step an entry belongs to.
+// Place is the turn and the step that a message belongs to.
 type Place struct {
 	Turn int64
 	Step int
 }
 
-// Call is one tool call. ID is the provider's until hob has minted its own.
+// Call is one tool call. ID is the provider's until hob assigns its own.
 type Call struct {
 	ID   string
 	Name string
-	Args json.RawMessage // as the model sent them; may be malformed
+	Args json.RawMessage // as the model sent them; possibly malformed
 }
 
-// Delta is a piece of an answer on its way.
+// Delta is a piece of an answer while it is being streamed.
 type Delta struct {
 	Text      string
 	Reasoning string
 }
 
-// Finish says why an answer ended.
+// Finish is the reason that an answer ended.
 type Finish string
 
-// The reasons that an answer ends.
 const (
 	Stop     Finish = "stop"
 	ToolCall Finish = "tool_calls"
@@ -142,19 +140,19 @@ type Answer struct {
 	Calls     []Call
 	Finish    Finish
 	Usage     Usage
-	Raw       json.RawMessage // what the provider wants to see again
+	Raw       json.RawMessage // provider data that later requests must repeat
 }
 
-// Usage counts one request. Cost is in millionths of the budget's currency; Priced says whether it is known.
+// Usage counts the tokens of one request. Cost is in millionths of the budget's currency; Priced says whether it is known.
 type Usage struct {
-	Input     int   `json:"input"` // all input tokens, the cached ones among them
+	Input     int   `json:"input"` // all input tokens, including cached ones
 	Cached    int   `json:"cached"`
-	Output    int   `json:"output"` // all output tokens, the reasoning ones among them
+	Output    int   `json:"output"` // all output tokens, including reasoning
 	Reasoning int   `json:"reasoning"`
 	Cost      int64 `json:"cost_micros"`
 	Priced    bool  `json:"priced"`
-	Estimated bool  `json:"estimated,omitempty"` // the server has counted nothing
+	Estimated bool  `json:"estimated,omitempty"` // the server reported no count
 }
 
-// Tokens is what the request used in all.
+// Tokens returns the sum of input and output tokens.
 func (u Usage) Tokens() int64 { return int64(u.Input) + int64(u.Output) }

@@ -8,37 +8,36 @@ import (
 
 // Retry limits of one request.
 const (
-	MaxRetries = 8 // with the last model that is left
-	fewRetries = 2 // where another model is ready to take over
-	fewOf      = 2 // of answers that say nothing, and of silences, which take minutes
+	MaxRetries = 8 // retries of the last model
+	fewRetries = 2 // retries while another model is ready
+	fewOf      = 2 // retries after an empty answer or a silence, which takes minutes
 	firstWait  = time.Second
 	longest    = 32 * time.Second
-	shortWait  = 5 * time.Second // a server that asks for a longer one is passed over where another model is ready
+	shortWait  = 5 * time.Second // longest Retry-After that is waited for while another model is ready
 )
 
-// Plan is the course of one request over a chain: which model is asked, how often, and which one after it. It is used by one
-// goroutine.
+// Plan decides how one request is tried: which model is asked, how often, and which one next. The agent asks Model, reports Worked or
+// Failed, and does what Failed returns. One goroutine uses a Plan.
 type Plan struct {
-	chain *Chain
-	left  []Model       // the one that is asked now, then those that are left
-	ready int           // of left, how many rest from nothing
-	tries int           // of the first
-	of    map[Fault]int // of those, by what came of them
-	tired bool          // every model rested when it began
+	chain      *Chain
+	left       []Model       // the current model first, then those not yet asked
+	ready      int           // number of models in left without a cool-down
+	tries      int           // failed attempts of the current model
+	of         map[Fault]int // the same, by fault
+	allResting bool          // every model was cooling down at the start
 }
 
-// Next says what comes after a failed request.
+// Next is the reaction to a failed request.
 type Next int
 
-// What comes.
 const (
 	GiveUp  Next = iota // no model is left
-	Again               // the same model
-	Another             // another one
+	Again               // ask the same model again
+	Another             // ask the next model
 )
 
-// Plan begins a request at now. Models that rest come last, in the owner's order: when everything else has failed, they are asked
-// all the same. fits says which models the request is not too large for; those it does not fit are left out, unless that is all.
+// Plan starts a request at now. Models that are cooling down come last, in the owner's order: they are asked only when everything else has
+// failed. fits reports whether the request is small enough for a model; models that it does not fit are left out, unless none remains.
 func (c *Chain) Plan(now time.Time, fits func(Info) bool) *Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,16 +55,16 @@ func (c *Chain) Plan(now time.Time, fits func(Info) bool) *Plan {
 	if len(ready)+len(resting) == 0 {
 		ready = slices.Clone(c.models[:1])
 	}
-	return &Plan{chain: c, left: append(ready, resting...), ready: len(ready), tired: len(ready) == 0}
+	return &Plan{chain: c, left: append(ready, resting...), ready: len(ready), allResting: len(ready) == 0}
 }
 
-// Model is the one to ask now.
+// Model returns the model to ask now.
 func (p *Plan) Model() Model { return p.left[0] }
 
-// Tired reports whether every model rested when the plan began: nobody has answered lately.
-func (p *Plan) Tired() bool { return p.tired }
+// AllResting reports whether every model was cooling down when the plan began. None of them has answered lately.
+func (p *Plan) AllResting() bool { return p.allResting }
 
-// Skip passes over the model: it is not to be asked now, though nothing is wrong with it. False: it was the last one.
+// Skip passes over the current model without a failure. It returns false, and changes nothing, when no other model is left.
 func (p *Plan) Skip() bool {
 	if len(p.left) == 1 {
 		return false
@@ -74,7 +73,7 @@ func (p *Plan) Skip() bool {
 	return true
 }
 
-// Rests reports whether a model of the chain rests since it has failed.
+// Rests reports whether a model of the chain is cooling down.
 func (p *Plan) Rests(i Info, now time.Time) bool {
 	p.chain.mu.Lock()
 	defer p.chain.mu.Unlock()
@@ -82,18 +81,18 @@ func (p *Plan) Rests(i Info, now time.Time) bool {
 	return rests
 }
 
-// Worked ends the plan: the model has answered.
+// Worked ends the plan: the model has answered, which ends its cool-down.
 func (p *Plan) Worked() { p.chain.worked(p.Model().Info()) }
 
-// Failed takes the error of the model that was asked, and says what comes: Model is asked, which may be the same one or the
-// next, after wait. patience is how long the caller can wait at all; jitter in [0,1) spreads waits over
-// the upper half of their length.
+// Failed takes the error of the current model and returns the reaction. After wait, Model returns the model to ask: the same one (Again) or
+// the next (Another). patience is the longest wait that the caller accepts; jitter in [0,1) spreads waits over the upper half of their
+// length.
 func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Duration) (wait time.Duration, next Next) {
 	if p.of == nil {
 		p.of = map[Fault]int{}
 	}
 	p.of[FaultOf(err)]++
-	if FaultOf(err) != NoImages { // that one is no try: the next request is another one
+	if FaultOf(err) != NoImages { // it does not count: the next request is different, without images
 		p.tries++
 	}
 	if wait, again := p.retry(err, jitter, patience); again {
@@ -106,7 +105,7 @@ func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Du
 	return 0, Another
 }
 
-// retry says whether the same model is worth another try, and when.
+// retry decides whether the same model gets another attempt, and after which wait.
 func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Duration, bool) {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -116,8 +115,10 @@ func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Du
 		return 0, p.of[NoImages] == 1
 	case e.Fault == Empty || e.Fault == Idle:
 		if p.of[e.Fault] > fewOf {
+			// A server that names a wait is obeyed. With another model ready, only a short wait is worth it.
 			return 0, false
 		}
+		// Exponential backoff: 1 s, 2 s, 4 s, … up to 32 s; jitter takes off up to half.
 	}
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, e.RetryAfter <= patience && (p.ready < 2 || e.RetryAfter <= shortWait)
@@ -127,9 +128,9 @@ func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Du
 	return d, d <= patience
 }
 
-// most is how often a model is asked again.
+// most returns how often the current model is asked again.
 func (p *Plan) most() int {
-	if p.ready > 1 || p.tired {
+	if p.ready > 1 || p.allResting {
 		return fewRetries
 	}
 	return MaxRetries

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes what a server wrote safe to show: valid, on one line, at most that many characters, with a replacement character for
-// what a terminal would act on instead of printing it.
+// Printable makes a server's text safe to show: valid UTF-8, one line, at most most characters. A replacement character takes the place of
+// anything that a terminal would interpret instead of print.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

@@ -8,19 +8,20 @@ import (
 	"hob/daemon/event"
 )
 
-// quoteMark stands before a line that begins like a head of hob's.
+// quoteMark precedes a line that would look like a head written by hob.
 const quoteMark = "> "
 
 const (
-	breaks   = "\n\r\v\f\u0085\u2028\u2029" // what some reader or other takes for the end of a line
-	brackets = "[［⁅❲⟦⟬⦋⦍⦏〔【〖〚﹝「『｢⸢⸤⌈⌊⎡⎢⎣"   // what looks like the one that begins a head
-	closers  = "]］⁆❳⟧⟭⦌⦎⦐〕】〗〛﹞」』｣⸣⸥⌉⌋⎤⎥⎦"
-	blanks   = "\u115f\u1160\u3164\uffa0\u2800\u034f" // letters and signs that show nothing
+	breaks   = "\n\r\v\f\u0085\u2028\u2029" // line ends, by any reader's definition
+	brackets = "[［⁅❲⟦⟬⦋⦍⦏〔【〖〚﹝「『｢⸢⸤⌈⌊⎡⎢⎣"   // characters that look like the opening bracket of a head
+	// closers look like its closing bracket.
+	closers = "]］⁆❳⟧⟭⦌⦎⦐〕】〗〛﹞」』｣⸣⸥⌉⌋⎤⎥⎦"
+	blanks  = "\u115f\u1160\u3164\uffa0\u2800\u034f" // letters and marks without a visible glyph
 )
 
-// Quoted is foreign text as it may stand beside hob's own heads, which begin with a bracket: "[telegram · Sam · …]", "[hob]", "[late result of
-// #2]", "[attached file …]". Before each line of it that begins with one, or with what looks like one, stands "> ", also when there are spaces, signs
-// or unseen characters before the bracket. Nothing else is changed.
+// Quoted makes foreign text safe next to hob's own heads, which begin with a bracket: "[telegram · Sam · …]", "[hob]", "[late result of
+// #2]", "[attached file …]". It puts "> " before each line that begins with a bracket or a look-alike, even after spaces, signs or
+// invisible characters. It changes nothing else.
 func Quoted(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -38,7 +39,7 @@ func Quoted(text string) string {
 	return b.String()
 }
 
-// likeHead reports whether the first thing in a line that says something is a bracket.
+// likeHead reports whether the first visible character of a line is a bracket.
 func likeHead(line string) bool {
 	for _, r := range line {
 		switch {
@@ -51,8 +52,8 @@ func likeHead(line string) bool {
 	return false
 }
 
-// Drawn are the parts of a message as adapters draw them behind its head: the words of an input are quoted, unless the owner has typed them. What
-// he types is the first part; what comes with it is not his. Files are named by hob.
+// Drawn returns the parts of a message as adapters write them after the head. The text of an input is quoted unless the owner typed it.
+// Only the first part can be typed; attachments and forwarded text are quoted always. hob names the files.
 func (m Message) Drawn() []event.Part {
 	if m.Envelope == nil {
 		return m.Parts

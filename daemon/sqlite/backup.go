@@ -13,11 +13,11 @@ import (
 	"hob/daemon/sys"
 )
 
-// Unfinished ends the name of a copy that is being written.
+// Unfinished is the suffix of a copy that is being written.
 const Unfinished = ".part"
 
-// Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder, and its digest beside it. A file that is
-// there already is not overwritten.
+// Backup writes a consistent copy of the database with VACUUM INTO, and its digest in a file next to it. The path must be outside the
+// database's folder. An existing file is not overwritten.
 func (d *DB) Backup(ctx context.Context, path string) error {
 	if dir := filepath.Dir(path); dir == filepath.Dir(d.path) {
 		return event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
@@ -28,6 +28,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 		return fmt.Errorf("backup %s: %w", path, os.ErrExist)
 	}
 	fail.Point("backup")
+	// Write under a temporary name first: a crash never leaves a partial file under the real one.
 	part := path + Unfinished
 	if err := remove(part); err != nil {
 		return fmt.Errorf("remove an unfinished backup: %w", err)
@@ -45,7 +46,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// sizeOf is the size of a file in bytes, 0 when it is not there.
+// sizeOf returns the size of a file in bytes; 0 if it does not exist.
 func sizeOf(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -54,7 +55,7 @@ func sizeOf(path string) int64 {
 	return st.Size()
 }
 
-// finishFile makes a written file durable and gives it its name.
+// finishFile makes a written file durable and renames it.
 func finishFile(from, to string) error {
 	if err := syncFile(from); err != nil {
 		return err
@@ -65,7 +66,7 @@ func finishFile(from, to string) error {
 	return sys.SyncFolder(filepath.Dir(to))
 }
 
-// syncFile makes what stands in a file durable, and readable for the owner only.
+// syncFile makes a file's content durable, and readable only for the owner.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0o600) // #nosec G304 -- a file that hob has just written
 	if err != nil {
@@ -77,7 +78,7 @@ func syncFile(path string) error {
 	return nil
 }
 
-// copyFile copies a file that nobody writes to. to must not be there.
+// copyFile copies a file that is not being written. to must not exist.
 func copyFile(ctx context.Context, from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
@@ -95,7 +96,7 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 	return nil
 }
 
-// interruptible ends reading when its context does.
+// interruptible is a reader that stops when its context ends.
 type interruptible struct {
 	ctx context.Context //nolint:containedctx // of one copy
 	r   io.Reader
@@ -111,7 +112,7 @@ func (i interruptible) Read(b []byte) (int, error) {
 // RemoveCopy removes a copy and its digest.
 func RemoveCopy(path string) error { return errors.Join(remove(path+Digest), remove(path)) }
 
-// remove removes a file; that it is not there is as good.
+// remove removes a file. A missing file is not an error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

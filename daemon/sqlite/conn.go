@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Conn runs the statements of one closure inside a transaction. The package that knows the tables wraps it.
+// Conn runs the statements of one transaction. Package store wraps it for its tables.
 type Conn struct {
 	Now  time.Time // wall time of the transaction
 	on   executor
@@ -14,7 +14,7 @@ type Conn struct {
 	wake Signal
 }
 
-// Wake sends a signal once the transaction is committed.
+// Wake sends a signal after the transaction has been committed.
 func (tx *Conn) Wake(b Signal) { tx.wake |= b }
 
 // Run runs a statement.
@@ -23,7 +23,7 @@ func (tx *Conn) Run(query string, args ...any) error {
 	return err
 }
 
-// Insert runs an INSERT and returns the row's id; 0 when ON CONFLICT DO NOTHING did nothing.
+// Insert runs an INSERT and returns the row's id; 0 if ON CONFLICT DO NOTHING applied.
 func (tx *Conn) Insert(query string, args ...any) (int64, error) {
 	res, err := tx.on.ExecContext(tx.ctx, query, args...)
 	if err != nil {
@@ -35,8 +35,8 @@ func (tx *Conn) Insert(query string, args ...any) (int64, error) {
 	return res.LastInsertId()
 }
 
-// Reserve gives out the next number of a table whose rows are numbered with AUTOINCREMENT, as an insert would. The table of such numbers
-// may be written to (sqlite.org/autoinc.html).
+// Reserve assigns the next number of a table with AUTOINCREMENT, as an insert would. SQLite documents that the table sqlite_sequence may be
+// written (sqlite.org/autoinc.html).
 func (tx *Conn) Reserve(table string) (seq int64, err error) {
 	if err := tx.Run("INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)", table); err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (tx *Conn) Reserve(table string) (seq int64, err error) {
 	return seq, err
 }
 
-// Change runs an UPDATE or DELETE and returns how many rows it changed.
+// Change runs an UPDATE or DELETE and returns the number of changed rows.
 func (tx *Conn) Change(query string, args ...any) (int64, error) {
 	res, err := tx.on.ExecContext(tx.ctx, query, args...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (tx *Conn) Change(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// One scans a single row; sql.ErrNoRows when there is none.
+// One scans a single row; sql.ErrNoRows if there is none.
 func (tx *Conn) One(query string, args []any, dest ...any) error {
 	return tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Digest ends the name of the file beside a copy that holds its SHA-256, in the form of sha256sum(1).
+// Digest is the suffix of the file with the SHA-256 of a copy, in the format of sha256sum(1).
 const Digest = ".sha256"
 
-// putDigest writes the digest of a finished copy beside it.
+// putDigest writes the digest of a finished copy.
 func putDigest(path string) error {
 	sum, err := digestOf(path)
 	if err != nil {
@@ -28,7 +28,8 @@ func putDigest(path string) error {
 	return finishFile(part, path+Digest)
 }
 
-// CheckDigest compares a copy with the digest beside it, and returns that. ErrCorrupt: they differ; "": there is no digest.
+// CheckDigest compares a copy with its digest file and returns the digest. It returns ErrCorrupt if they differ, and "" if there is no
+// digest file.
 func CheckDigest(path string) (string, error) {
 	text, err := os.ReadFile(path + Digest) // #nosec G304 -- beside the file that the caller names
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,11 +44,12 @@ func CheckDigest(path string) (string, error) {
 		return "", err
 	}
 	if !strings.EqualFold(want, sum) {
-		return "", fmt.Errorf("%w: its content is not what was written: its SHA-256 is not the one in %s", ErrCorrupt, filepath.Base(path)+Digest)
+		return "", fmt.Errorf("%w: its content has changed: its SHA-256 differs from the one in %s", ErrCorrupt, filepath.Base(path)+Digest)
 	}
 	return sum, nil
 }
 
+// digestOf returns the SHA-256 of a file.
 func digestOf(path string) (sum string, err error) {
 	f, err := os.Open(path) // #nosec G304 -- a copy, never the database itself
 	if err != nil {

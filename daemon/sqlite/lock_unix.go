@@ -11,20 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long takeLock waits for a lock that is held.
+// Waiting time of takeLock: lockTries times lockPause.
 const (
 	lockTries = 25
 	lockPause = 20 * time.Millisecond
 )
 
-// takeLock holds an exclusive flock for as long as the file is open.
+// takeLock takes an exclusive flock, which lasts until the file is closed.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the state folder's own file
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	// A hob that was killed a moment ago may have left a child between fork and exec, which holds the lock for some
-	// milliseconds more.
+	// A killed hob may have left a child between fork and exec. That child holds the lock for a few more milliseconds.
 	for tries := 0; ; tries++ {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- descriptors are small
 		if !errors.Is(err, unix.EWOULDBLOCK) || tries == lockTries {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// takeLock holds an exclusive lock for as long as the file is open.
+// takeLock takes an exclusive lock, which lasts until the file is closed.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

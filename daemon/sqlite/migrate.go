@@ -13,8 +13,8 @@ import (
 	"hob/daemon/fail"
 )
 
-// migrate brings the database to the newest schema, one numbered file a transaction. Before it changes a database that
-// holds something, it writes a copy beside it and keeps the last one.
+// migrate brings the database to the newest schema: one numbered file per transaction. Before it changes an existing database, it writes a
+// copy next to it and keeps the newest one.
 func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) error {
 	files, err := fs.ReadDir(migrations, ".")
 	if err != nil {
@@ -40,6 +40,7 @@ func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) err
 	return nil
 }
 
+// step runs one migration. The schema version changes in the same transaction, so a crash never repeats a step.
 func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, version int) error {
 	text, err := fs.ReadFile(migrations, name)
 	if err != nil {
@@ -62,7 +63,7 @@ func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, versio
 	return nil
 }
 
-// copyBefore writes hob.db.before-migration with VACUUM INTO: a consistent copy made by SQLite itself.
+// copyBefore writes hob.db.before-migration with VACUUM INTO, which makes a consistent copy.
 func copyBefore(ctx context.Context, db *sql.DB, path string) error {
 	to := filepath.Join(filepath.Dir(path), "hob.db.before-migration")
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuseNetwork refuses file systems on which SQLite's locks do not hold.
+// refuseNetwork rejects file systems on which SQLite's locks do not work.
 func refuseNetwork(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuseNetwork refuses file systems on which SQLite's locks do not hold (magic numbers of statfs(2)).
+// refuseNetwork rejects file systems on which SQLite's locks do not work (magic numbers of statfs(2)).
 func refuseNetwork(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

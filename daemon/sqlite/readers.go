@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// Readers is the pool of readers: they see what is committed, and can change nothing. It keeps the statements that it has prepared.
+// Readers is the pool of read-only connections. They see committed data and cannot write. The pool keeps its prepared statements.
 type Readers struct {
 	db   *sql.DB
 	mu   sync.Mutex // guards kept
 	kept map[string]*sql.Stmt
 }
 
-// prepared finds a statement, or prepares it; the pool prepares it again on each connection that runs it.
+// prepared returns the prepared statement of a query. The pool prepares it again on each connection that runs it.
 func (r *Readers) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *Readers) QueryContext(ctx context.Context, query string, args ...any) (
 func (r *Readers) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	st, err := r.prepared(ctx, query)
 	if err != nil {
-		return r.db.QueryRowContext(ctx, query, args...) // the same error once more, where Scan returns it
+		return r.db.QueryRowContext(ctx, query, args...) // returns the same error through Scan
 	}
 	return st.QueryRowContext(ctx, args...)
 }

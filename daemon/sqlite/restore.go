@@ -17,20 +17,20 @@ import (
 	"hob/daemon/sys"
 )
 
-// Errors of Examine, beside ErrCorrupt and ErrNewer.
+// Errors of Examine, besides ErrCorrupt and ErrNewer.
 var (
 	ErrUnfinished = errors.New("the file is not whole")
 	ErrForeign    = errors.New("the file is no database of hob")
 )
 
-// The files of a restore, in the folder of the database.
+// Names of a restore's files, in the folder of the database.
 const (
-	Staging = "restoring"       // a folder with the copy that is being made ready
-	Kept    = ".before-restore" // follows the name of the database that was replaced
+	Staging = "restoring"       // folder of the copy that is being prepared
+	Kept    = ".before-restore" // suffix of the replaced database
 )
 
-// Examine looks at a whole database file that nobody writes to: that all of it is there, its structure and its references, and
-// that its schema is one of migrations. Then look reads it. Nothing is written, not even beside it.
+// Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
+// migrations. Then look reads it. Nothing is written, not even next to the file.
 func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
 	if err := wholeFile(path); err != nil {
 		return err
@@ -43,8 +43,8 @@ func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	return Plain(inspect(ctx, conn, migrations, look))
 }
 
-// Inspect is Examine for the database itself. It holds the lock meanwhile: ErrLocked says that a hob runs. The error is
-// os.ErrNotExist when there is no database.
+// Inspect is Examine for the database in place. It holds the lock meanwhile: ErrLocked means that hob is running. Without a database the
+// error is os.ErrNotExist.
 func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
 	if _, err := os.Lstat(path); err != nil {
 		return err
@@ -54,7 +54,7 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	conn, err := open(path, "mode=rw") // what an unclean end left in the log is read too
+	conn, err := open(path, "mode=rw") // also reads what a crash has left in the log
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,7 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	return Plain(inspect(ctx, conn, migrations, look))
 }
 
+// inspect checks a copy before it replaces the database: its schema must be known, its pages sound, and its content acceptable to look.
 func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Conn) error) error {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -79,7 +80,7 @@ func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Con
 	return ended(err, tx.Rollback())
 }
 
-// knownSchema refuses a schema that is none of hob's, or of a newer hob.
+// knownSchema rejects a schema of another program or a newer hob.
 func knownSchema(tx *Conn, migrations fs.FS) error {
 	files, err := fs.ReadDir(migrations, ".")
 	if err != nil {
@@ -113,13 +114,13 @@ func sound(tx *Conn) error {
 		return fmt.Errorf("check the references: %w", err)
 	}
 	if loose > 0 {
-		return fmt.Errorf("%w: %d rows refer to rows that are not there", ErrCorrupt, loose)
+		return fmt.Errorf("%w: %d rows refer to missing rows", ErrCorrupt, loose)
 	}
 	return nil
 }
 
-// wholeFile compares the size of a database file with what its head says (sqlite.org/fileformat2.html, 1.3), and refuses
-// one that has a log beside it: part of it stands there.
+// wholeFile compares the size of a database file with its header (sqlite.org/fileformat2.html, 1.3). It rejects a file with a log, because
+// the log holds part of the data.
 func wholeFile(path string) error {
 	if strings.HasSuffix(path, Unfinished) {
 		return fmt.Errorf("%w: it was still being written when hob ended", ErrUnfinished)
@@ -129,11 +130,11 @@ func wholeFile(path string) error {
 		return err
 	}
 	if !st.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is no regular file", ErrForeign)
+		return fmt.Errorf("%w: it is not a regular file", ErrForeign)
 	}
 	for _, log := range []string{"-wal", "-journal"} {
 		if sizeOf(path+log) > 0 {
-			return fmt.Errorf("%w: the rest of it stands in %s", ErrUnfinished, filepath.Base(path)+log)
+			return fmt.Errorf("%w: the rest of it is in %s", ErrUnfinished, filepath.Base(path)+log)
 		}
 	}
 	head, err := headOf(path)
@@ -145,9 +146,9 @@ func wholeFile(path string) error {
 	case len(head) == 0:
 		return fmt.Errorf("%w: it is empty", ErrUnfinished)
 	case !bytes.HasPrefix(head, []byte(magic[:min(len(magic), len(head))])):
-		return fmt.Errorf("%w: it is no SQLite file", ErrForeign)
+		return fmt.Errorf("%w: it is not an SQLite file", ErrForeign)
 	case len(head) < headSize:
-		return fmt.Errorf("%w: it ends within its head", ErrUnfinished)
+		return fmt.Errorf("%w: it ends within its header", ErrUnfinished)
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {
@@ -159,10 +160,10 @@ func wholeFile(path string) error {
 	return nil
 }
 
-// headSize is the length of a database's head, in bytes.
+// headSize is the length of the header, in bytes.
 const headSize = 100
 
-// headOf reads the head of a file, less when it is shorter.
+// headOf reads the header of a file, or less if the file is shorter.
 func headOf(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -172,9 +173,9 @@ func headOf(path string) ([]byte, error) {
 	return head, errors.Join(err, f.Close())
 }
 
-// Restore puts a copy of from in the place of the database at o.Path, after prepare has changed that copy and it has the newest
-// schema. The old database stays beside it under its name with Kept. It holds the lock; ErrLocked says that a hob runs. Killed at
-// any point it leaves the old database or the new one.
+// Restore replaces the database at o.Path by a copy of from. The copy gets the newest schema, and prepare changes it, before it takes the
+// place. The old database stays next to it, with the suffix Kept. Restore holds the lock; ErrLocked means that hob is running. A crash at
+// any point leaves either the old or the new database.
 func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) error) (err error) {
 	dir := filepath.Dir(o.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -210,7 +211,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 	return sys.SyncFolder(dir)
 }
 
-// makeReady copies a backup, checks the copy, brings it to the newest schema and lets prepare change it.
+// makeReady copies a backup, checks and migrates the copy, and runs prepare on it.
 func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) error) error {
 	if err := wholeFile(from); err != nil {
 		return err
@@ -222,7 +223,7 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 	if err := Examine(ctx, o.Path, o.Migrations, func(*Conn) error { return nil }); err != nil {
 		return err
 	}
-	d, err := Open(ctx, o) // in a folder of its own, with a lock of its own
+	d, err := Open(ctx, o) // in a folder of its own, with its own lock
 	if err != nil {
 		return err
 	}
@@ -238,8 +239,8 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 	return syncFile(o.Path)
 }
 
-// putAside keeps the old database under another name while it also keeps its own, so that a rename can replace it at one stroke.
-// Its log must be gone before: SQLite would read it into the new one.
+// putAside gives the old database a second name and keeps the first, so that one rename can replace it. Its log must be gone before that:
+// SQLite would apply it to the new database.
 func putAside(ctx context.Context, path string) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -248,7 +249,7 @@ func putAside(ctx context.Context, path string) error {
 	case err != nil:
 		return fmt.Errorf("look at the old database: %w", err)
 	}
-	// One that is too damaged for that is kept with its log.
+	// A database that is too damaged for this keeps its log.
 	if err := foldLog(ctx, path); err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
@@ -265,7 +266,8 @@ func putAside(ctx context.Context, path string) error {
 	return errors.Join(remove(path+"-wal"), remove(path+"-shm"))
 }
 
-// keepLog keeps what could not be copied into the old database. Else no log may stand beside the kept one, unless it is that of the same.
+// keepLog keeps the part of the log that could not be copied into the old database. Otherwise it removes the log of an earlier kept
+// database.
 func keepLog(ctx context.Context, path string, again bool) error {
 	if sizeOf(path+"-wal") > 0 {
 		_, err := keep(ctx, path+"-wal", path+Kept+"-wal")
@@ -277,7 +279,7 @@ func keepLog(ctx context.Context, path string, again bool) error {
 	return remove(path + Kept + "-wal")
 }
 
-// foldLog copies the log of an idle database into it, and empties the log.
+// foldLog copies the log of an unused database into the database, and empties the log.
 func foldLog(ctx context.Context, path string) (err error) {
 	conn, err := open(path, "mode=rw"+darwinSync())
 	if err != nil {
@@ -290,12 +292,12 @@ func foldLog(ctx context.Context, path string) (err error) {
 		return Plain(fmt.Errorf("finish the log of %s: %w", path, err))
 	}
 	if busy != 0 {
-		return fmt.Errorf("finish the log of %s: somebody else uses it", path)
+		return fmt.Errorf("finish the log of %s: another process uses it", path)
 	}
 	return nil
 }
 
-// keep gives a file a second name. again says that it had that already: an earlier restore was interrupted.
+// keep gives a file a second name. again means that it already had this name, because an earlier restore was interrupted.
 func keep(ctx context.Context, from, to string) (again bool, err error) {
 	mine, err := os.Lstat(from)
 	if err != nil {
@@ -308,7 +310,7 @@ func keep(ctx context.Context, from, to string) (again bool, err error) {
 	if err := remove(temp); err != nil {
 		return false, err
 	}
-	if err := os.Link(from, temp); err != nil { // a file system without second names
+	if err := os.Link(from, temp); err != nil { // the file system has no hard links
 		if err := copyFile(ctx, from, temp); err != nil {
 			return false, errors.Join(err, remove(temp))
 		}

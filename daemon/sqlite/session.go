@@ -16,16 +16,16 @@ type executor interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Statements kept at most; hob's own are fewer, each a constant.
+// mostStatements is the largest number of kept statements. hob has fewer; each is a constant.
 const mostStatements = 512
 
-// session is the one writing connection with the statements that it has prepared: preparing them at each use was a fifth of a turn.
+// session is the only writing connection. It keeps prepared statements: preparing them at each use took a fifth of a turn.
 type session struct {
 	conn *sql.Conn
 	kept map[string]*sql.Stmt
 }
 
-// prepared finds a statement, or prepares it.
+// prepared returns the prepared statement of a query.
 func (s *session) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := s.kept[query]; ok {
 		return st, nil
@@ -55,16 +55,16 @@ func (s *session) QueryContext(ctx context.Context, query string, args ...any) (
 	return st.QueryContext(ctx, args...)
 }
 
-// QueryRowContext runs a query for one row; an error of the preparation comes with the row.
+// QueryRowContext runs a query for one row. Scan returns an error of the preparation.
 func (s *session) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	st, err := s.prepared(ctx, query)
 	if err != nil {
-		return s.conn.QueryRowContext(ctx, query, args...) // the same error once more, where Scan returns it
+		return s.conn.QueryRowContext(ctx, query, args...) // returns the same error through Scan
 	}
 	return st.QueryRowContext(ctx, args...)
 }
 
-// transact runs f between BEGIN and COMMIT, and undoes everything when either fails.
+// transact runs f between BEGIN and COMMIT. If either fails, it rolls everything back.
 func (s *session) transact(ctx context.Context, f func() error) error {
 	if _, err := s.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -79,7 +79,7 @@ func (s *session) transact(ctx context.Context, f func() error) error {
 	return errors.Join(err, s.rollBack(ctx))
 }
 
-// rollBack ends the transaction. SQLite may have done so by itself, after an error such as a full disk: then there is none to end.
+// rollBack ends the transaction. SQLite may already have done this after an error such as a full disk.
 func (s *session) rollBack(ctx context.Context) error {
 	_, err := s.ExecContext(ctx, "ROLLBACK")
 	var e *sqlite.Error

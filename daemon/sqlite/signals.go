@@ -2,28 +2,28 @@ package sqlite
 
 import "sync"
 
-// Signal names what somebody may wait for. A signal wakes; only rows carry.
+// Signal names a kind of rows to wait for. It carries no data: the receiver reads the rows.
 type Signal uint8
 
-// The kinds of rows that somebody waits for.
+// The kinds of signals.
 const (
 	SignalInbox Signal = 1 << iota
 	SignalCommands
 	SignalOutbox
 	SignalEvents
 	SignalJobs
-	SignalFiles   // that are not needed any more
-	SignalStorage // sent without a commit: whether the database stores has changed
+	SignalFiles   // files that are no longer needed
+	SignalStorage // sent without a commit, when the ability to store has changed
 )
 
-// signals wakes all who wait for a kind of rows.
+// signals wakes all goroutines that wait for a kind of rows.
 type signals struct {
 	mu    sync.Mutex
 	chans map[Signal]chan struct{}
 }
 
-// wait returns a channel that is closed at the next commit that sends the signal.
-// Take it before reading, or a commit may slip in between.
+// wait returns a channel that the next commit with this signal closes. Call it before reading rows; otherwise a commit in between is
+// missed.
 func (s *signals) wait(which Signal) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,6 +36,7 @@ func (s *signals) wait(which Signal) <-chan struct{} {
 	return s.chans[which]
 }
 
+// send wakes everybody who waits for one of the signals. Closing a channel wakes all its waiters.
 func (s *signals) send(which Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,10 @@
-// Package sqlite is one SQLite file: one writer goroutine whose waiting closures share a commit, a small pool of
-// readers, signals that are sent after a commit, and migrations. It knows no table.
+// Package sqlite opens one SQLite file. One goroutine writes: closures that wait at the same time share a commit. A small pool of readers
+// sees committed data. After a commit, signals wake the goroutines that wait for its rows. The package also runs migrations, backup and
+// restore. It knows no table.
+//
+// A write takes this way: DB.Write puts a closure into the writer's queue; the writer gathers all waiting closures, runs each in a
+// savepoint of one transaction, commits, tells the callers, and sends the signals (writer.go). storage.go tracks whether commits work, and
+// rescues the data if the files are deleted.
 package sqlite
 
 import (
@@ -21,7 +26,7 @@ import (
 	"hob/daemon/fail"
 )
 
-// Oldest SQLite that does not lose rows at a WAL reset.
+// oldestSQLite is the oldest version that does not lose rows at a WAL reset.
 const oldestSQLite = "3.51.3"
 
 // Errors of Open.
@@ -32,14 +37,14 @@ var (
 	ErrNetwork = errors.New("the home is on a network file system")
 )
 
-// Options of a database.
+// Options configure a database.
 type Options struct {
-	Path       string                  // of the file; its folder is made when missing, and locked
+	Path       string                  // of the file; its folder is created if missing, and locked
 	Migrations fs.FS                   // numbered .sql files
-	Backups    string                  // the folder into which a lost database is rescued; "": that of Path
-	Lost       func(what string) error // why none may be made when the file "is missing" or "is empty"; nil: one may
+	Backups    string                  // folder for the copy of a lost database; "": the folder of Path
+	Lost       func(what string) error // called when the file "is missing" or "is empty"; an error forbids a new database; nil: allowed
 	Now        func() time.Time
-	Log        *slog.Logger // nil: nowhere
+	Log        *slog.Logger // nil: no log
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -52,7 +57,7 @@ type DB struct {
 	signals signals
 }
 
-// Open locks the folder, opens or makes the database and migrates it.
+// Open locks the folder, opens or creates the database, and migrates it.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	dir := filepath.Dir(o.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -75,10 +80,13 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return d, nil
 }
 
+// start opens the database: it begins the files, opens the only writing connection, checks SQLite's version, migrates the schema and opens
+// the connections for reading. The writer starts last.
 func (d *DB) start(ctx context.Context, o Options) error {
 	if err := begin(d.path, o.Lost); err != nil {
 		return err
 	}
+	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure.
 	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
@@ -101,22 +109,22 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	return d.write.start()
 }
 
-// Reader is the pool of readers.
+// Reader returns the pool of readers.
 func (d *DB) Reader() *Readers { return d.read }
 
-// Wait returns a channel that is closed at the next commit that sends the signal. Take it before reading, or a commit
-// may slip in between.
+// Wait returns a channel that the next commit with this signal closes. Call it before reading rows; otherwise a commit in between is
+// missed.
 func (d *DB) Wait(b Signal) <-chan struct{} { return d.signals.wait(b) }
 
-// Once runs f in a goroutine that Close waits for.
+// Once runs f in a goroutine. Close waits for it.
 func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }
 
-// View runs a closure of reads over one snapshot.
+// View runs reads over one snapshot.
 func (d *DB) View(ctx context.Context, f func(*Conn) error) error {
 	return d.read.snapshot(ctx, func(tx *sql.Tx) error { return f(&Conn{on: tx, ctx: ctx, Now: d.now()}) })
 }
 
-// ended joins the error of a finished transaction, unless it was finished already.
+// ended joins the error of ending a transaction, unless the transaction had already ended.
 func ended(err, done error) error {
 	if errors.Is(done, sql.ErrTxDone) {
 		return err
@@ -124,8 +132,8 @@ func ended(err, done error) error {
 	return errors.Join(err, done)
 }
 
-// copyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
-// and the writer must not wait.
+// copyTo writes a consistent copy with VACUUM INTO over a connection of its own. The readers' connections cannot write, not even to other
+// files, and the writer must not wait.
 func (d *DB) copyTo(ctx context.Context, to string) (err error) {
 	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {
@@ -138,7 +146,7 @@ func (d *DB) copyTo(ctx context.Context, to string) (err error) {
 	return nil
 }
 
-// Close serves what is queued, closes the connections and releases the lock.
+// Close serves the queued writes, closes the connections and releases the lock.
 func (d *DB) Close() error {
 	var errs []error
 	if d.read != nil {
@@ -150,8 +158,8 @@ func (d *DB) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
-// begin makes an empty database file that only the owner can read, where there is none, before SQLite opens it; its log inherits the mode. The
-// log of a database that is gone keeps its content under another name: SQLite would delete it.
+// begin creates an empty database file with mode 0600 if there is none. The log inherits the mode. SQLite would delete the log of a missing
+// database; begin renames it to keep its content.
 func begin(path string, lost func(what string) error) error {
 	info, err := os.Lstat(path)
 	what := "is missing"
@@ -181,7 +189,7 @@ func begin(path string, lost func(what string) error) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// open opens a database file by its path, whatever characters that has.
+// open opens a database file. The path may contain any characters.
 func open(path, query string) (*sql.DB, error) {
 	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}).String()
 	db, err := sql.Open("sqlite", dsn)
@@ -191,6 +199,7 @@ func open(path, query string) (*sql.DB, error) {
 	return db, nil
 }
 
+// darwinSync returns the options that make macOS write through to the disk.
 func darwinSync() string {
 	if runtime.GOOS != "darwin" {
 		return ""
@@ -198,6 +207,7 @@ func darwinSync() string {
 	return "&_pragma=fullfsync(1)&_pragma=checkpoint_fullfsync(1)"
 }
 
+// checkVersion refuses versions of SQLite with a bug that loses rows.
 func checkVersion(ctx context.Context, db *sql.DB) error {
 	var v string
 	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&v); err != nil {
@@ -209,6 +219,7 @@ func checkVersion(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// older compares two versions. A version that cannot be parsed is not older.
 func older(v, than string) bool {
 	var a, b [3]int
 	_, err := fmt.Sscanf(v, "%d.%d.%d", &a[0], &a[1], &a[2])
@@ -235,7 +246,7 @@ const (
 	sqliteCantOpen = 14
 )
 
-// Plain names the kind of an error of the driver.
+// Plain turns an error of the driver into a fault with a sentence and a hint.
 func Plain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -249,9 +260,9 @@ func Plain(err error) error {
 	case sqliteFull:
 		f.Text, f.Hint = "the disk is full: nothing was stored", "free some space"
 	case sqliteIOErr:
-		f.Text, f.Hint = "the disk fails: it does not take what is written, or give back what was", "look at the disk and at the system's log; hob backup restore PATH puts a backup in the place of the database"
+		f.Text, f.Hint = "the disk fails: it cannot be written or read", "check the disk and the system's log; hob backup restore PATH replaces the database by a backup"
 	case sqliteReadOnly, sqliteCantOpen:
-		f.Text, f.Hint = "the database cannot be written", "check the rights of the state folder"
+		f.Text, f.Hint = "the database cannot be written", "check the permissions of the state folder"
 	default:
 		return err
 	}

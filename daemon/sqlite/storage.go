@@ -14,31 +14,31 @@ import (
 	"hob/daemon/event"
 )
 
-// Errors that say that nothing can be stored.
+// Errors that mean that nothing can be stored.
 var (
-	// ErrStorage marks all of them: a full or failing disk, a damaged database, files that are no longer those that were opened.
+	// ErrStorage wraps all of them: a full or failing disk, a damaged database, files that were replaced.
 	ErrStorage = errors.New("the database cannot store")
-	// ErrMoved is that of files that were deleted or replaced: it does not pass by itself.
+	// ErrMoved means that the files were deleted or replaced. It does not pass by itself.
 	ErrMoved = fmt.Errorf("%w: its files were deleted or replaced", ErrStorage)
 )
 
-// How often the writer looks at its files and tries again when there is nothing to write, and how often others may make it try.
+// lookEvery is how often an idle writer checks its files and retries. tryEvery is how often others may make it retry.
 const (
 	lookEvery = 30 * time.Second
 	tryEvery  = time.Second
 )
 
-// Storage is whether the database stores what it is given.
+// Storage reports whether the database can store data.
 type Storage struct {
-	Fault *event.Fault // why it does not; nil: it does
+	Fault *event.Fault // why it cannot; nil: it can
 	Since time.Time    // wall time of the first failure
 }
 
-// condition remembers the outcome of the last commit, so that a look at it writes nothing.
+// condition is the result of the last commit. Reading it needs no write.
 type condition struct {
 	mu      sync.Mutex
 	storage Storage
-	damaged bool // a damaged database does not become whole by a commit that works
+	damaged bool // a commit that works does not repair a damaged database
 	tried   time.Time
 }
 
@@ -53,7 +53,7 @@ func (c *condition) failing() bool {
 	return s.Fault != nil
 }
 
-// note takes in the outcome of a commit and reports whether that changed anything. Errors that say nothing about the storage change nothing.
+// note takes the result of a commit and reports whether it changed the condition. Errors that are not about storage change nothing.
 func (c *condition) note(err error, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,16 +77,17 @@ func (c *condition) note(err error, now time.Time) bool {
 	return was == nil || was.Text != fault.Text
 }
 
-// files are the database and its log as they were opened. They are only looked at by name: closing any descriptor of them would drop
+// files are the database and its log as they were opened. They are examined by name only: closing any descriptor of them would drop
 // SQLite's locks.
 type files struct {
 	path    string
 	mu      sync.Mutex
 	was     [2]fs.FileInfo
-	rescued string // a copy of all that was acknowledged, made when the files were lost; "": none
+	rescued string // path of a copy of all acknowledged data, written when the files were lost; "": none
 }
 
-// moved is an error when a name no longer leads to the file that was opened, by device and inode. An open file cannot be replaced on Windows.
+// moved returns an error if a name no longer leads to the file that was opened, judged by device and inode. Windows does not allow
+// replacing an open file.
 func (f *files) moved() error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -105,6 +106,7 @@ func (f *files) moved() error {
 	return nil
 }
 
+// fault describes the loss of the database's file to the user, with the copy that was saved from the open file, if any.
 func (f *files) fault() *event.Fault {
 	hint := "stop hob; then hob backup list and hob backup restore PATH"
 	if f.rescued != "" {
@@ -113,7 +115,7 @@ func (f *files) fault() *event.Fault {
 	return &event.Fault{Kind: event.Unavailable, Text: "the database was deleted or replaced while hob was running: nothing can be stored", Hint: hint, Err: ErrMoved}
 }
 
-// note takes in the outcome of a commit, and rescues what there is when the files are lost.
+// note takes the result of a commit. If the files are lost, it rescues the data.
 func (w *writer) note(err error) {
 	if !w.condition.note(err, w.now()) {
 		return
@@ -129,8 +131,8 @@ func (w *writer) note(err error) {
 	w.signals.send(SignalStorage)
 }
 
-// rescue writes all that was acknowledged into a copy. SQLite's own connection still has the files, under whatever name or none. When only
-// the log has lost its name, its content also goes into the database.
+// rescue writes all acknowledged data into a copy. SQLite's own connection still has the files open, even without names. If only the log
+// has lost its name, its content is also copied into the database.
 func (w *writer) rescue() {
 	to := filepath.Join(w.folder, "hob-rescued-"+w.now().UTC().Format("20060102-150405")+".db")
 	part := to + Unfinished
@@ -152,12 +154,12 @@ func (w *writer) rescue() {
 	w.files.mu.Lock()
 	w.files.rescued = to
 	w.files.mu.Unlock()
-	w.condition.note(w.files.moved(), w.now()) // its hint names the copy
+	w.condition.note(w.files.moved(), w.now()) // so that its hint names the copy
 	w.log.Warn("what was stored is rescued in a copy", "path", to)
 }
 
-// Storage is whether the database stores, by the last commit. When that failed, or the files are not those that were opened, it is tried again
-// with one small commit, at most once a second.
+// Storage reports whether the database can store, judged by the last commit. After a failure, or if the files were replaced, it tries one
+// small commit, at most once a second.
 func (d *DB) Storage(ctx context.Context) Storage {
 	w := d.write
 	s, tried := w.condition.read()
@@ -173,7 +175,7 @@ func (d *DB) Storage(ctx context.Context) Storage {
 	select {
 	case <-c.done: //nolint:errcheck // its error is in the condition
 	case <-ctx.Done():
-	case <-timer.C: // a disk that hangs
+	case <-timer.C: // the disk hangs
 	}
 	s, _ = w.condition.read()
 	return s

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Micros is a time as stored: microseconds since 1970, 0 for none.
+// Micros converts a time for storage: microseconds since 1970, 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -15,7 +15,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// Time is a stored time.
+// Time converts a stored time.
 func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -41,10 +41,10 @@ func (s stamp) Scan(src any) error {
 	return nil
 }
 
-// JSON scans a JSON column into the value that to points to; NULL leaves it alone.
+// JSON scans a JSON column into the value that to points to. NULL leaves it unchanged.
 func JSON(to any) sql.Scanner { return blob{to} }
 
-// blob scans a JSON column into a value; NULL leaves it alone.
+// blob scans a JSON column; NULL leaves the value unchanged.
 type blob struct{ to any }
 
 func (b blob) Scan(src any) error {
@@ -60,7 +60,7 @@ func (b blob) Scan(src any) error {
 	}
 }
 
-// Doc is a value as a JSON column. The types that are stored always marshal.
+// Doc converts a value to a JSON column. All stored types can be marshalled.
 func Doc(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -69,13 +69,13 @@ func Doc(v any) (string, error) {
 	return string(b), nil
 }
 
-// Ref is a foreign key that may be absent.
+// Ref is an optional foreign key: 0 is stored as NULL.
 func Ref(id int64) sql.NullInt64 { return sql.NullInt64{Int64: id, Valid: id != 0} }
 
-// Text is bytes as a text column, nil as NULL.
+// Text is an optional text: nil is stored as NULL.
 func Text(b []byte) sql.NullString { return sql.NullString{String: string(b), Valid: b != nil} }
 
-// Bit is a truth value as a column.
+// Bit converts a boolean.
 func Bit(b bool) int {
 	if b {
 		return 1
@@ -83,7 +83,8 @@ func Bit(b bool) int {
 	return 0
 }
 
-// Collect scans all rows of a query into a list, never nil. It takes the query's own results, so that a query is one line.
+// Collect scans all rows of a query into a list, which is never nil. It takes the results of Query directly, so that a query fits on one
+// line.
 func Collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (list []T, e error) {
 	if err != nil {
 		return nil, err

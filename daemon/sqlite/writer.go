@@ -15,15 +15,15 @@ import (
 	"hob/daemon/sys"
 )
 
-// Closures of one shared commit at most.
+// batch is the largest number of closures in one commit.
 const batch = 256
 
-// ErrClosed is a write after the store was closed.
+// ErrClosed is returned for a write after Close.
 var ErrClosed = errors.New("the database is closed")
 
-// writer owns the one writing connection. Closures that wait share a commit, each in its own savepoint.
+// writer owns the only writing connection. Waiting closures share a commit, each in its own savepoint.
 type writer struct {
-	ctx     context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
+	ctx     context.Context //nolint:containedctx // never ends: a transaction is not interrupted, and its caller waits for it
 	db      *sql.DB
 	session *session
 	signals *signals
@@ -35,11 +35,12 @@ type writer struct {
 	closed  bool
 
 	files     files
-	folder    string // where a copy is rescued to
+	folder    string // folder for rescued copies
 	probe     string // a statement that writes one page and changes nothing
 	condition condition
 }
 
+// closure is one write with its caller's channel.
 type closure struct {
 	f    func(*Conn) error
 	done chan error
@@ -52,7 +53,7 @@ func newWriter(ctx context.Context, db *sql.DB, b *signals, o Options) *writer {
 	return w
 }
 
-// start takes the connection and serves.
+// start takes the connection and starts the goroutine.
 func (w *writer) start() error {
 	conn, err := w.db.Conn(w.ctx)
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *writer) start() error {
 	return nil
 }
 
-// stop serves what is queued and closes the connection.
+// stop serves the queue and closes the connection.
 func (w *writer) stop() error {
 	w.mu.Lock()
 	w.closed = true
@@ -84,8 +85,8 @@ func (w *writer) stop() error {
 	return errors.Join(w.session.conn.Close(), w.db.Close())
 }
 
-// Write runs f inside a transaction and returns when that is committed, also when ctx ends meanwhile.
-// f touches only SQL; an error of f undoes its own changes and nobody else's.
+// Write runs f inside a transaction and returns after the commit, even if ctx ends meanwhile. f may only use SQL. An error of f undoes only
+// its own changes.
 func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,6 +98,7 @@ func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
 	return <-c.done
 }
 
+// put queues a closure for the writer.
 func (w *writer) put(c *closure) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -107,10 +109,10 @@ func (w *writer) put(c *closure) error {
 	return nil
 }
 
-// Quiet time after the last commit before the log is copied into the database.
+// idleGap is the quiet time after a commit before the log is copied into the database.
 const idleGap = time.Second
 
-// run serves closures. In the first idle gap after a commit it copies the log into the database, so that no commit has to.
+// run serves closures. In the first quiet moment after a commit it copies the log into the database, so that no commit has to do it.
 func (w *writer) run() error {
 	idle := time.NewTimer(idleGap)
 	defer idle.Stop()
@@ -134,7 +136,7 @@ func (w *writer) run() error {
 	}
 }
 
-// checkpoint never waits for readers; what they still need stays in the log for the next time.
+// checkpoint copies the log without waiting for readers. Pages that they still need stay in the log until the next time.
 func (w *writer) checkpoint() {
 	fail.Point("checkpoint")
 	if _, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
@@ -142,6 +144,7 @@ func (w *writer) checkpoint() {
 	}
 }
 
+// gather collects the closures that are already waiting.
 func (w *writer) gather(first *closure) []*closure {
 	all := []*closure{first}
 	for len(all) < batch {
@@ -158,7 +161,7 @@ func (w *writer) gather(first *closure) []*closure {
 	return all
 }
 
-// commit runs a batch in one transaction and tells each caller.
+// commit runs a batch in one transaction, tells every caller the result, and sends the signals.
 func (w *writer) commit(all []*closure) {
 	var wake Signal
 	err := w.files.moved()
@@ -174,6 +177,7 @@ func (w *writer) commit(all []*closure) {
 	}
 }
 
+// transact runs the closures in one transaction. The error of a closure concerns only its caller; an error of the transaction concerns all.
 func (w *writer) transact(all []*closure) (Signal, error) {
 	tx := &Conn{on: w.session, ctx: w.ctx, Now: w.now()}
 	err := w.session.transact(w.ctx, func() (err error) {
@@ -182,7 +186,7 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 				return err
 			}
 		}
-		if w.condition.failing() { // a commit that writes nothing would prove nothing
+		if w.condition.failing() { // a commit without a change would prove nothing
 			return tx.Run(w.probe)
 		}
 		return nil
@@ -190,7 +194,7 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 	return tx.wake, Plain(err)
 }
 
-// guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
+// guarded runs one closure in its savepoint. own is the closure's error; err is an error that ends the whole batch.
 func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 	if err := tx.Run("SAVEPOINT one"); err != nil {
 		return nil, err
@@ -198,7 +202,7 @@ func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 	before := tx.wake
 	own = shielded(func() error { return c.f(tx) })
 	if own != nil {
-		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have undone the whole transaction
+		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have rolled back the whole transaction
 			return own, own
 		}
 		tx.wake = before
@@ -209,7 +213,7 @@ func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 	return own, tx.Run("RELEASE one")
 }
 
-// shielded turns a panic into an error, so that one bad closure does not take the writer with it.
+// shielded turns a panic into an error, so that one bad closure cannot end the writer.
 func shielded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

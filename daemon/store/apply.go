@@ -13,13 +13,14 @@ import (
 	"hob/tools/tasks"
 )
 
-// record commits changes that come from outside a turn.
+// record commits changes that come from outside a turn, such as a tool call from the command line.
 func (s *core) record(ctx context.Context, list []tools.Change) error {
 	s.note(list)
 	return s.write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
 }
 
-// applyAll applies the changes of hob's own rows that tools, commands and the agent hand over.
+// applyAll applies the changes that tools, commands and the agent return. A tool never writes rows itself: it returns changes, and the
+// transaction that commits its result applies them here.
 func applyAll(tx *Tx, turn int64, list []tools.Change) error {
 	for _, c := range list {
 		if err := applyChange(tx, turn, c); err != nil {
@@ -29,6 +30,8 @@ func applyAll(tx *Tx, turn int64, list []tools.Change) error {
 	return nil
 }
 
+// applyChange writes one change of a tool's result, by its type. It runs in the transaction that stores the result, so that a crash leaves
+// both or neither.
 func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	switch c := c.(type) {
 	case event.Out:
@@ -54,7 +57,7 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	}
 }
 
-// applyTrigger applies the changes of jobs and file watches.
+// applyTrigger applies changes of jobs and file watches.
 func applyTrigger(tx *Tx, c tools.Change) error {
 	switch c := c.(type) {
 	case scheduler.Put:

@@ -10,12 +10,13 @@ import (
 	"hob/daemon/event"
 )
 
-// KeepArtifact stores the row of an artifact whose bytes are durable already.
+// KeepArtifact stores the row of an artifact. Its bytes are already durable on disk.
 func (s Artifacts) KeepArtifact(ctx context.Context, a artifacts.Artifact) error {
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return putArtifact(tx, a) })
 }
 
-// ForgetEnclosed removes the rows of files that went with messages and are not needed any more, and returns their artifacts.
+// ForgetEnclosed deletes the rows of files that were sent with messages and are no longer needed. It returns the ids, so that the caller
+// can delete the bytes.
 func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error) {
 	err = s.core.write(ctx, func(tx *Tx) (err error) {
 		ids, err = forgetFiles(tx)
@@ -24,12 +25,12 @@ func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error)
 	return ids, err
 }
 
-// Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
+// Unheard lists the voice notes in a turn's inputs that have no transcript, oldest first.
 func (s Turns) Unheard(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
 	return unheardNotes(ctx, s.core.read(), id)
 }
 
-// Heard puts a text behind a voice note that nobody has listened to.
+// Heard stores the transcript of a voice note after the note.
 func (s Turns) Heard(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := ownTurn(tx, id, 0); err != nil {
@@ -39,8 +40,8 @@ func (s Turns) Heard(ctx context.Context, id int64, n turn.VoiceNote, text strin
 	})
 }
 
-// Reserve gives out the number of the inbox row that an input with files will have. No number is given out twice; one that no row
-// takes stays a gap. For an input that is there already it gives out none, seq is 0, and the receipt has the numbers of the first one.
+// Reserve assigns the number of the inbox row for an input with files, since the files' paths contain it. A number is assigned only once;
+// an unused one stays a gap. For a known input seq is 0, and the receipt has the numbers of the existing row.
 func (s Artifacts) Reserve(ctx context.Context, in event.In) (seq int64, r event.Receipt, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		if r, err = findInput(tx, in); errors.Is(err, sql.ErrNoRows) {
@@ -51,8 +52,8 @@ func (s Artifacts) Reserve(ctx context.Context, in event.In) (seq int64, r event
 	return seq, r, err
 }
 
-// AcceptFiles commits an input under a reserved number together with the rows of the files that came with it, whose bytes are
-// durable already. When its (source, id) is there already, or an edit changes nothing, nothing is stored, and the receipt has the numbers of the first one.
+// AcceptFiles commits an input under its reserved number, together with the rows of its files, whose bytes are already durable. For a known
+// (source, id), or an edit that changes nothing, it stores nothing, and the receipt has the numbers of the existing row.
 func (s Artifacts) AcceptFiles(ctx context.Context, seq int64, in event.In, list []artifacts.Artifact) (r event.Receipt, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		r, err = accept(tx, arrival{In: in, Number: seq, Files: list})

@@ -13,27 +13,27 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// BackupFile is a copy in the folder of backups.
+// BackupFile is a copy in the backup folder.
 type BackupFile struct {
 	Path  string    `json:"path"`
 	Bytes int64     `json:"bytes"`
 	Made  time.Time `json:"made"`
-	Auto  bool      `json:"auto"` // made by schedule, and thrown away by it; nothing else ever is
+	Auto  bool      `json:"auto"` // made by the schedule, which also deletes it; other copies are never deleted
 }
 
-// The names of copies: made by schedule, and by hand. Their times are in UTC.
+// The file names of copies: made by the schedule, and made by hand. Their times are in UTC.
 const (
 	autoBackupName = "hob-auto-20060102-150405.db"
 	handBackupName = "hob-20060102-150405.000.db"
 )
 
-// AutoBackupName is the name of a copy that the schedule makes.
+// AutoBackupName returns the name of a copy that the schedule makes.
 func AutoBackupName(now time.Time) string { return now.UTC().Format(autoBackupName) }
 
-// HandBackupName is the name of a copy that somebody asked for without giving it one.
+// HandBackupName returns the name of a copy that was requested without a name.
 func HandBackupName(now time.Time) string { return now.UTC().Format(handBackupName) }
 
-// ListBackups lists the copies in a folder, newest first. It opens none of them. A folder that is not there has none.
+// ListBackups lists the copies in a folder, newest first, without opening them. A missing folder is empty.
 func ListBackups(dir string) ([]BackupFile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -52,6 +52,7 @@ func ListBackups(dir string) ([]BackupFile, error) {
 			return nil, fmt.Errorf("list backups: %w", err)
 		}
 		f := BackupFile{Path: filepath.Join(dir, e.Name()), Bytes: info.Size(), Made: info.ModTime().UTC()}
+		// A name that hob gave holds the time more exactly than the file system.
 		if made, err := time.Parse(autoBackupName, e.Name()); err == nil && AutoBackupName(made) == e.Name() {
 			f.Made, f.Auto = made, true
 		} else if made, err := time.Parse(handBackupName, e.Name()); err == nil {
@@ -63,7 +64,7 @@ func ListBackups(dir string) ([]BackupFile, error) {
 	return list, nil
 }
 
-// escapedPattern takes their meaning from the characters of a pattern in a path. Windows has no way to do that, and names hold none of them but [.
+// escapedPattern escapes the pattern characters in a path. Windows has no escape, and its names contain none of them but [.
 func escapedPattern(path string) string {
 	if runtime.GOOS == "windows" {
 		return path
@@ -71,5 +72,5 @@ func escapedPattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// UnfinishedBackup ends the name of a copy that is being written.
+// UnfinishedBackup is the suffix of a copy that is being written.
 const UnfinishedBackup = sqlite.Unfinished

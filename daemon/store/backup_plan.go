@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// BackupPlan says when copies are made by themselves, and how many are kept.
+// BackupPlan defines when the schedule makes copies, and how many it keeps.
 type BackupPlan struct {
-	Every  time.Duration // from one to the next; a day or more: at the quiet hour; 0: none are made
-	Daily  int           // the newest of each of that many days is kept
-	Weekly int           // and that of each of that many weeks
+	Every  time.Duration // interval; a day or more: at the quiet hour; 0: no copies
+	Daily  int           // days for which the newest copy is kept
+	Weekly int           // the same in weeks
 }
 
-// DefaultBackupPlan is a copy each night, kept for a week, and one of each of four weeks.
+// DefaultBackupPlan returns the default: a copy each night, kept for a week, and one for each of four weeks.
 func DefaultBackupPlan() BackupPlan { return BackupPlan{Every: 24 * time.Hour, Daily: 7, Weekly: 4} }
 
-// The quiet time of the day, in the owner's zone: after the hours that a change of clocks skips or repeats.
+// The quiet hour in the owner's zone. It is after the hours that a clock change skips or repeats.
 const (
 	backupHour   = 3
 	backupMinute = 40
@@ -23,8 +23,8 @@ const (
 
 const backupDay = 24 * time.Hour
 
-// Next is when the next copy is due, after those that there are; zero: never. born is when the database was made. One in the
-// past is due now: the machine was off. Copies from after now are not believed: the clock was wrong when they were made.
+// Next returns when the next copy is due; zero: never. born is the creation time of the database. A result in the past means that the copy
+// is overdue, because the machine was off. Copies dated after now are ignored: the clock was wrong when they were made.
 func (p BackupPlan) Next(list []BackupFile, born, now time.Time, zone *time.Location) time.Time {
 	if p.Every <= 0 {
 		return time.Time{}
@@ -41,7 +41,7 @@ func (p BackupPlan) Next(list []BackupFile, born, now time.Time, zone *time.Loca
 	if p.Every < backupDay {
 		return last.Add(p.Every)
 	}
-	// The first quiet time after the last copy, and then as many days later as the plan wants.
+	// The first quiet hour after the last copy, plus the days between copies.
 	l := last.In(zone)
 	quiet := func(days int) time.Time {
 		return time.Date(l.Year(), l.Month(), l.Day()+days, backupHour, backupMinute, 0, 0, zone)
@@ -53,12 +53,12 @@ func (p BackupPlan) Next(list []BackupFile, born, now time.Time, zone *time.Loca
 	return quiet(days)
 }
 
-// Surplus are the copies made by schedule that the plan does not keep. The newest one always stays.
+// Surplus returns the scheduled copies that the plan does not keep. The newest one always stays.
 func (p BackupPlan) Surplus(list []BackupFile, zone *time.Location) []BackupFile {
 	days, weeks := map[string]bool{}, map[string]bool{}
 	var gone []BackupFile
 	newest := true
-	for _, f := range list { // newest first: the first of a day or a week is the one to keep
+	for _, f := range list { // newest first, so the first of a day or week is kept
 		if !f.Auto {
 			continue
 		}
@@ -74,7 +74,7 @@ func (p BackupPlan) Surplus(list []BackupFile, zone *time.Location) []BackupFile
 	return gone
 }
 
-// firstOf reports whether a key is new, and among the first most.
+// firstOf reports whether a key is new and one of the first most keys.
 func firstOf(seen map[string]bool, key string, most int) bool {
 	if seen[key] || len(seen) >= most {
 		return false

@@ -11,11 +11,11 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// BackupReport is what a database file holds.
+// BackupReport describes the contents of a database file.
 type BackupReport = api.BackupReport
 
-// VerifyBackup looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
-// written beside it, if there is one. The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
+// VerifyBackup checks a copy: complete, undamaged, of this hob's schema or an older one, and equal to its recorded digest, if there is one.
+// The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
 func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
 	r := BackupReport{Path: path}
 	if err := sqlite.Examine(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
@@ -26,14 +26,14 @@ func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupRep
 	return r, err
 }
 
-// InspectDatabase is Verify for the database itself, while no hob runs: sqlite.ErrLocked says that one does.
+// InspectDatabase reads the same report from the database in place. sqlite.ErrLocked means that hob is running.
 func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
 	r := BackupReport{Path: path}
 	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) })
 	return r, err
 }
 
-// readReport reads the tables of the first schema, which no later schema removes.
+// read fills in the report. It uses only tables of the first schema, which every later one has.
 func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {

@@ -15,32 +15,32 @@ import (
 	"hob/daemon/sys"
 )
 
-// BackupSchedule makes copies, by schedule and by hand. All fields are needed.
+// BackupSchedule makes copies by schedule and on request. All fields are required.
 type BackupSchedule struct {
-	State      string            // hob's state folder, absolute
-	Plan       func() BackupPlan // as it is now
+	State      string            // hob's state folder; an absolute path
+	Plan       func() BackupPlan // read at each use
 	Migrations fs.FS
 	Readers    *sqlite.Readers                                   // of the database
-	Copy       func(ctx context.Context, path string) error      // writes one copy to a path that is free
-	Notice     func(ctx context.Context, key, text string) error // tells the owner, once for each key
-	Free       func(dir string) (int64, error)                   // bytes on its disk
+	Copy       func(ctx context.Context, path string) error      // writes one copy to an unused path
+	Notice     func(ctx context.Context, key, text string) error // tells the owner, once per key
+	Free       func(dir string) (int64, error)                   // free bytes on the folder's disk
 	Zone       func() *time.Location                             // the owner's
 	Clock      sys.Clock                                         //
 	Log        *slog.Logger                                      //
 }
 
-// How copies are made by schedule.
+// Parameters of the schedule.
 const (
-	backupLookEvery = time.Minute // whether one is due: timers stand still while the machine sleeps
-	backupRestAfter = time.Hour   // one that could not be made
-	backupSpare     = 256 << 20   // bytes that a copy leaves free on the disk
+	backupLookEvery = time.Minute // interval of the checks; one long timer would stop while the machine sleeps
+	backupRestAfter = time.Hour   // pause after a copy failed
+	backupSpare     = 256 << 20   // free disk space that must remain, in bytes
 )
 
-// BackupFolder is where copies stand in a state folder.
+// BackupFolder returns the folder for copies inside a state folder.
 func BackupFolder(state string) string { return filepath.Join(state, "backups") }
 
-// Run tells the owner, once, that the database was restored; then it makes copies when they are due and throws away what the plan
-// does not keep, until ctx ends.
+// Run tells the owner about a restore, once. Then it makes copies when they are due and deletes those that the plan does not keep, until
+// ctx ends.
 func (k BackupSchedule) Run(ctx context.Context) error {
 	if err := os.RemoveAll(filepath.Join(k.State, sqlite.Staging)); err != nil {
 		return fmt.Errorf("sweep an interrupted restore: %w", err)
@@ -66,8 +66,8 @@ func (k BackupSchedule) Run(ctx context.Context) error {
 	}
 }
 
-// Look makes the copy that is due, if one is, and throws away what the plan does not keep: only after a new one has been looked at.
-// When it cannot be made, the owner is told once a day.
+// Look makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner is told
+// once a day.
 func (k BackupSchedule) Look(ctx context.Context) error {
 	err := k.keep(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -78,6 +78,10 @@ func (k BackupSchedule) Look(ctx context.Context) error {
 	return errors.Join(err, k.Notice(ctx, "backup:"+today, "No backup was made: "+err.Error()+". I try again every hour; hob doctor says more."))
 }
 
+// keep makes a backup if one is due, and removes the backups that the plan no longer needs.
+//
+// The age of the newest backup on disk decides whether one is due, so that backups made before a restart, or by hand, count as well. A new
+// database is not backed up before it has the age of one interval.
 func (k BackupSchedule) keep(ctx context.Context) error {
 	var born time.Time
 	var size int64
@@ -93,6 +97,7 @@ func (k BackupSchedule) keep(ctx context.Context) error {
 	if next := k.Plan().Next(list, born, now, k.Zone()); next.IsZero() || next.After(now) {
 		return nil
 	}
+	// A full disk would stop hob itself; a missing backup does not.
 	free, err := k.Free(k.State)
 	if err != nil {
 		return err
@@ -105,6 +110,7 @@ func (k BackupSchedule) keep(ctx context.Context) error {
 		return err
 	}
 	k.Log.Info("backup made", "path", r.Path, "bytes", r.Bytes)
+	// Remove old backups only after the new one is complete.
 	if list, err = ListBackups(BackupFolder(k.State)); err != nil {
 		return err
 	}
@@ -116,8 +122,8 @@ func (k BackupSchedule) keep(ctx context.Context) error {
 	return nil
 }
 
-// Save makes a copy and looks at it; one that is not good is not left there. "" is a name of its own in the folder of copies.
-// A file that is there already is not overwritten.
+// Save makes a copy and verifies it; a bad copy is deleted. An empty path means a new name in the backup folder. An existing file is not
+// overwritten.
 func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, error) {
 	if path == "" {
 		path = filepath.Join(BackupFolder(k.State), HandBackupName(k.Clock.Wall()))
@@ -137,7 +143,7 @@ func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, er
 	return r, nil
 }
 
-// tellRestored tells the owner what was held when the database was restored: once for each restore.
+// tellRestored tells the owner once per restore which rows are held because of it.
 func (k BackupSchedule) tellRestored(ctx context.Context) error {
 	n, ok, err := Restored(ctx, k.Readers)
 	if err != nil || !ok {

@@ -14,28 +14,31 @@ import (
 	"hob/daemon/fail"
 )
 
-// Boot says how this epoch began.
+// Boot describes the start of this epoch. An epoch is one run of the daemon.
 type Boot struct {
 	Epoch   int64
-	Last    time.Time // when hob was last seen to work; zero: never
-	Crashed bool      // the epoch before did not end cleanly
-	Culprit int64     // the turn that was dead-lettered because it was in flight at too many unclean ends
-	Safe    bool      // too many unclean ends without a culprit: safe mode is on
+	Last    time.Time // the last sign of the previous epoch; zero: none
+	Crashed bool      // the previous epoch did not end cleanly
+	Culprit int64     // the turn that became a dead letter because it ran at several crashes
+	Safe    bool      // several crashes without a single culprit: safe mode is on
 }
 
-// Boot is how this epoch began.
+// Boot returns the start of this epoch.
 func (s Boots) Boot() Boot { return s.core.boot }
 
-// begin writes the row of a new epoch and judges the unclean ends before it.
+// begin writes the row of a new epoch and recovers from a crash: running turns become ready again, their open requests are billed, and
+// repeated crashes are judged.
 func (s *core) begin(ctx context.Context) error {
 	return s.write(ctx, func(tx *Tx) error {
 		if err := tx.Run("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), sqlite.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("write instance: %w", err)
 		}
+		// Whether the last run ended in a crash, and in which turn, is known before this boot is added.
 		crashed, inflight, err := lastEnd(tx)
 		if err != nil {
 			return err
 		}
+		// hob was last seen at the last boot or the newest event, whichever is later.
 		var last int64
 		if err := tx.One("SELECT max(coalesce((SELECT started FROM boots ORDER BY epoch DESC LIMIT 1), 0), coalesce((SELECT at FROM events ORDER BY seq DESC LIMIT 1), 0))", nil, &last); err != nil {
 			return fmt.Errorf("read when hob was last seen: %w", err)
@@ -45,9 +48,11 @@ func (s *core) begin(ctx context.Context) error {
 			return fmt.Errorf("write boot: %w", err)
 		}
 		s.boot = Boot{Epoch: s.epoch, Last: sqlite.Time(last), Crashed: crashed}
+		// The process that ran these turns is gone; they are resumed.
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}
+		// Nobody knows what the open requests to models have cost; their reservation is booked.
 		if err := tx.spendRows().bookOrphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
 		}
@@ -59,7 +64,7 @@ func (s *core) begin(ctx context.Context) error {
 	})
 }
 
-// lastEnd says whether the last epoch crashed, and which turn was running then.
+// lastEnd reports whether the previous epoch crashed, and which turn was running then.
 func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 	var clean bool
 	err = tx.One("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1", nil, &clean)
@@ -76,8 +81,8 @@ func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 	return true, inflight, err
 }
 
-// judgeEnds looks at the newest unclean ends within the window: the same turn in flight at each of them is dead-lettered,
-// otherwise safe mode begins.
+// judgeEnds examines the newest crashes within the window. If the same turn was running at all of them, it becomes a dead letter; otherwise
+// safe mode starts.
 func judgeEnds(tx *Tx, b *Boot) error {
 	p := tx.core.opt.Policy()
 	safe, err := readSetting(tx, keySafeMode)
@@ -85,6 +90,7 @@ func judgeEnds(tx *Tx, b *Boot) error {
 		return err
 	}
 	b.Safe = safe != ""
+	// Count the crashes since the last regular end, and the turns that ran in them.
 	var ends, turns int
 	var culprit int64
 	err = tx.One(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
@@ -93,6 +99,7 @@ func judgeEnds(tx *Tx, b *Boot) error {
 	if err != nil || p.SafeAfter <= 0 || ends < p.SafeAfter || !b.Crashed {
 		return err
 	}
+	// One turn was running in all of them: end it and go on.
 	if turns == 1 && culprit != 0 {
 		b.Culprit = culprit
 		return endTurn(tx, culprit, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow)})
@@ -100,6 +107,7 @@ func judgeEnds(tx *Tx, b *Boot) error {
 	if b.Safe {
 		return nil
 	}
+	// The cause is unknown: run no jobs and no shell until the owner says so.
 	b.Safe = true
 	why := fmt.Sprintf("hob ended unexpectedly %d times within %s and the cause is not known", ends, p.SafeWindow)
 	if err := putSetting(tx, keySafeMode, why); err != nil {
@@ -115,7 +123,7 @@ const (
 	keyDayCount = "budget_count_per_day"
 )
 
-// SafeMode says why safe mode is on, "" when it is off.
+// SafeMode returns the reason that safe mode is on, or "".
 func (s Boots) SafeMode(ctx context.Context) (string, error) {
 	var why string
 	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
@@ -125,7 +133,7 @@ func (s Boots) SafeMode(ctx context.Context) (string, error) {
 	return why, err
 }
 
-// LeaveSafeMode ends safe mode; the thread and the scheduler go on at once.
+// LeaveSafeMode ends safe mode. It wakes the thread and the scheduler.
 func (s Boots) LeaveSafeMode(ctx context.Context) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)

@@ -5,31 +5,31 @@ import (
 	"unicode/utf8"
 )
 
-// Two programs that answer each other never stop. Platforms mark most programs; for the others there is how fast they write.
+// Two programs that answer each other never stop. Platforms mark most programs. The others are recognized by their speed.
 const (
-	BotLoopReplies = 5         // answers in a row, each replied to faster than a person writes; then hob says no more
-	BotLoopSilence = time.Hour // to that sender, in that chat
+	BotLoopReplies = 5         // consecutive answers with an instant reply, after which hob stops answering
+	BotLoopSilence = time.Hour // for that time, to that sender in that chat
 
-	readingTime   = 5 * time.Second // nobody reads an answer and replies to it sooner, time after time
-	typingSpeed   = 10              // characters that a fast writer types in a second, for as long as he likes
-	longestTyping = time.Minute     // however long a reply is: what takes longer was not instant
+	readingTime   = 5 * time.Second // no person reads an answer and replies faster than this, time after time
+	typingSpeed   = 10              // characters per second of a fast typist
+	longestTyping = time.Minute     // upper limit of the typing time: a reply after this is never instant
 )
 
-// SentAnswer is an answer of hob's in a chat: when its first part was sent, and when its last one.
+// SentAnswer is an answer of hob in a chat, with the times at which its first and last part were sent.
 type SentAnswer struct{ From, To time.Time }
 
-// ReplyTo is a message in a chat, as far as it shows whether a person wrote it.
+// ReplyTo is a message in a chat: the facts that show whether a person wrote it.
 type ReplyTo struct {
-	At     time.Time // when it came
+	At     time.Time // time of receipt
 	Length int       // in characters
 }
 
-// ReplyNow is a message that comes now.
+// ReplyNow returns the facts about a message that arrives now.
 func ReplyNow(text string, now time.Time) ReplyTo {
 	return ReplyTo{At: now, Length: utf8.RuneCountInString(text)}
 }
 
-// instant reports whether no person could have read an answer and written the reply. Who replies before all parts have come has read the first.
+// instant reports whether the reply came faster than a person can read and type. A reply before the last part counts from the first part.
 func (r ReplyTo) instant(answer SentAnswer) bool {
 	answered := answer.From
 	if !r.At.Before(answer.To) {
@@ -39,9 +39,9 @@ func (r ReplyTo) instant(answer SentAnswer) bool {
 	return r.At.Sub(answered) < least
 }
 
-// InstantReplies counts how many of hob's last answers in a chat, without one in between, had a reply that came faster than a person writes. Both lists
-// are oldest first; the replies are those of one sender. What he wrote after the first reply to an answer says nothing more. An answer that
-// he did not reply to, because it was meant for somebody else, or because hob said two things, is passed over.
+// InstantReplies counts the most recent answers in a chat that were each replied to instantly, without a slower one in between. Both lists
+// are oldest first; the replies are those of one sender. Only the first reply to an answer counts. An answer without a reply, because it
+// was meant for somebody else or hob sent two messages, is skipped.
 func InstantReplies(answers []SentAnswer, replies []ReplyTo) (n int) {
 	r := 0
 	for i, answer := range answers {

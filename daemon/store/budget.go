@@ -13,19 +13,19 @@ import (
 	"hob/daemon/event"
 )
 
-// exceeds reports whether a cap does not allow an amount.
+// exceeds reports whether a limit forbids the amount.
 func exceeds(b api.Budget, a turn.Amount) bool {
 	money := b.Used.Micros() + b.ReservedMicros
 	if a.Micros > 0 {
 		return b.PerDayMicros >= 0 && money+a.Micros > b.PerDayMicros
 	}
 	if b.PerDayMicros >= 0 && money >= b.PerDayMicros {
-		return true // the server may tell a cost afterwards
+		return true // the server may report a cost afterwards
 	}
 	return b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+a.Tokens > b.PerDayTokens
 }
 
-// day is the day of an instant in the owner's zone.
+// day returns the date of an instant in the owner's zone.
 func (s *core) day(t time.Time) string {
 	zone, err := time.LoadLocation(s.opt.Zone())
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *core) day(t time.Time) string {
 	return t.In(zone).Format(time.DateOnly)
 }
 
-// reserveSpend books what a model request may cost before it starts, on the day, and on the turn's source.
+// reserveSpend reserves the possible cost of a model request before it starts, for the day and for the turn's source. A crash during the
+// request therefore never loses its cost.
 func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	b, err := readBudget(tx)
 	if err != nil {
@@ -49,9 +50,10 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	return tx.spendRows().reserve(t.ID, b.Day, p.Reserve)
 }
 
-// spendRows is the ledger as one transaction sees it.
+// spendRows returns the table spend within this transaction.
 func (tx *Tx) spendRows() spendRows { return spendRows{Tx: tx, Day: tx.core.day} }
 
+// readBudget returns today's limits and use. Limits that the owner has set by command replace those of the config.
 func readBudget(tx *Tx) (api.Budget, error) {
 	p := tx.core.opt.Policy()
 	b := api.Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
@@ -73,7 +75,7 @@ func readBudget(tx *Tx) (api.Budget, error) {
 	return b, err
 }
 
-// warnBudget tells the owner once a day that 80 % of a cap is reached.
+// warnBudget tells the owner once a day that 80 % of a limit is reached.
 func warnBudget(tx *Tx, b api.Budget, r turn.Amount) error {
 	money := b.PerDayMicros > 0 && 10*(b.Used.Micros()+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
 	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
@@ -83,7 +85,7 @@ func warnBudget(tx *Tx, b api.Budget, r turn.Amount) error {
 	return addNotice(tx, "budget:80:"+b.Day, tx.core.epoch, "80 % of today's budget is used or reserved. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N")
 }
 
-// Spent returns today's budget, and who it was spent for.
+// Spent returns today's budget, with its sources.
 func (s Spending) Spent(ctx context.Context) (api.Budget, error) {
 	var b api.Budget
 	err := s.core.view(ctx, func(tx *Tx) (err error) {
@@ -96,13 +98,13 @@ func (s Spending) Spent(ctx context.Context) (api.Budget, error) {
 	return b, err
 }
 
-// Cap is a new daily cap, as in [budget]: 0 spends nothing, -1 is no cap. nil leaves one alone.
+// Cap is a new daily limit, as in [budget]: 0 spends nothing, -1 is no limit. nil leaves a limit unchanged.
 type Cap struct {
 	Micros, Tokens *int64
-	Config         bool // both are the config's again
+	Config         bool // return to both limits of the config
 }
 
-// SetBudget stores caps that hold instead of the configured ones.
+// SetBudget stores limits that replace those of the config.
 func (s Spending) SetBudget(ctx context.Context, c Cap) (api.Budget, error) {
 	var b api.Budget
 	err := s.core.write(ctx, func(tx *Tx) (err error) {
@@ -124,7 +126,7 @@ func (s Spending) SetBudget(ctx context.Context, c Cap) (api.Budget, error) {
 	return b, err
 }
 
-// addNotice tells the owner something once; cause is the row that it is about.
+// addNotice sends the owner a message once per key. cause is the row that it is about.
 func addNotice(tx *Tx, key string, cause int64, body string) error {
 	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: max(cause, 1)}, To: event.ToOwner, Body: body, Urgency: event.Urgent})
 }

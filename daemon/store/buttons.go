@@ -12,11 +12,11 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// maxButtonLabel is how many bytes a button may have so that every platform shows it whole.
+// maxButtonLabel is the longest label in bytes that every platform shows completely.
 const maxButtonLabel = 40
 
-// choicesBelow returns what the reader of a message can choose: buttons, for an owner whose channel has them and under a text that no files follow;
-// else they are numbered words at the end of the text, which comes back with them.
+// choicesBelow returns the choices of a message. They are buttons if the recipient is the owner, the channel supports them, and no files
+// follow. Otherwise they are numbered lines, which are added to the returned text.
 func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Address) bool) (text string, buttons []channels.Choice, err error) {
 	if len(o.Buttons) == 0 {
 		return o.Body, nil, nil
@@ -40,7 +40,7 @@ func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Add
 	return o.Body, buttons, nil
 }
 
-// foreignCause reports whether somebody else's text may speak through a cause: pressing a button must not make the owner's words of it.
+// foreignCause reports whether foreign text may speak through a cause. If so, pressing a button must not count as the owner's own words.
 func foreignCause(tx *Tx, c event.Cause) (yes bool, err error) {
 	if c.Kind != event.ByTurn {
 		return false, nil
@@ -64,7 +64,7 @@ func putButtons(tx *Tx, outbox int64, buttons []channels.Choice) error {
 	return tx.Run("UPDATE outbox SET choices = ? WHERE id = ?", doc, outbox)
 }
 
-// readButtons are the buttons of an outbox row, nil when there are none.
+// readButtons returns the buttons of an outbox row, or nil.
 func readButtons(tx *Tx, outbox int64) (buttons []channels.Choice, err error) {
 	err = tx.One("SELECT choices FROM outbox WHERE id = ?", []any{outbox}, sqlite.JSON(&buttons))
 	return buttons, err

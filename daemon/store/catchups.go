@@ -13,16 +13,16 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// How long the owner's question waits for more of what a channel has from before a restore.
+// Timing and texts of the question about messages from before a restore.
 const (
-	catchupWait    = 5 * time.Second // after the last of it
-	catchupListed  = 10              // messages that the question shows
+	catchupWait    = 5 * time.Second // after the last such message
+	catchupListed  = 10              // messages shown in the question
 	catchupDropped = "the owner said: drop it (sent before the restore)"
 	catchupTaken   = "the owner said: take it up (sent before the restore)"
 )
 
-// holdRestored keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
-// not say when something was sent, it is something that is said now.
+// holdRestored holds a message that was sent before the database was restored. It may have been answered between the backup and the
+// restore, and no row can tell. If the platform does not report the time of sending, the message counts as new.
 func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 	if a.In.Origin.Sent.IsZero() {
 		return false, nil
@@ -33,6 +33,7 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 	}
 	var answer string
 	err = tx.One("SELECT answer FROM catchups WHERE source = ? AND restored = ?", []any{a.In.Source, sqlite.Micros(note.At)}, &answer)
+	// The owner's answer for this channel also decides about messages that arrive later.
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return false, fmt.Errorf("look for what is held: %w", err)
@@ -48,7 +49,7 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(catchupWait)))
 }
 
-// askCatchups asks the owner about what channels have brought from before a restore, once for each, when no more of it comes.
+// askCatchups asks the owner about the held messages of each channel, once no more arrive.
 func askCatchups(tx *Tx) error {
 	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c catchup, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
@@ -63,15 +64,16 @@ func askCatchups(tx *Tx) error {
 	return nil
 }
 
-// catchup is what a channel has brought from before a restore.
+// catchup is the set of held messages of one channel.
 type catchup struct {
 	source   string
 	restored time.Time
 }
 
-// heldByRestore are the rows that a restore holds, of one source.
+// heldByRestore selects the rows of one source that a restore holds.
 const heldByRestore = " FROM inbox WHERE state = 'held' AND source = ? AND reason LIKE 'restored from a backup%'"
 
+// ask asks the owner about the held messages of the channel.
 func (c catchup) ask(tx *Tx) error {
 	rs, err := tx.Query("SELECT sender, iif(sent > 0, sent, received), parts"+heldByRestore+" ORDER BY seq", c.source) // #nosec G202 -- constants
 	held, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (in event.In, err error) {
@@ -80,7 +82,7 @@ func (c catchup) ask(tx *Tx) error {
 	if err != nil {
 		return err
 	}
-	if len(held) == 0 { // the owner was faster
+	if len(held) == 0 { // the owner has decided about all of them already
 		return tx.Run("DELETE FROM catchups WHERE source = ?", c.source)
 	}
 	q := turn.Question{
@@ -94,7 +96,7 @@ func (c catchup) ask(tx *Tx) error {
 	return tx.Run("UPDATE catchups SET question = ? WHERE source = ?", id, c.source)
 }
 
-// catchupText is the question: how many they are, and the beginnings of the first.
+// catchupText is the question, with the beginnings of the first messages.
 func catchupText(source string, restored time.Time, held []event.In) string {
 	const stamp = "2006-01-02 15:04 MST"
 	what, they := "1 message that was", "it"
@@ -118,7 +120,7 @@ func catchupText(source string, restored time.Time, held []event.In) string {
 	return b.String()
 }
 
-// settleCatchup ends the holding of what a channel brought, in order, and returns how many messages that were.
+// settleCatchup releases or drops the held messages of a channel, in order, and returns their number.
 func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int, error) {
 	rs, err := tx.Query("SELECT seq"+heldByRestore+" ORDER BY seq", source) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
@@ -140,7 +142,8 @@ func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int,
 	return len(list), nil
 }
 
-// catchupAnswered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
+// catchupAnswered carries out the owner's answer: the held messages are queued in order or dropped. The answer is stored for messages that
+// arrive later.
 func catchupAnswered(tx *Tx, q turn.Question) error {
 	answer, state, reason := "drop", inboxDropped, catchupDropped
 	if q.Answer != turn.AnswerNo {

@@ -7,15 +7,15 @@ import (
 	"hob/daemon/agent/turn"
 )
 
-// Charge is what was booked for a request that belongs to no turn.
+// Charge is the booked cost of a request that belongs to no turn.
 type Charge struct {
 	day    string
 	source string
 	amount turn.Amount
 }
 
-// Charge books what a request outside of any turn may cost at most, before it is made: turn.ErrBudget when a cap does not allow
-// it. It counts as used at once, so that a crash in the middle leaves it paid.
+// Charge books the highest possible cost of such a request before it is made. It returns turn.ErrBudget if a limit forbids it. The amount
+// counts as used at once, so a crash in between leaves it booked.
 func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (Charge, error) {
 	c := Charge{source: "source:" + source, amount: most}
 	err := s.core.write(ctx, func(tx *Tx) error {
@@ -32,7 +32,7 @@ func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (
 	return c, err
 }
 
-// Correct replaces what was booked by what was really used.
+// Correct replaces the booked amount by the real one.
 func (s Spending) Correct(ctx context.Context, c Charge, used turn.Amount) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.spendRows().add(c.day, c.source, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})

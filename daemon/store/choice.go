@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// keyModel is the setting that names the model which the owner has chosen instead of the configured one.
+// keyModel is the setting with the model that the owner has chosen in place of the configured one.
 const keyModel = "model"
 
-// ChosenModel is the name of the model that the owner has chosen, "" when it is the config's.
+// ChosenModel returns the name of the chosen model, or "" for the configured one.
 func (s Commands) ChosenModel(ctx context.Context) (string, error) {
 	var name string
 	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyModel).Scan(&name)
@@ -23,7 +23,7 @@ func (s Commands) ChosenModel(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// ChooseModel stores the owner's choice, "" for the config's, and lets every session begin its next request with a fresh prefix.
+// ChooseModel stores the owner's choice; "" returns to the config. Every session starts its next request with a new prefix.
 func (s Commands) ChooseModel(ctx context.Context, name string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := putSetting(tx, keyModel, name); err != nil {

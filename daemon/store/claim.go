@@ -16,8 +16,8 @@ import (
 	"hob/daemon/fail"
 )
 
-// Take claims the highest-ranked runnable row: the owner's messages, resumed turns, schedules, the rest; oldest first.
-// boundary names the commands that the thread itself serves. It first lets expire what has expired. False: nothing to do.
+// Take claims the runnable row with the best rank: the owner's messages, then resumed turns, schedules and the rest; the oldest first.
+// boundary names the commands that the thread serves itself. Before that it expires rows. It returns false if there is nothing to do.
 func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, error) {
 	todo, err := s.core.hasWork(ctx)
 	if err != nil || !todo {
@@ -29,7 +29,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 		if err := expireAll(tx); err != nil {
 			return fmt.Errorf("expire: %w", err)
 		}
-		// Whoever asks for work steps no turn: one that is still marked so was left by an error.
+		// The caller is not running a turn. A turn that is still marked as running was left by an error.
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL")
 		if err == nil && left > 0 {
 			err = tx.spendRows().bookOrphans()
@@ -45,7 +45,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 	return c, c.Turn != 0 || c.Command.Seq != 0, err
 }
 
-// hasWork asks the readers first, so that an idle thread writes nothing.
+// hasWork asks the readers first, so that an idle thread writes nothing. Each line matches one kind of row that Take handles.
 func (s *core) hasWork(ctx context.Context) (bool, error) {
 	var n bool
 	now := sqlite.Micros(s.now())
@@ -57,8 +57,8 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 	return n, err
 }
 
-// Untaken is the oldest input that a turn could have taken, and how long it has waited; 0 when there is none, or a turn began or ended since.
-// What was before boot does not count.
+// Untaken returns the oldest input that a turn could have taken, and its waiting time. seq is 0 if there is none, or if a turn began or
+// ended meanwhile. Times before boot do not count.
 func (s Turns) Untaken(ctx context.Context, boot time.Time) (seq int64, waits time.Duration, err error) {
 	var since int64
 	err = s.core.read().QueryRowContext(ctx, `SELECT seq, max(received, not_before, ?2, coalesce((SELECT max(started, ended) FROM turns WHERE parent IS NULL ORDER BY id DESC LIMIT 1), 0))
@@ -69,7 +69,7 @@ func (s Turns) Untaken(ctx context.Context, boot time.Time) (seq int64, waits ti
 	return seq, s.core.now().Sub(sqlite.Time(since)), err
 }
 
-// NextWake is the next instant at which something becomes runnable by itself; zero when there is none.
+// NextWake returns the next instant at which a row becomes runnable by time alone; zero: none.
 func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	var next sql.NullInt64
 	now := sqlite.Micros(s.core.now())
@@ -82,8 +82,7 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	return sqlite.Time(next.Int64), err
 }
 
-// expireAll ends what has waited too long: inputs, waits, questions. Whoever follows the event stream is told. What channels brought from before
-// a restore is asked about.
+// expireAll expires inputs, waits and questions. Each becomes an event. It also asks the owner about messages from before a restore.
 func expireAll(tx *Tx) error {
 	now := sqlite.Micros(tx.Now)
 	if err := expireInputs(tx, now); err != nil {
@@ -101,6 +100,7 @@ func expireAll(tx *Tx) error {
 	return tx.Run("UPDATE waits SET met = ?1, how = 'timer' WHERE met = 0 AND until > 0 AND until <= ?1", now)
 }
 
+// expireInputs expires inputs that were not taken in time, and the fires that they belong to.
 func expireInputs(tx *Tx, now int64) error {
 	rs, err := tx.Query("UPDATE inbox INDEXED BY inbox_expiring SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
 	gone, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
@@ -118,12 +118,14 @@ func expireInputs(tx *Tx, now int64) error {
 	return nil
 }
 
+// takeNext claims the row that Waiting.Next chooses. A resumed turn may turn out to be dead; then it chooses again.
 func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 	for {
 		safe, err := readSetting(tx, keySafeMode)
 		if err != nil {
 			return err
 		}
+		// The rules of the queue decide which of the waiting items is next.
 		waiting, err := readWaiting(tx, safe != "")
 		if err != nil {
 			return err
@@ -137,6 +139,7 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 			c.Command = command
 			return nil
 		}
+		// A turn that has used up its attempts ends here; take the next item.
 		alive, err := resumeTurn(tx, resumed)
 		if err != nil || alive {
 			c.Turn = resumed
@@ -145,7 +148,7 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 	}
 }
 
-// readWaiting reads what the thread could take next. In safe mode only the owner's inputs and commands count.
+// readWaiting reads the candidates. In safe mode only inputs and commands of the owner count.
 func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	worst := event.RankRest
 	if safe {
@@ -167,7 +170,7 @@ func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	return w, err
 }
 
-// firstTurn is the oldest turn that can go on.
+// firstTurn returns the oldest turn that can continue; 0: none.
 func firstTurn(tx *Tx, safe bool) (int64, error) {
 	if safe {
 		return 0, nil
@@ -178,11 +181,12 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 	return id, err
 }
 
-// openTurn makes a turn for an inbox row that starts one.
+// openTurn creates a turn for an inbox row: its session, its first item, its fire and its event.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err := beginAnew(tx, q.In); err != nil {
 		return 0, fmt.Errorf("begin session %s anew: %w", q.In.Session, err)
 	}
+	// A session is made with its first turn.
 	session, err := liveSession(tx, q.In.Session, q.In.Trust)
 	if err != nil {
 		return 0, fmt.Errorf("session %s: %w", q.In.Session, err)
@@ -196,30 +200,33 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if _, _, err := joinTurn(tx, t, q.Seq); err != nil {
 		return 0, err
 	}
+	// A gate or an outcome may have set these columns; a started fire begins anew.
 	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", sqlite.Micros(tx.Now), t.ID, sqlite.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
 		return 0, err
 	}
+	// Messages that arrived in the same breath join the turn.
 	return t.ID, joinBreath(tx, t, q)
 }
 
-// joinBreath lets join what the sender of an input wrote in the same chat right behind it, in the commit that opens the turn. Left to the turn's first
-// request, it would be another turn after a kill in between: what is queued outranks a turn that is taken up again.
+// joinBreath joins the messages that the same sender wrote in the same chat directly after the input. This happens in the commit that opens
+// the turn. If it were left to the turn's first request, a crash in between would make them a separate turn, because queued messages rank
+// before a resumed turn.
 func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	first := opening.In
 	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
 		return nil
 	}
-	rs, err := tx.Query(queued(joining), t.Key, t.Session, opening.Seq) // the opening message was claimed before the commands that came before it
+	rs, err := tx.Query(queued(joining), t.Key, t.Session, opening.Seq) // commands before the opening message were already served
 	list, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
 		return err
 	}
 	for _, q := range joins(t, list, tx.Now) {
 		if q.In.Origin.Person != first.Origin.Person || q.In.Source != first.Source || q.In.ReplyTo != first.ReplyTo {
-			return nil // nobody is overtaken
+			return nil // a message of somebody else comes first and must not be overtaken
 		}
 		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {
 			return fmt.Errorf("join what was said with it: %w", err)
@@ -228,7 +235,7 @@ func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	return nil
 }
 
-// beginAnew archives the conversation of a trigger whose run begins a new one.
+// beginAnew archives a trigger's conversation if its run must start a new one.
 func beginAnew(tx *Tx, in event.In) error {
 	if in.Fire == 0 {
 		return nil
@@ -242,7 +249,8 @@ func beginAnew(tx *Tx, in event.In) error {
 	return archiveSession(tx, in.Session)
 }
 
-// joinTurn makes an inbox row part of a turn's transcript, as it is now: an edit may have come since somebody looked. False: it waits no more.
+// joinTurn adds an inbox row to a turn's transcript, in its present form: an edit may have changed it. It returns false if the row is no
+// longer queued.
 func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	rs, err := tx.Query("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued' RETURNING "+inboxColumns, t.ID, seq)
 	list, err := sqlite.Collect(rs, err, scanInput)
@@ -257,13 +265,14 @@ func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	return q, err == nil, err
 }
 
-// resumeTurn claims a turn that is ready or whose wait is met. False: it has had its attempts and is dead now.
+// resumeTurn claims a turn that is ready or whose wait is over. It returns false if the turn has used all attempts and is dead now.
 func resumeTurn(tx *Tx, id int64) (bool, error) {
 	var state turn.Status
 	var attempts int
 	if err := tx.One("SELECT state, attempts FROM turns WHERE id = ?", []any{id}, &state, &attempts); err != nil {
 		return false, err
 	}
+	// A turn that was stopped by a crash counts an attempt; a parked one that continues does not.
 	if state == turn.Ready {
 		attempts++
 	}
@@ -277,6 +286,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	if err := tx.Run("UPDATE fires SET state = 'running' WHERE id = (SELECT fire FROM turns WHERE id = ?) AND state = 'waiting'", id); err != nil {
 		return false, err
 	}
+	// If other turns have written to the conversation since, the model is told which message this turn is about.
 	if state == turn.Ready {
 		if err := remindTurn(tx, id); err != nil {
 			return false, fmt.Errorf("remind turn: %w", err)
@@ -285,8 +295,8 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	return true, addEvent(tx, event.Event{Type: "turn.resumed", Turn: id, Data: map[string]any{"turn": id, "attempt": attempts}})
 }
 
-// remindTurn tells the model what an interrupted turn is about, when another one has spoken in its session meanwhile: without
-// that the request would end with the other turn's answer. A turn with an open call needs no word: its late result is one.
+// remindTurn repeats the input of an interrupted turn if another turn has spoken in its session meanwhile. Without this the request would
+// end with the other turn's answer. A turn with an open call needs no reminder, because the call's late result follows.
 func remindTurn(tx *Tx, id int64) error {
 	var session int64
 	var asker event.Trust
@@ -310,7 +320,7 @@ func remindTurn(tx *Tx, id int64) error {
 	return err
 }
 
-// liveSession finds or makes the live session of a key.
+// liveSession returns the live session of a key, and creates it if necessary.
 func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	var id int64
 	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)
@@ -320,6 +330,7 @@ func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	return tx.Insert("INSERT INTO sessions (key, kind, watermark, created) VALUES (?, ?, ?, ?)", key, sessionKind(key, trust), trust, sqlite.Micros(tx.Now))
 }
 
+// sessionKind returns the kind of a new session, from its key and the trust of its first message.
 func sessionKind(key string, trust event.Trust) string {
 	switch {
 	case key == "main":

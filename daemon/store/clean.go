@@ -10,13 +10,13 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Limits of what /clean carries over, in characters: of one entry, and of all. The newest entries are kept.
+// Limits of the transcript that /clean carries over, in characters: per entry and in total. The newest entries are kept.
 const (
 	maxTranscriptEntry = 2_000
 	maxTranscript      = 40_000
 )
 
-// transcriptEntry is one item of a transcript, as far as Clean looks at it.
+// transcriptEntry is one item of a transcript with the fields that cleaning needs.
 type transcriptEntry struct {
 	seq, inbox, size   int64
 	kind, tool, source string
@@ -24,8 +24,8 @@ type transcriptEntry struct {
 	trust              event.Trust
 }
 
-// cleanSession begins a new conversation under a key that knows of the old one only what is the owner's or was said before anything
-// foreign had been read; all else is left out and named by a handle. The old one is archived. It returns a sentence for the owner.
+// cleanSession starts a new conversation under the same key. It carries over the owner's messages and everything that was said before
+// foreign text was read. The rest is replaced by handles. The old conversation is archived. The result is a sentence for the owner.
 func cleanSession(tx *Tx, key string) (string, error) {
 	var old int64
 	var kind string
@@ -39,6 +39,7 @@ func cleanSession(tx *Tx, key string) (string, error) {
 	case mark == event.Owner:
 		return "There is nothing to clean: no foreign text has been read in this conversation.", nil
 	}
+	// The old session stays readable; the new one begins with the owner's trust and the part of the conversation that is not foreign.
 	list, last, err := readTranscript(tx, old)
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
@@ -70,7 +71,7 @@ func countForeign(n int) string {
 	return fmt.Sprintf("%d pieces of foreign or derived text are", n)
 }
 
-// readTranscript reads the items of the session's ended turns, and the newest of those turns.
+// readTranscript reads the items of the session's ended turns, and the newest of these turns.
 func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, err error) {
 	rs, err := tx.Query(`SELECT i.seq, coalesce(i.inbox, 0), i.kind, i.tool, i.source, coalesce(i.args, ''), i.trust, length(i.parts),
 		coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')
@@ -87,7 +88,7 @@ func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, 
 	return list, last, err
 }
 
-// writeTranscript writes the entries down, the newest up to the limit, and counts the handles among them.
+// writeTranscript formats the newest entries up to the limit, and counts the handles among them.
 func writeTranscript(list []transcriptEntry) (text string, handles int) {
 	var lines []string
 	size := 0
@@ -110,7 +111,7 @@ func writeTranscript(list []transcriptEntry) (text string, handles int) {
 	return b.String(), handles
 }
 
-// line is an entry in words. Of what is not the owner's nothing stands in it but numbers and hob's own words.
+// line formats an entry. An entry with foreign content shows only numbers and hob's own words.
 func (e transcriptEntry) line() string {
 	if e.trust != event.Owner {
 		return e.handle()
@@ -129,6 +130,8 @@ func (e transcriptEntry) line() string {
 	}
 }
 
+// handle returns the placeholder for a foreign entry that is left out of a clean transcript. It has the entry's number, so that the model
+// can refer to it.
 func (e transcriptEntry) handle() string {
 	what := map[string]string{"input": "message", "call": "call", "result": "result", "text": "answer of yours"}[e.kind]
 	if what == "" {

@@ -12,13 +12,13 @@ import (
 	"hob/scheduler"
 )
 
-var _ scheduler.Leaps = Triggers{}
+var _ scheduler.ClockJumps = Triggers{}
 
-// keyClockJump is the setting with the last leap of the clock.
+// keyClockJump is the setting with the last clock jump.
 const keyClockJump = "clock_leap"
 
-// Leap is the leap of the clock that was noted last.
-func (d Triggers) Leap(ctx context.Context) (l scheduler.Leap, err error) {
+// LastJump returns the last recorded clock jump.
+func (d Triggers) LastJump(ctx context.Context) (l scheduler.ClockJump, err error) {
 	var text string
 	err = d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyClockJump).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -28,22 +28,22 @@ func (d Triggers) Leap(ctx context.Context) (l scheduler.Leap, err error) {
 		return l, err
 	}
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		return scheduler.Leap{}, nil //nolint:nilerr // as if there had been none: nothing is taken back
+		return scheduler.ClockJump{}, nil //nolint:nilerr // treated as no jump, so nothing is taken back
 	}
 	return l, nil
 }
 
-// Leapt notes a leap of the clock, and tells the owner.
-func (d Triggers) Leapt(ctx context.Context, l scheduler.Leap) error {
+// NoteJump records a forward jump of the clock and tells the owner.
+func (d Triggers) NoteJump(ctx context.Context, l scheduler.ClockJump) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		if err := noteClockJump(tx, l); err != nil {
 			return err
 		}
-		return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, l.Told())
+		return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, l.Notice())
 	})
 }
 
-func noteClockJump(tx *Tx, l scheduler.Leap) error {
+func noteClockJump(tx *Tx, l scheduler.ClockJump) error {
 	doc, err := sqlite.Doc(l)
 	if err != nil {
 		return err
@@ -51,19 +51,21 @@ func noteClockJump(tx *Tx, l scheduler.Leap) error {
 	return putSetting(tx, keyClockJump, doc)
 }
 
-// recallPage is how many jobs are read at once.
-const recallPage = 1000
+// jumpPage is the number of jobs per read.
+const jumpPage = 1000
 
-// Recall takes back what jobs did by a clock that was far ahead.
-func (d Triggers) Recall(ctx context.Context, l scheduler.Leap, now time.Time) error {
+// UndoJump takes back what jobs did while the clock was far ahead.
+func (d Triggers) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		tx.Wake(sqlite.SignalJobs)
 		version, err := nextTriggerVersion(tx)
 		if err != nil {
 			return err
 		}
+		// Jobs are read in pages, as there may be thousands. All are changed in one transaction: a half-undone jump would be worse than a
+		// long commit.
 		for after := int64(0); ; {
-			rs, err := tx.Query("SELECT "+jobColumns+" FROM triggers NOT INDEXED WHERE id > ? AND "+ofJobs+" AND removed = 0 ORDER BY id LIMIT ?", after, recallPage)
+			rs, err := tx.Query("SELECT "+jobColumns+" FROM triggers NOT INDEXED WHERE id > ? AND "+ofJobs+" AND removed = 0 ORDER BY id LIMIT ?", after, jumpPage)
 			page, err := sqlite.Collect(rs, err, scanJob)
 			if err != nil {
 				return fmt.Errorf("list jobs: %w", err)
@@ -72,24 +74,25 @@ func (d Triggers) Recall(ctx context.Context, l scheduler.Leap, now time.Time) e
 				break
 			}
 			for _, j := range page {
-				if err := recallJob(tx, j, l.From, now, version); err != nil {
+				if err := undoJumpOfJob(tx, j, l.From, now, version); err != nil {
 					return fmt.Errorf("job %d: %w", j.ID, err)
 				}
 			}
 			after = page[len(page)-1].ID
 		}
+		// Holds that end in the far future stem from the wrong clock.
 		if err := releaseHolds(tx, now); err != nil {
 			return err
 		}
 		if err := noteClockJump(tx, l.Left(now)); err != nil {
 			return err
 		}
-		return addNotice(tx, "clock:back:"+scheduler.Key(now), 0, l.Over(now))
+		return addNotice(tx, "clock:back:"+scheduler.Key(now), 0, l.ReturnNotice(now))
 	})
 }
 
-// recallJob takes back what one job did.
-func recallJob(tx *Tx, j scheduler.Job, from, now time.Time, version int64) error {
+// undoJumpOfJob corrects one job.
+func undoJumpOfJob(tx *Tx, j scheduler.Job, from, now time.Time, version int64) error {
 	if err := freeSlots(tx, j.ID, now); err != nil || j.Broken != "" {
 		return err
 	}
@@ -100,16 +103,16 @@ func recallJob(tx *Tx, j scheduler.Job, from, now time.Time, version int64) erro
 			return err
 		}
 	}
-	next, err := scheduler.Recall(j, from, now)
+	next, err := scheduler.DueAfterJump(j, from, now)
 	if err != nil {
-		return nil //nolint:nilerr // it is put aside when it comes due
+		return nil //nolint:nilerr // it is disabled when it comes due
 	}
 	moved := old.Last.After(now) || old.Created.After(now)
 	if !moved && (old.Due.IsZero() || !next.Due.Before(old.Due)) {
 		return nil
 	}
 	if old.Paused {
-		next.Due = old.Due // its end says when it goes on
+		next.Due = old.Due // resuming computes its next slot
 	}
 	doc, err := sqlite.Doc(next)
 	if err != nil {
@@ -118,11 +121,11 @@ func recallJob(tx *Tx, j scheduler.Job, from, now time.Time, version int64) erro
 	return tx.Run("UPDATE triggers SET body = ?, due = ?, version = ? WHERE id = ?", doc, sqlite.Micros(next.Due), version, j.ID)
 }
 
-// beyondDigits sorts behind the keys of slots, which are instants, and before all other keys.
+// beyondDigits sorts after the keys of slots, which are timestamps, and before all other keys.
 const beyondDigits = ":"
 
-// freeSlots deletes the rows of slots that have not come, and gives those of them that run, or ran, a key which is no slot's. The row of those that
-// came while the clock was wrong stands for itself.
+// freeSlots deletes the rows of slots in the future. A slot that ran, or is running, gets another key, so that the real slot can still run.
+// A row that stands for several slots stands for one again.
 func freeSlots(tx *Tx, job int64, now time.Time) error {
 	key := scheduler.Key(now)
 	for _, do := range []string{
@@ -137,7 +140,7 @@ func freeSlots(tx *Tx, job int64, now time.Time) error {
 	return tx.Run("UPDATE fires SET stands = 1, reason = 'passed over by a clock that was ahead' WHERE trigger = ? AND stands > 1 AND created > ?", job, sqlite.Micros(now))
 }
 
-// newestSlot is the newest slot of a job that has come and has a row; zero: none has.
+// newestSlot returns the newest past slot of a job with a row; zero: none.
 func newestSlot(tx *Tx, job int64, now time.Time) (time.Time, error) {
 	var key string
 	err := tx.One("SELECT coalesce(max(key), '') FROM fires WHERE trigger = ? AND key <= ?", []any{job, scheduler.Key(now)}, &key)
@@ -147,11 +150,11 @@ func newestSlot(tx *Tx, job int64, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, key)
 	if err != nil {
 		return time.Time{}, nil //nolint:nilerr // a spoilt row must not keep all jobs from going on; the keys of the others stop doubles
-	}
+	} // an unreadable row must not stop all jobs; the keys of the other slots prevent double runs
 	return at, nil
 }
 
-// releaseHolds bounds the pauses after failures that were reckoned by the wrong clock.
+// releaseHolds limits the pauses after failures that were computed with the wrong clock.
 func releaseHolds(tx *Tx, now time.Time) error {
 	longest := sqlite.Micros(now.Add(scheduler.Backoff(askAfterFailures)))
 	if err := tx.Run("UPDATE triggers SET hold = ?1 WHERE hold > ?1", longest); err != nil {

@@ -11,8 +11,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Closings lists the messages whose question is closed, and which still show its buttons, as far as they have arrived and are due. What was sent
-// nowhere is forgotten on the way.
+// Closings lists delivered messages that still show the buttons of a closed question and are due to be edited. Messages that were never
+// delivered are forgotten on the way.
 func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Closing, err error) {
 	const ended = "o.state IN ('cancelled', 'expired', 'dead') OR o.state = 'done' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id AND d.remote_id <> '')"
 	var lost bool
@@ -38,7 +38,7 @@ func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Cl
 	})
 }
 
-// outcome is what became of a question, in a word.
+// outcome returns the one-word result of a question.
 func outcome(state, answer string) string {
 	switch {
 	case state == "expired":
@@ -51,7 +51,8 @@ func outcome(state, answer string) string {
 	return "Answered"
 }
 
-// Closed notes that a message shows no buttons any more, or never will: next zero; else when it is tried again.
+// Closed records the attempt to remove a message's buttons. A zero next means done, or never possible; otherwise it is the time of the next
+// attempt.
 func (s Outbox) Closed(ctx context.Context, outbox int64, next time.Time) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if next.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Serve ends a command: its inbox row, its reply, and what it changes, in one commit. do may be nil.
+// Serve ends a command in one commit: its inbox row, its reply, and its changes. A fault of do becomes the reply.
 func (s Commands) Serve(ctx context.Context, q turn.Queued, do func(*Tx) (string, error)) (string, error) {
 	var reply string
 	err := s.core.write(ctx, func(tx *Tx) (err error) {
@@ -41,12 +41,12 @@ func closeCommand(tx *Tx, q turn.Queued, reply string) error {
 		return err
 	}
 	if q.In.ReplyTo.Channel() == event.CLI.Channel() || reply == "" {
-		return nil // the local API reads the event
+		return nil // a client of the local API reads the reply from the event
 	}
 	return queueOut(tx, event.Out{Key: fmt.Sprintf("command:%d", q.Seq), Cause: event.Cause{Kind: event.ByCommand, ID: q.Seq}, To: q.In.ReplyTo, ReplyRef: q.In.ExtID, Body: reply, Urgency: event.Urgent})
 }
 
-// Reply ends a command that only looks.
+// Reply ends a command that changes nothing.
 func (s Commands) Reply(ctx context.Context, q turn.Queued, text string) error {
 	_, err := s.Serve(ctx, q, func(*Tx) (string, error) { return text, nil })
 	return err
@@ -64,7 +64,7 @@ func (s Commands) Decide(ctx context.Context, q turn.Queued, code, answer string
 	return err
 }
 
-// decided is what the owner is told of the answer that he has given.
+// decided is the confirmation of an answer.
 func decided(q turn.Question) string {
 	said := map[string]string{
 		turn.AnswerOnce: "Approved, this once", turn.AnswerTurn: "Approved for this turn", turn.AnswerAlways: "Approved, and always from now on", turn.AnswerNo: "Denied",
@@ -75,7 +75,7 @@ func decided(q turn.Question) string {
 	return said + " (" + q.Code + ")."
 }
 
-// AnswerFrom answers a question from the local API: the answer is an inbox row like all input.
+// AnswerFrom answers a question from the local API. The answer becomes an inbox row, like all input.
 func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer string) (turn.Question, error) {
 	var q turn.Question
 	err := s.core.write(ctx, func(tx *Tx) error {
@@ -92,7 +92,7 @@ func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer stri
 	return q, err
 }
 
-// StartNew ends /new: the session's key gets a new, empty session; parked turns stay in the old one.
+// StartNew ends /new. The session's key gets a new, empty session; waiting turns stay in the old one.
 func (s Commands) StartNew(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		return "A new conversation begins.", archiveSession(tx, q.In.Session)
@@ -100,7 +100,7 @@ func (s Commands) StartNew(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
-// Clean ends /clean: the conversation begins anew, with handles in the place of what came from elsewhere.
+// Clean ends /clean. The conversation starts again with handles in place of foreign text.
 func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return cleanSession(tx, q.In.Session) })
 	return err
@@ -110,7 +110,7 @@ func archiveSession(tx *Tx, key string) error {
 	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
 }
 
-// Archive ends a session: the next message with its key opens a new one.
+// Archive ends a session. The next message with its key opens a new one.
 func (s Commands) Archive(ctx context.Context, key string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", sqlite.Micros(tx.Now), key, key)
@@ -118,7 +118,7 @@ func (s Commands) Archive(ctx context.Context, key string) error {
 	})
 }
 
-// Retry ends /retry: the newest input of the session that did not end well is queued once more.
+// Retry ends /retry. The session's newest input that failed is queued again.
 func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		var seq int64

@@ -16,8 +16,8 @@ import (
 	"hob/tools"
 )
 
-// Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved.
-// It returns how many joined; turn.ErrBudget when the cap does not allow the request.
+// Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved. It returns turn.ErrBudget
+// if a limit forbids the request.
 func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err error) {
 	t, err := s.Turn(ctx, b.Turn)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 			b.Step.Reserve = b.Reserve(parts)
 		}
 		begun.Reserve = b.Step.Reserve
-		b.Step.Started = tx.Now // the day that it is reserved on is the day that it is settled on
+		b.Step.Started = tx.Now // the reservation is settled on this day, even after midnight
 		if err := reserveSpend(tx, b.Step, t); err != nil {
 			return err
 		}
@@ -65,14 +65,14 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	return begun, err
 }
 
-// joinable lists the queued messages that turn.Joins lets into a turn.
+// joinable lists the queued messages that may join a turn.
 func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
 	list, err := s.queued(ctx, joining, t.Key, t.Session, 0)
 	return joins(t, list, s.now()), err
 }
 
-// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one. What the owner wrote after a command, as "/new",
-// is not read before the command is served; commands up to the given row do not count.
+// joining selects the messages of a turn's conversation, while its session is live. Messages after a pending command of the owner, such as
+// "/new", do not join before the command has been served. The last parameter is a row up to which commands do not count.
 const joining = `kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)
 	AND NOT EXISTS (SELECT 1 FROM inbox c INDEXED BY inbox_commands WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.session = inbox.session AND c.seq > ? AND c.seq < inbox.seq)`
 
@@ -80,7 +80,7 @@ func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
 	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })
 }
 
-// steerTurn joins one message to a running turn; the answer goes where the last joined input came from.
+// steerTurn adds a message to a running turn. The answer goes to the address of the last message that joined.
 func steerTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	q, ok, err := joinTurn(tx, t, seq)
 	if err != nil || !ok {
@@ -92,7 +92,7 @@ func steerTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	return q, true, addEvent(tx, event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
 }
 
-// ownTurn makes sure that a turn is still this epoch's to step, and counts its running time.
+// ownTurn checks that this epoch still runs the turn, and adds its running time. A stale thread gets turn.ErrStale and changes nothing.
 func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 	n, err := tx.Change("UPDATE turns SET running_us = running_us + ? WHERE id = ? AND epoch = ? AND state = 'running'", ran.Microseconds(), id, tx.core.epoch)
 	if err != nil {
@@ -104,7 +104,8 @@ func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 	return nil
 }
 
-// Commit writes everything that one step of a turn came to. It goes through also when ctx has ended: what it tells of has happened.
+// Commit writes all results of one step of a turn in one transaction. It does so even if ctx has ended, because the effects have already
+// happened.
 func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	s.core.note(c.Changes)
 	if fail.Broken("finish-in-three") && c.End != nil {
@@ -113,7 +114,7 @@ func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
 }
 
-// note looks at the files that changes mark: a transaction opens none.
+// note reads the files that changes mark, before the transaction: a transaction opens no files.
 func (s *core) note(list []tools.Change) {
 	for _, c := range list {
 		if m, ok := c.(tools.Mark); ok {
@@ -122,7 +123,7 @@ func (s *core) note(list []tools.Change) {
 	}
 }
 
-// finishInThree is a deliberate fault: what belongs together is committed apart.
+// finishInThree is a deliberate fault for the crash tests: it splits one commit into three.
 func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
 	said := turn.Commit{Turn: c.Turn, Items: c.Items, Steps: c.Steps}
 	outs := turn.Commit{Turn: c.Turn, Changes: c.Changes}
@@ -136,13 +137,17 @@ func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
 	return nil
 }
 
+// applyCommit writes a commit in a fixed order. The question comes before the steps that wait for it, and the end comes last.
 func applyCommit(tx *Tx, c turn.Commit) error {
+	// A turn that another process has taken over must not write.
 	if err := ownTurn(tx, c.Turn, c.Ran); err != nil {
 		return err
 	}
+	// Trust falls before anything of the result is stored.
 	if err := lowerTrust(tx, c.Turn, c.Taint); err != nil {
 		return fmt.Errorf("note foreign text: %w", err)
 	}
+	// The question comes before the steps, which refer to it.
 	asked, err := askOwner(tx, c.Question)
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
@@ -156,6 +161,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 		}
 	}
 	for _, p := range c.Steps {
+		// The step waits for the question of this commit.
 		if p.Question == turn.Asks {
 			p.Question = asked
 		}
@@ -174,7 +180,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	return parkOrEnd(tx, c, asked)
 }
 
-// controlStep writes a step and, when a model step ends, puts its real usage in the place of its reservation.
+// controlStep writes a step. At the end of a model request, the real usage replaces the reservation.
 func controlStep(tx *Tx, id int64, p turn.Step) error {
 	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
 		if err := tx.spendRows().settle(id, p); err != nil {
@@ -184,12 +190,13 @@ func controlStep(tx *Tx, id int64, p turn.Step) error {
 	}
 	if p.Kind == turn.ToolStep && p.State != turn.Asked && p.State != turn.Allowed {
 		if err := tx.Run("DELETE FROM waits WHERE turn = ? AND call_id = ?", id, p.CallID); err != nil {
-			return err // what it waited for has come, or does not matter any more
+			return err // the wait has been met or is obsolete
 		}
 	}
 	return writeStep(tx, id, p)
 }
 
+// parkOrEnd writes the state in which a step leaves the turn: running, waiting for a call, or ended.
 func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	if c.Wait != nil {
 		w := *c.Wait
@@ -212,7 +219,7 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	return endTurn(tx, c.Turn, *c.End)
 }
 
-// parkTurn leaves a turn until the wait of one call is met. What ended calls have waited for wakes nobody any more.
+// parkTurn leaves a turn until the wait of one of its calls is met.
 func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	if err := tx.Run("UPDATE turns SET state = 'waiting', why = ?, parked_on = ? WHERE id = ?", p.Why, p.On, id); err != nil {
 		return err
@@ -224,16 +231,18 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
 }
 
-// endTurn is the one way out of a turn: its rows, its inputs, its fire and its open questions end with it, and every call has a result.
+// endTurn is the only way to end a turn. Its inputs, waits, fire, task and open questions end with it, and every open call gets a result.
 func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	state, why := f.State, f.Why
 	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, sqlite.Micros(tx.Now), id)
 	if err != nil || n == 0 {
 		return err
 	}
+	// Every call in the conversation needs a result, or providers refuse the next request.
 	if err := closeCalls(tx, id, why); err != nil {
 		return fmt.Errorf("close calls: %w", err)
 	}
+	// The messages that the turn served end with it.
 	row := "done"
 	if state == turn.Dead {
 		row = "dead"
@@ -259,6 +268,7 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	if err := noteFinished(tx, id, state, why); err != nil {
 		return err
 	}
+	// The parent of a sub-agent reports its end; only other dead turns need a notice.
 	child, err := subagentEnded(tx, id, state, why)
 	if err != nil || child || state != turn.Dead {
 		return err
@@ -266,6 +276,7 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, why))
 }
 
+// noteFinished adds the event of a turn's end.
 func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	var key, text string
 	if err := tx.One("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
@@ -275,16 +286,17 @@ func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
 }
 
+// deadText is the notice about a dead letter.
 func deadText(tx *Tx, id int64, why string) string {
 	var said string
 	var seq int64
 	if err := tx.One("SELECT seq, substr(coalesce(json_extract(parts, '$[0].text'), ''), 1, 200) FROM inbox WHERE turn = ? ORDER BY seq LIMIT 1", []any{id}, &seq, &said); err != nil {
 		return fmt.Sprintf("I gave up on turn %d: %s.", id, why)
 	}
-	return fmt.Sprintf("I gave up on %q: %s. To try it once more: hob inbox retry %d", netguard.Defang(said), why, seq) // whoever wrote it
+	return fmt.Sprintf("I gave up on %q: %s. To try it once more: hob inbox retry %d", netguard.Defang(said), why, seq) // the text may be foreign, so its links are disarmed
 }
 
-// closeCalls gives every call without a result one, so that the session's next request is valid.
+// closeCalls adds a result for every call without one. A provider rejects a request with an open call.
 func closeCalls(tx *Tx, id int64, why string) error {
 	if why == "" {
 		why = "the turn had ended"

@@ -7,6 +7,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/scheduler"
 )
 
 // queued is an input that waits.
@@ -136,6 +137,129 @@ func TestAfterFailure(t *testing.T) {
 		}
 		if ask != (n%5 == 0) {
 			t.Errorf("after %d failures the owner is asked: %v", n, ask)
+		}
+	}
+}
+
+// Quiet hours hold back messages to the owner, a delay those to others; neither the local chat nor anything urgent waits.
+func TestHoldRule(t *testing.T) {
+	for name, c := range map[string]struct {
+		out   event.Out
+		to    event.Address
+		owner bool
+		want  string
+	}{
+		"to the local chat":                {out: event.Out{Cause: event.Cause{Kind: event.ByTurn}}, to: event.CLI},
+		"to the owner":                     {out: event.Out{Cause: event.Cause{Kind: event.ByTurn}}, to: "telegram:1", owner: true, want: "quiet"},
+		"to the owner, and urgent":         {out: event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, to: "telegram:1", owner: true},
+		"a notice to the owner":            {out: event.Out{Cause: event.Cause{Kind: event.ByNotice}}, to: "telegram:1", owner: true, want: "quiet"},
+		"to somebody else":                 {out: event.Out{Cause: event.Cause{Kind: event.ByTurn}}, to: "telegram:2", want: "hold"},
+		"to somebody else, and urgent":     {out: event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, to: "telegram:2", want: "hold"},
+		"what the owner sends to somebody": {out: event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to: "telegram:2"},
+		"what hob itself says to somebody": {out: event.Out{Cause: event.Cause{Kind: event.ByNotice}}, to: "telegram:2"},
+		"a job's message to somebody else": {out: event.Out{Cause: event.Cause{Kind: event.ByFire}}, to: "telegram:2", want: "hold"},
+		"a question to somebody else":      {out: event.Out{Cause: event.Cause{Kind: event.ByQuestion}}, to: "telegram:2", want: "hold"},
+	} {
+		if got := store.HoldRule(c.out, c.to, c.owner); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A message waits until the quiet ends; one with a time of its own does not go earlier when the quiet is cut short.
+func TestQuietUntil(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 3, 1, hour, 0, 0, 0, time.UTC) }
+	quiet := store.QuietTimes{Asked: at(7)}
+	for name, c := range map[string]struct {
+		times          store.QuietTimes
+		now, notBefore time.Time
+		until          time.Time
+		waits          string
+	}{
+		"no quiet":                              {now: at(3)},
+		"no quiet, and a time of its own":       {now: at(3), notBefore: at(5), until: at(5)},
+		"quiet":                                 {times: quiet, now: at(3), until: at(7), waits: "quiet"},
+		"quiet, and a time that is over":        {times: quiet, now: at(3), notBefore: at(2), until: at(7), waits: "quiet"},
+		"quiet until after a time of its own":   {times: quiet, now: at(3), notBefore: at(5), until: at(7)},
+		"a time of its own after the quiet":     {times: quiet, now: at(3), notBefore: at(8), until: at(8)},
+		"the quiet is over":                     {times: quiet, now: at(9)},
+		"the quiet ends at a time of its own":   {times: quiet, now: at(3), notBefore: at(7), until: at(7)},
+		"the quiet ends now, and nothing waits": {times: quiet, now: at(7)},
+	} {
+		until, waits := store.QuietUntil(c.times, c.now, c.notBefore)
+		if !until.Equal(c.until) || waits != c.waits {
+			t.Errorf("%s: %v %q, want %v %q", name, until, waits, c.until, c.waits)
+		}
+	}
+}
+
+// A message to somebody else waits for the delay, and never less than one before it.
+func TestHoldUntil(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, 0, time.UTC) }
+	for name, c := range map[string]struct {
+		delay                time.Duration
+		last, now, notBefore time.Time
+		until                time.Time
+		waits                string
+	}{
+		"no delay":                              {now: at(0)},
+		"no delay, and a time of its own":       {now: at(0), notBefore: at(9), until: at(9)},
+		"a delay":                               {delay: time.Minute, now: at(0), until: at(1), waits: "hold"},
+		"a delay after a time of its own":       {delay: time.Minute, now: at(0), notBefore: at(9), until: at(10), waits: "hold"},
+		"an earlier message waits longer":       {delay: time.Minute, last: at(5), now: at(0), until: at(5), waits: "hold"},
+		"an earlier message waits less":         {delay: time.Minute, last: at(0), now: at(0), until: at(1), waits: "hold"},
+		"the delay was turned off, one waits":   {last: at(5), now: at(0), until: at(5), waits: "hold"},
+		"the delay was turned off, none waits":  {last: at(0), now: at(0)},
+		"an earlier message and a time, no gap": {last: at(5), now: at(0), notBefore: at(5), until: at(5)},
+	} {
+		until, waits := store.HoldUntil(c.delay, c.last, c.now, c.notBefore)
+		if !until.Equal(c.until) || waits != c.waits {
+			t.Errorf("%s: %v %q, want %v %q", name, until, waits, c.until, c.waits)
+		}
+	}
+}
+
+// The final text of a turn goes into its draft, unless the answer goes to another chat by now.
+func TestDraftSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts store.DraftFacts
+		want  store.DraftSteps
+	}{
+		"no draft":                            {facts: store.DraftFacts{To: "telegram:1"}},
+		"no draft, and the channel edits":     {facts: store.DraftFacts{To: "telegram:1", Edits: true}, want: store.DraftSteps{TakeOver: true}},
+		"the row is no draft":                 {facts: store.DraftFacts{Found: true, At: "telegram:1", To: "telegram:1", Edits: true}},
+		"a draft in this chat":                {facts: store.DraftFacts{Found: true, Shown: true, At: "telegram:1", To: "telegram:1", Edits: true}, want: store.DraftSteps{Fill: true}},
+		"a draft in this chat, edits now off": {facts: store.DraftFacts{Found: true, Shown: true, At: "telegram:1", To: "telegram:1"}, want: store.DraftSteps{Fill: true}},
+		"a draft in another chat":             {facts: store.DraftFacts{Found: true, Shown: true, At: "telegram:1", To: "irc:1"}, want: store.DraftSteps{Close: true}},
+		"a draft in another chat that edits":  {facts: store.DraftFacts{Found: true, Shown: true, At: "irc:1", To: "telegram:1", Edits: true}, want: store.DraftSteps{Close: true, TakeOver: true}},
+		"a row elsewhere that is not a draft": {facts: store.DraftFacts{Found: true, At: "irc:1", To: "telegram:1", Edits: true}},
+		"another thread of the chat":          {facts: store.DraftFacts{Found: true, Shown: true, At: "telegram:1", To: "telegram:1/7"}, want: store.DraftSteps{Close: true}},
+	} {
+		if got := c.facts.Decide(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// A fire ran only if its turn is done without a fault; what the owner has stopped does not delay the next run.
+func TestFireOutcome(t *testing.T) {
+	for name, c := range map[string]struct {
+		finish  turn.Finish
+		outcome scheduler.Outcome
+		why     string
+		delays  bool
+	}{
+		"done":                    {turn.Finish{State: turn.Done}, scheduler.Ran, "", false},
+		"done, with a remark":     {turn.Finish{State: turn.Done, Why: "cut"}, scheduler.Ran, "cut", false},
+		"done, but with a fault":  {turn.Finish{State: turn.Done, Fault: "exit 1"}, scheduler.Failed, "exit 1", true},
+		"failed":                  {turn.Finish{State: turn.Failed, Why: "no model"}, scheduler.Failed, "no model", true},
+		"a fault before a reason": {turn.Finish{State: turn.Failed, Why: "no model", Fault: "exit 1"}, scheduler.Failed, "exit 1", true},
+		"dead":                    {turn.Finish{State: turn.Dead, Why: "3 attempts"}, scheduler.Failed, "3 attempts", true},
+		"stopped by the owner":    {turn.Finish{State: turn.Stopped, Why: "stopped"}, scheduler.Failed, "stopped", false},
+	} {
+		outcome, why, delays := store.FireOutcome(c.finish)
+		if outcome != c.outcome || why != c.why || delays != c.delays {
+			t.Errorf("%s: %s %q %v, want %s %q %v", name, outcome, why, delays, c.outcome, c.why, c.delays)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Ready returns the heads of line of the outbox; channels.Store tells the rules.
+// Ready returns the rows that the pump can send now: the head of each address's queue. channels.Store defines the rules.
 func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
 	var rows []channels.Row
 	err := s.core.view(ctx, func(tx *Tx) (err error) {
@@ -27,7 +27,7 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 	return rows, err
 }
 
-// readChoices are the buttons of a message, and those of a question that is open.
+// readChoices returns the buttons of a message, or of an open question.
 func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
 	if r.Cause != event.ByQuestion {
 		return readButtons(tx, r.ID)
@@ -40,7 +40,7 @@ func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
 	return questionChoices(list[0]), nil
 }
 
-// Split stores the parts of a row that has none but a draft's, and ends the rows whose texts stand in them too.
+// Split stores the parts of a row that has no parts yet except a draft's. It also ends the rows that are joined to this message.
 func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, joined []int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var cut bool
@@ -66,7 +66,7 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 	})
 }
 
-// Sending marks a part as being sent in this epoch.
+// Sending marks a part as being sent in this epoch. After a crash, the mark shows that the part may have arrived.
 func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET state = 'sending', epoch = ?1, attempts = ?2, unsure = ?3, tried = CASE tried WHEN 0 THEN ?4 ELSE tried END
@@ -79,7 +79,7 @@ func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 	})
 }
 
-// Settle commits what became of a delivery.
+// Settle commits the result of a delivery.
 func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verdict) error {
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error {
 		var open, draft bool
@@ -88,7 +88,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 		}
 		silent := draft && v.State != channels.Joined
 		if silent && v.State != channels.Sent && v.State != channels.Retry {
-			v.State = channels.Joined // it is taken back: its text will be a message of its own
+			v.State = channels.Joined // a draft is taken back; the final text becomes a message of its own
 		}
 		if open && !draft && (v.State == channels.Dead || v.State == channels.Retry) {
 			if gone, err := draftRefused(tx, d, v); err != nil || gone {
@@ -96,7 +96,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 			}
 		}
 		if err := settleRow(tx, d, v); err != nil || !open || silent {
-			return err // what was dropped meanwhile is told to nobody
+			return err // the outcome of a dropped message is reported to nobody
 		}
 		if v.Tell != nil {
 			out := event.Out{Key: v.Tell.Key, Cause: event.Cause{Kind: event.ByNotice, ID: d.Outbox}, To: v.Tell.To, Body: v.Tell.Text, Urgency: event.Urgent}
@@ -112,20 +112,24 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 	})
 }
 
+// settleRow writes the new state of the delivery and its row.
 func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	switch v.State {
 	case channels.Sent:
 		return partSent(tx, d, v)
 	case channels.Retry:
+		// The provider has lost the message of the draft: write a new one.
 		if v.NewMessage {
 			return reopenDraft(tx, d, v)
 		}
+		// The provider refuses this form of the part: send the other one, without counting the attempts.
 		if v.Instead != "" {
 			return tx.Run("UPDATE deliveries SET state = 'ready', body = ?, file = NULL, nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ? AND state <> 'sent'",
 				v.Instead, d.Nonce, sqlite.Micros(v.At), v.Reason, d.Outbox, d.Part)
 		}
 		return tx.Run("UPDATE deliveries SET state = iif(state = 'sent', state, 'ready'), next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND (state <> 'sent' OR draft = 1)",
 			sqlite.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
+	// Nobody knows whether the message has arrived: it is held, and the owner is asked.
 	case channels.Unknown:
 		if err := tx.Run("UPDATE deliveries SET state = 'unknown', unsure = ?, error = ? WHERE outbox = ? AND part = ?", v.Unsure, v.Reason, d.Outbox, d.Part); err != nil {
 			return err
@@ -140,6 +144,7 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	}
 }
 
+// endOut ends rows in a final state. A draft gives up its key, so that the final text can use it.
 func endOut(tx *Tx, state, reason string, ids []int64) error {
 	for _, id := range ids {
 		if err := tx.Run("UPDATE outbox SET key = iif(state = 'draft', replace(key, ':final', ':draft'), key), state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ('ready', 'held', 'draft')", state, reason, sqlite.Micros(tx.Now), id); err != nil {
@@ -149,7 +154,7 @@ func endOut(tx *Tx, state, reason string, ids []int64) error {
 	return nil
 }
 
-// partSent marks a part as sent, and its row as done when it was the last one.
+// partSent marks a part as sent, and the row as done after its last part.
 func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	if err := tx.Run("UPDATE deliveries SET state = 'sent', remote_id = ?, error = '', draft = iif(?, 0, draft) WHERE outbox = ? AND part = ?", v.RemoteID, v.Edited, d.Outbox, d.Part); err != nil {
 		return err
@@ -164,7 +169,7 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return noteSent(tx, d.Outbox, d.To, d.Body)
 }
 
-// Hasten makes what waits for its next try on a channel due now.
+// Hasten makes the next attempts on a channel due now, because the channel works again.
 func (s Outbox) Hasten(ctx context.Context, channel string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
@@ -176,7 +181,7 @@ func (s Outbox) Hasten(ctx context.Context, channel string) error {
 	})
 }
 
-// NextDue is when a row could become ready by itself; zero when none will.
+// NextDue returns when a row can next become ready by time alone; zero: never.
 func (s Outbox) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	return outboxDue(ctx, s.core.read(), now)
 }

@@ -13,24 +13,24 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// reopenedState is, in SQL, what a row of the outbox becomes that is taken back: an answer that is still being made a draft again.
+// reopenedState is, in SQL, the state of an outbox row that is sent again: a draft if its answer is still being written, otherwise ready.
 const reopenedState = "iif(EXISTS (SELECT 1 FROM deliveries d JOIN turns t ON t.id = outbox.cause_id AND t.ended = 0 WHERE d.outbox = outbox.id AND d.draft = 1), 'draft', 'ready')"
 
-// answeredElsewhere is what a draft says when the text has another chat.
+// answeredElsewhere replaces a draft when the answer goes to another chat.
 const answeredElsewhere = "I have answered in the chat from which you wrote last."
 
-// finalKey is that of a turn's last word; a draft that is given up leaves it to the text itself.
+// finalKey is the key of a turn's final message. A draft has this key, and gives it up when it is abandoned.
 func finalKey(turn int64) string { return fmt.Sprintf("turn:%d:final", turn) }
 
-// draftKey is what a draft that has been given up, or closed without the text, is called.
+// draftKey is the key of a draft that was abandoned or closed without the final text.
 func draftKey(turn int64) string { return fmt.Sprintf("turn:%d:draft", turn) }
 
-// growingColumns are the columns of Growing: what a running turn does, and the message that shows it.
+// growingColumns are the columns of channels.LiveAnswer: the activity of a running turn, and the message that shows it.
 const growingColumns = `SELECT t.id, t.state = 'waiting', coalesce((SELECT w.kind FROM waits w WHERE w.turn = t.id AND w.call_id = t.parked_on), ''),
 	coalesce((SELECT iif(e.type = 'tool.started', json_extract(e.data, '$.summary'), '') FROM events e INDEXED BY events_tools WHERE e.turn = t.id AND e.type IN ('tool.started', 'tool.finished') ORDER BY e.seq DESC LIMIT 1), ''),
 	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), ''), coalesce(o.standing, '')`
 
-// readGrowing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
+// readGrowing lists the running turn, if a person waits for its answer and no draft was abandoned, and all turns with a draft.
 func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.LiveAnswer, error) {
 	rs, err := read.QueryContext(ctx, growingColumns+` FROM turns t JOIN sessions s ON s.id = t.session LEFT JOIN outbox o ON o.key = 'turn:' || t.id || ':final' LEFT JOIN deliveries d ON d.outbox = o.id AND d.part = 0
 		WHERE o.id IS NULL AND t.state = 'running' AND t.parent IS NULL AND t.fire IS NULL AND t.reply_to <> '' AND s.key NOT LIKE 'task:%'
@@ -42,8 +42,8 @@ func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.LiveAnsw
 	})
 }
 
-// openDraft begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
-// told how many are ahead of him, that message becomes the draft.
+// openDraft creates the draft of a turn's answer, unless the turn has ended, now answers elsewhere, or has had a draft. If the reader was
+// told the number of messages ahead, that message becomes the draft.
 func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right) error {
 	var ref string
 	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
@@ -65,7 +65,7 @@ func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right
 	return tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, draft) VALUES (?, 0, ?, ?, ?, 'ready', 1)", id, o.Text, o.Nonce, epoch)
 }
 
-// draftMessage is what a draft becomes, with the right by which it goes to its address.
+// draftMessage is the message that a draft becomes, with the recipient's right.
 type draftMessage struct {
 	event.Out
 	standing channels.Right
@@ -77,7 +77,7 @@ func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
 		o.Out.Key, o.Out.Cause.Kind, o.Out.Cause.ID, o.Out.Cause.Step, o.Out.To, o.standing, o.Out.Body, o.Out.ReplyRef, o.Out.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(o.Out.NotAfter), state)
 }
 
-// takeOverDraft makes the message that has told somebody how many are ahead of him the one that shows the answer to him.
+// takeOverDraft reuses the message that told somebody the number of messages ahead: it will be edited to show the answer.
 func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, error) {
 	var remote, nonce, body string
 	err := tx.One(`SELECT d.remote_id, d.nonce, d.body FROM inbox i JOIN outbox a ON a.key = 'ahead:' || i.seq AND a.state = 'done' JOIN deliveries d ON d.outbox = a.id
@@ -98,37 +98,68 @@ func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, err
 		id, body, nonce, remote, sqlite.Micros(tx.Now), epoch)
 }
 
-// fillDraft gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
-// address can change what it has sent. False: there is no draft at this address, the text is a message of its own.
+// fillDraft gives a draft its final text; the pump then edits the message. edits reports whether the channel of an address can edit sent
+// messages. The result is false if there is no draft at this address; the text is then a message of its own.
 func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits func(event.Address) bool) (bool, error) {
+	// Only the final text of a turn has a draft.
 	if o.Cause.Kind != event.ByTurn || o.Key != finalKey(o.Cause.ID) {
 		return false, nil
 	}
 	var id int64
-	var at event.Address
-	var draft bool
-	err := tx.One("SELECT id, address, EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.draft = 1) FROM outbox WHERE key = ? AND state IN ('draft', 'cancelled')", []any{o.Key}, &id, &at, &draft)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-	case err != nil || !draft:
+	d := DraftFacts{To: o.To, Edits: edits(o.To)}
+	err := tx.One("SELECT id, address, EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.draft = 1) FROM outbox WHERE key = ? AND state IN ('draft', 'cancelled')", []any{o.Key}, &id, &d.At, &d.Shown)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, err
-	case at == o.To && fail.Broken("draft-inserted"):
+	}
+	d.Found = err == nil
+	// The decision is a pure function of these facts.
+	do := d.Decide()
+	if do.Fill && fail.Broken("draft-inserted") {
 		return false, endDraftRow(tx, id, answeredElsewhere)
-	case at == o.To:
+	}
+	if do.Fill {
 		return true, fillDraftRow(tx, id, o.Body)
-	default:
+	}
+	if do.Close {
 		if err := endDraftRow(tx, id, answeredElsewhere); err != nil {
 			return false, err
 		}
 	}
-	if !edits(o.To) {
+	if !do.TakeOver {
 		return false, nil
 	}
 	return takeOverDraft(tx, epoch, draftMessage{o, standing}, "ready")
 }
 
-// fillDraftRow makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not
-// arrived, is forgotten; what may have arrived is brought to an end first, and then edited.
+// DraftFacts decide what becomes of a turn's draft when its final text is queued.
+type DraftFacts struct {
+	Found bool          // the turn has a row that is or was a draft
+	Shown bool          // that row has a draft's delivery
+	At    event.Address // of that row
+	To    event.Address // of the final text
+	Edits bool          // the channel of To can edit sent messages
+}
+
+// DraftSteps are what to do with the draft: give it the final text, close it because the answer goes elsewhere, or look for an earlier message of
+// hob at To that can be edited into the answer. Without any of them the final text is a message of its own.
+type DraftSteps struct{ Fill, Close, TakeOver bool }
+
+// Decide returns the steps.
+func (d DraftFacts) Decide() DraftSteps {
+	switch {
+	case !d.Found:
+		return DraftSteps{TakeOver: d.Edits}
+	case !d.Shown:
+		return DraftSteps{} // an ordinary message has the key already
+	case d.At == d.To:
+		return DraftSteps{Fill: true}
+	default:
+		return DraftSteps{Close: true, TakeOver: d.Edits}
+	}
+}
+
+// fillDraftRow turns a draft into a message. A draft that the owner has dropped stays dropped, but keeps the text in case of a retry. A
+// part that surely was not delivered is deleted; a part that may have arrived is settled first and edited afterwards.
 func fillDraftRow(tx *Tx, id int64, body string) error {
 	tx.Wake(sqlite.SignalOutbox)
 	if err := tx.Run("UPDATE outbox SET body = ?, created = ?, state = iif(state = 'draft', 'ready', state) WHERE id = ?", body, sqlite.Micros(tx.Now), id); err != nil {
@@ -137,7 +168,7 @@ func fillDraftRow(tx *Tx, id int64, body string) error {
 	return tx.Run("DELETE FROM deliveries WHERE outbox = ? AND draft = 1 AND state = 'ready' AND unsure = 0", id)
 }
 
-// endDraftRow closes a draft with a line of hob's own, under another key. One that nobody has seen is taken back.
+// endDraftRow closes a draft with a line of hob's own, under another key. A draft that nobody has seen is cancelled.
 func endDraftRow(tx *Tx, id int64, line string) error {
 	if err := tx.Run("UPDATE outbox SET key = replace(key, ':final', ':draft') WHERE id = ?", id); err != nil {
 		return err
@@ -150,7 +181,7 @@ func endDraftRow(tx *Tx, id int64, line string) error {
 	return fillDraftRow(tx, id, line)
 }
 
-// draftClosing is what a draft says when its turn ends without a text for this chat.
+// draftClosing is the last text of a draft whose turn ends without a message for this chat.
 func draftClosing(state turn.Status) string {
 	switch state {
 	case turn.Failed:
@@ -164,7 +195,7 @@ func draftClosing(state turn.Status) string {
 	}
 }
 
-// endDraft closes the draft of a turn that has ended without filling it.
+// endDraft closes the draft of a turn that ended without a final text.
 func endDraft(tx *Tx, id int64, state turn.Status) error {
 	var draft int64
 	err := tx.One("SELECT id FROM outbox WHERE key = ? AND state = 'draft'", []any{finalKey(id)}, &draft)
@@ -177,11 +208,11 @@ func endDraft(tx *Tx, id int64, state turn.Status) error {
 	return endDraftRow(tx, draft, draftClosing(state))
 }
 
-// draftRefused forgets a draft that was being sent when its turn ended with a text, and has surely not arrived or never will: the text is a message of its
-// own then, with tries of its own. False: the delivery is no such draft.
+// draftRefused deletes a draft that was being sent when its turn ended, and did not arrive. The final text becomes a message of its own,
+// with its own attempts. The result is false if the delivery is not such a draft.
 func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error) {
 	if v.State == channels.Retry && v.Unsure > 0 {
-		return false, nil // it may be there, and is found or sent before it is edited
+		return false, nil // it may have arrived; it is looked up or sent again before it is edited
 	}
 	n, err := tx.Change("DELETE FROM deliveries WHERE outbox = ? AND part = ? AND draft = 1 AND state = 'sending'", d.Outbox, d.Part)
 	if n > 0 {
@@ -190,7 +221,7 @@ func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error)
 	return n > 0, err
 }
 
-// reopenDraft makes a part that showed a draft one that has not been sent: its message stays, and cannot be edited.
+// reopenDraft makes the part of a draft unsent, because its message cannot be edited. That message stays in the chat.
 func reopenDraft(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return tx.Run("UPDATE deliveries SET state = 'ready', draft = 0, remote_id = '', nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ?",
 		d.Nonce, sqlite.Micros(v.At), v.Reason, d.Outbox, d.Part)

@@ -12,21 +12,21 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// editedMessage is what an edit is about: a message that was let in, as it is after the edits before this one.
-type editedMessage struct {
+// editedMessage is the target of an edit: a message that was accepted, after its earlier edits.
+type editedMessage struct { // of the original message
 	seq    int64 // of the message as it came first
 	kind   event.Kind
 	person string
 	chat   event.Address
 
-	row   int64        // that has its present text,
-	state string       // the state of that,
-	parts []event.Part // and what is in it
-	text  string       // as it was written last
+	row   int64        // row with the present text
+	state string       // its state
+	parts []event.Part // its content
+	text  string       // the text as last edited
 }
 
-// applyEdit puts the new text of a message in the place of one that nobody has read. What was read already stays read: then the edit is an input
-// of its own, which says what there was before. An edit never becomes a command, and counts as typed only in the place of what does.
+// applyEdit replaces the text of a message that no turn has read yet. If the message has been read, the edit becomes an input of its own
+// that quotes the earlier text. An edit never becomes a command. It counts as typed only if it replaces a typed text.
 func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	if a.In.Origin.Edits == "" {
 		return false, nil
@@ -34,7 +34,7 @@ func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	m, err := readEdited(tx, a.In)
 	if errors.Is(err, sql.ErrNoRows) {
 		a.In.Typed = false
-		return false, nil // it was not let in then, and is now
+		return false, nil // the original was not accepted; this version is
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for what was edited: %w", err)
@@ -48,7 +48,7 @@ func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	case same || !m.by(a.In) || m.kind != event.Message && channels.KindOf(a.In.Text()) == event.Command:
 		a.Receipt.Inbox = m.row
 		return true, nil
-	case m.kind != event.Message: // what was a command is none now
+	case m.kind != event.Message: // the original was a command, the edit is not
 		a.In.Typed = false
 		return false, nil
 	case waits:
@@ -61,12 +61,12 @@ func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	return false, nil
 }
 
-// textBefore tells the model that it reads an edit.
+// textBefore tells the model that the message is an edit.
 func textBefore(text string) string {
 	return "[edited message, before: " + channels.Excerpt(text) + "]"
 }
 
-// readEdited finds what an edit is about: sql.ErrNoRows when it was never let in.
+// readEdited finds the target of an edit; sql.ErrNoRows if the original was never accepted.
 func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 	err = tx.One("SELECT seq, kind, person, reply_to FROM inbox WHERE source = ? AND ext_id = ?", []any{in.Source, in.Origin.Edits}, &m.seq, &m.kind, &m.person, &m.chat)
 	if err != nil {
@@ -81,18 +81,18 @@ func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 	return m, err
 }
 
-// by reports whether who wrote the message wrote an input too, in the same chat, wherever in that. Older rows do not say who it was.
+// by reports whether the same person wrote the input, in the same chat. Older rows do not name the person.
 func (m editedMessage) by(in event.In) bool {
 	return (m.person == in.Origin.Person || m.person == "") && roomOf(m.chat) == roomOf(in.ReplyTo)
 }
 
-// roomOf is an address without a thread in it.
+// roomOf returns an address without its thread.
 func roomOf(a event.Address) string {
 	name, _, _ := strings.Cut(string(a), "/")
 	return name
 }
 
-// same reports whether an edit changes nothing, as when a platform adds the preview of a link, or was seen before.
+// same reports whether an edit changes nothing, for example because a platform added a link preview, or is a duplicate.
 func (m editedMessage) same(tx *Tx, a *arrival) (bool, error) {
 	var seen bool
 	if err := tx.One("SELECT EXISTS (SELECT 1 FROM edits WHERE source = ? AND ext_id = ?)", []any{a.In.Source, a.In.ExtID}, &seen); err != nil || seen {
@@ -101,6 +101,7 @@ func (m editedMessage) same(tx *Tx, a *arrival) (bool, error) {
 	if strings.TrimSpace(a.In.Text()) != strings.TrimSpace(m.text) {
 		return false, nil
 	}
+	// The text is the same; compare the files by content.
 	had := map[string]bool{}
 	for _, p := range m.parts {
 		if p.Artifact == "" {
@@ -120,7 +121,7 @@ func (m editedMessage) same(tx *Tx, a *arrival) (bool, error) {
 	return true, nil
 }
 
-// replace puts an edit in the place of the text that waits. An edit without files leaves those that are there.
+// replace puts the edit in place of a queued text. An edit without files keeps the existing files.
 func (m editedMessage) replace(tx *Tx, a arrival) error {
 	parts := slices.Clone(a.In.Parts)
 	if len(a.Files) == 0 {
@@ -130,7 +131,7 @@ func (m editedMessage) replace(tx *Tx, a arrival) error {
 			}
 		}
 	}
-	if m.row != m.seq { // its text is an edit of what was read
+	if m.row != m.seq { // the queued text is itself an edit of a message that was read
 		var read string
 		if err := tx.One(`SELECT coalesce((SELECT text FROM edits WHERE message = ?1 AND inbox <> ?2 ORDER BY id DESC LIMIT 1),
 			(SELECT json_extract(parts, '$[0].text') FROM inbox WHERE seq = ?1), '')`, []any{m.seq, m.row}, &read); err != nil {
@@ -148,18 +149,18 @@ func (m editedMessage) replace(tx *Tx, a arrival) error {
 	return m.record(tx, a, m.row)
 }
 
-// record notes an edit, and in which row its text stands.
+// record stores an edit and the row that has its text.
 func (m editedMessage) record(tx *Tx, a arrival, row int64) error {
 	number, text := int64(0), a.In.Text()
 	if a.Seq == 0 {
 		number = a.Number
 	} else {
-		text = event.TextOf(a.In.Parts[1:]) // without the words before it
+		text = event.TextOf(a.In.Parts[1:]) // without the quote of the earlier text
 	}
 	return tx.Run("INSERT INTO edits (source, ext_id, message, inbox, number, text) VALUES (?, ?, ?, ?, ?, ?)", a.In.Source, a.In.ExtID, m.seq, row, number, text)
 }
 
-// takeBack drops a message that nobody has read, with its edits, when who wrote it has deleted it.
+// takeBack drops a message and its edits after its author has deleted it, if no turn has read it.
 func takeBack(tx *Tx, w channels.Withdrawal) error {
 	m, err := readEdited(tx, event.In{Source: w.Source, Origin: event.Origin{Edits: w.ExtID}})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (w.Person == "" || !m.by(event.In{ReplyTo: w.Chat, Origin: event.Origin{Person: w.Person}})) {

@@ -10,13 +10,13 @@ import (
 	"hob/daemon/event"
 )
 
-// addEvent appends one row of the live view.
+// addEvent appends one event.
 func addEvent(tx *Tx, e event.Event) error {
 	_, err := addEventSeq(tx, e)
 	return err
 }
 
-// addEventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
+// addEventSeq appends an event and ends the waits for it. A wait names the type, or "type:key" with the session's key.
 func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 	data, err := sqlite.Doc(e.Data)
 	if err != nil {
@@ -34,7 +34,7 @@ func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 		sqlite.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
 }
 
-// EventsAfter returns at most limit events with a seq above after, oldest first.
+// EventsAfter returns up to limit events with a number above after, oldest first.
 func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
@@ -44,29 +44,29 @@ func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]even
 	})
 }
 
-// LastEvent is the newest event's seq, 0 when there is none.
+// LastEvent returns the number of the newest event; 0: none.
 func (s Events) LastEvent(ctx context.Context) (int64, error) {
 	var seq int64
 	err := s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
 	return seq, err
 }
 
-// notFound is the fault of a row that is not there.
+// notFound is the fault for a row that does not exist.
 func notFound(what string, id any) error {
 	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
 }
 
-// Notice tells the owner something once: the same key twice is told once.
+// Notice sends the owner a message once per key.
 func (s Events) Notice(ctx context.Context, key, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error { return addNotice(tx, key, s.core.epoch, text) })
 }
 
-// Tell is Notice to one address.
+// Tell is Notice to any address.
 func (s Events) Tell(ctx context.Context, key string, to event.Address, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error { return tx.Tell(key, to, text) })
 }
 
-// Tell tells something to one address, once for a key.
+// Tell sends a message to an address once per key.
 func (tx *Tx) Tell(key string, to event.Address, text string) error {
 	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: tx.core.epoch}, To: to, Body: text, Urgency: event.Urgent})
 }

@@ -11,11 +11,11 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// outgoingSource is the source of artifacts that are files on their way out. Whoever opens one of them later must not learn from it that
-// its text is the owner's: they count as anybody's.
+// outgoingSource is the source of artifacts that are sent with messages. They count as foreign: a later reader must not conclude that their
+// text is the owner's.
 const outgoingSource = "outbox"
 
-// keepUndelivered is how long the files of a message stay that did not arrive, so that it can be retried.
+// keepUndelivered is how long the files of an undelivered message are kept, for a retry.
 const keepUndelivered = 30 * 24 * time.Hour
 
 // putArtifact stores the row of an artifact.
@@ -24,7 +24,7 @@ func putArtifact(tx *Tx, a artifacts.Artifact) error {
 		a.ID, a.SHA256, a.Size, a.Name, a.MIME, a.Trust, a.Source, sqlite.Micros(tx.Now))
 }
 
-// encloseFiles stores which files go with an outbox row, and their artifacts.
+// encloseFiles stores the list of files of an outbox row, and their artifacts.
 func encloseFiles(tx *Tx, outbox int64, list []event.Enclosed) error {
 	if len(list) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func encloseFiles(tx *Tx, outbox int64, list []event.Enclosed) error {
 	return tx.Run("UPDATE outbox SET files = ? WHERE id = ?", doc, outbox)
 }
 
-// listFiles names files by where they lie, as a message on the machine itself shows them.
+// listFiles lists files by path, for messages on this machine.
 func listFiles(list []event.Enclosed) (text string) {
 	for _, f := range list {
 		text += fmt.Sprintf("\n[file: %s, %d bytes]", f.Path, f.Size)
@@ -53,7 +53,7 @@ func listFiles(list []event.Enclosed) (text string) {
 	return text
 }
 
-// nameFiles names files behind an excerpt of what they go with.
+// nameFiles lists file names after an excerpt of their message.
 func nameFiles(list []event.Enclosed) (text string) {
 	for _, f := range list {
 		text += " [file " + f.Name + "]"
@@ -61,7 +61,7 @@ func nameFiles(list []event.Enclosed) (text string) {
 	return text
 }
 
-// filePart is the file that a part of a message is, as a column.
+// filePart encodes the file of a message part for its column.
 func filePart(f *channels.File) (sql.NullString, error) {
 	if f == nil {
 		return sql.NullString{}, nil
@@ -70,7 +70,7 @@ func filePart(f *channels.File) (sql.NullString, error) {
 	return sql.NullString{String: doc, Valid: true}, err
 }
 
-// filesDelivered rings for the files of a message that has arrived.
+// filesDelivered wakes the cleaner if a delivered message had files.
 func filesDelivered(tx *Tx, outbox int64) error {
 	var some bool
 	err := tx.One("SELECT files IS NOT NULL FROM outbox WHERE id = ?", []any{outbox}, &some)
@@ -80,7 +80,7 @@ func filesDelivered(tx *Tx, outbox int64) error {
 	return err
 }
 
-// forgetFiles removes the rows of files that went with messages which have arrived, or ended without that a month ago, and returns their ids.
+// forgetFiles deletes the rows of files whose messages have been delivered, or failed a month ago. It returns the ids.
 func forgetFiles(tx *Tx) ([]string, error) {
 	rs, err := tx.Query(`DELETE FROM artifacts WHERE source = ?1 AND id NOT IN (SELECT f.value ->> '$.artifact' FROM outbox o, json_each(o.files) f
 		WHERE o.files IS NOT NULL AND f.value ->> '$.artifact' IS NOT NULL AND o.state <> 'done' AND (o.ended = 0 OR o.ended > ?2)) RETURNING id`,

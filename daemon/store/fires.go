@@ -12,8 +12,8 @@ import (
 	"hob/scheduler"
 )
 
-// Fire commits a batch of firings: the slots' rows, the inbox rows of those that run, the question, and each job's next due instant.
-// scheduler.ErrMoved, and nothing is committed, when a job was changed since it was read.
+// Fire commits a batch of firings: the rows of their slots, the inbox rows of slots that run, questions, and each job's next due time. If a
+// job was changed since it was read, it returns scheduler.ErrMoved and commits nothing.
 func (d Triggers) Fire(ctx context.Context, all []scheduler.Firing) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		for _, f := range all {
@@ -25,7 +25,14 @@ func (d Triggers) Fire(ctx context.Context, all []scheduler.Firing) error {
 	})
 }
 
+// commitFiring commits the slots of a job that came due, and the next due time.
+//
+//   - The job's row is updated first, on the condition that it is the one that the scheduler has read; otherwise the scheduler reads it
+//     again.
+//   - Each slot gets a row; a slot that runs also gets an input in the inbox. A slot whose key exists already is skipped.
+//   - If the policy asks the owner about missed slots, the question is asked only if a slot was added: a repeated commit asks once.
 func commitFiring(tx *Tx, f scheduler.Firing) error {
+	// The conditions on due and version are the optimistic lock.
 	n, err := tx.Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0 AND paused = 0",
 		f.Job.Last.UTC().Format(time.RFC3339Nano), sqlite.Micros(f.Job.Due), f.Job.ID, sqlite.Micros(f.From), f.Job.Version)
 	if err != nil {
@@ -34,7 +41,7 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 	if n == 0 {
 		return scheduler.ErrMoved
 	}
-	open, err := openFire(tx, f.Job.ID) // before this commit adds any
+	open, err := openFire(tx, f.Job.ID) // before this commit adds a fire
 	if err != nil {
 		return err
 	}
@@ -51,15 +58,15 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 		}
 		added = added || id != 0
 	}
-	if f.Ask == "" || !added { // the owner was asked about these slots before
+	if f.Ask == "" || !added { // the owner was already asked about these slots
 		return nil
 	}
 	_, err = askOwner(tx, &turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.Now.Add(7 * 24 * time.Hour)})
 	return err
 }
 
-// addSlot writes one slot's row and, when it runs, its inbox row, and returns the row's id. A slot that is there already changes nothing, and
-// the id is 0: that is what stops doubles.
+// addSlot writes the row of one slot and, if it runs, its inbox row. It returns the row's id. If the slot already has a row, nothing
+// changes and the id is 0: this prevents double runs.
 func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) (int64, error) {
 	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.Queue {
 		run = false
@@ -73,7 +80,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	}
 	id, err := addFire(tx, j.ID, slot)
 	if err == nil && slot.State == scheduler.StateDue {
-		tx.Wake(sqlite.SignalJobs) // its gate is to be looked at
+		tx.Wake(sqlite.SignalJobs) // the gate must be evaluated
 	}
 	if err != nil || id == 0 || !run {
 		return id, err
@@ -86,7 +93,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	return id, mustAccept(tx, in)
 }
 
-// heldReason says until when a slot waits, behind what is said of it already.
+// heldReason adds to a reason until when a slot is held.
 func heldReason(j scheduler.Job, reason string) string {
 	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
@@ -103,26 +110,27 @@ func heldReason(j scheduler.Job, reason string) string {
 	return reason + "; " + text
 }
 
+// addFire adds the row of a slot and returns its id, 0 if the key exists already.
 func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {
 	ended := int64(0)
 	if slot.State == scheduler.StateDone {
 		ended = sqlite.Micros(tx.Now)
 	}
 	if slot.State != scheduler.StateDue {
-		slot.Note = "" // it stands in the inbox row, or is nobody's any more
+		slot.Note = "" // it is in the inbox row, or obsolete
 	}
 	return tx.Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note, unstored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
 		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note, sqlite.Bit(slot.Unstored))
 }
 
-// openFire is the oldest fire of a job that has not ended, 0 when there is none.
+// openFire returns the oldest fire of a job that has not ended; 0: none.
 func openFire(tx *Tx, job int64) (int64, error) {
 	var id int64
 	err := tx.One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
 	return id, err
 }
 
-// acceptApart is a deliberate fault: an input that is committed later than what caused it.
+// acceptApart is a deliberate fault for the crash tests: it commits an input after the row that caused it.
 func acceptApart(tx *Tx, in event.In) {
 	ctx := context.WithoutCancel(tx.Context())
 	tx.core.db.Once("broken fire", func() error {

@@ -15,13 +15,13 @@ import (
 	"hob/scheduler"
 )
 
-// After this many failures in a row the owner is asked.
+// askAfterFailures is the number of consecutive failures after which the owner is asked.
 const askAfterFailures = 5
 
-// failingQuestion marks the question that is put then.
+// failingQuestion marks that question.
 const failingQuestion = "failing"
 
-// endFire ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
+// endFire ends the fire that a turn ran. A failure delays the job's next run; every fifth one in a row also asks the owner.
 func endFire(tx *Tx, id int64, f turn.Finish) error {
 	var fire, job int64
 	err := tx.One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
@@ -32,24 +32,31 @@ func endFire(tx *Tx, id int64, f turn.Finish) error {
 		return err
 	}
 	fail.Point("fire.ending")
-	outcome, why := scheduler.Ran, cmp.Or(f.Fault, f.Why)
-	if f.State != turn.Done || f.Fault != "" {
-		outcome = scheduler.Failed
-	}
+	outcome, why, delays := FireOutcome(f)
 	if err := tx.Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, sqlite.Micros(tx.Now), why, why, fire); err != nil {
 		return err
 	}
-	tx.Wake(sqlite.SignalJobs) // the gate of the job's next slot may be looked at now
+	tx.Wake(sqlite.SignalJobs) // the gate of the job's next slot can now be evaluated
 	if outcome == scheduler.Ran {
 		return fireSucceeded(tx, fire, job)
 	}
-	if f.State == turn.Stopped {
+	if !delays {
 		return nil
 	}
 	return backOffTrigger(tx, job, why)
 }
 
-// failReported ends the run of a literal command anew when the command, which went on in the background after its turn, has failed.
+// FireOutcome decides the outcome of a fire from the end of its turn, and whether the outcome delays the trigger's next run. Only a turn that is
+// done without a fault counts as a run. A turn that the owner has stopped failed, but says nothing about the next run.
+func FireOutcome(f turn.Finish) (outcome scheduler.Outcome, why string, delays bool) {
+	why = cmp.Or(f.Fault, f.Why)
+	if f.State == turn.Done && f.Fault == "" {
+		return scheduler.Ran, why, false
+	}
+	return scheduler.Failed, why, f.State != turn.Stopped
+}
+
+// failReported corrects the run of a literal command: the command continued in the background after its turn and has now failed.
 func failReported(tx *Tx, call, report string) error {
 	var fire, job int64
 	var prompt string
@@ -68,11 +75,13 @@ func failReported(tx *Tx, call, report string) error {
 	return backOffTrigger(tx, job, why)
 }
 
-// AfterFailure decides when a trigger that has failed so many times in a row may run again, and whether the owner is asked if it shall go on.
+// AfterFailure decides when a trigger with this many consecutive failures may run again, and whether to ask the owner.
 func AfterFailure(failures int, now time.Time) (hold time.Time, ask bool) {
 	return now.Add(scheduler.Backoff(failures)), failures%askAfterFailures == 0
 }
 
+// backOffTrigger counts a failure of a trigger and sets how long it pauses. After several failures in a row it asks the owner whether to go
+// on, unless such a question is open.
 func backOffTrigger(tx *Tx, job int64, why string) error {
 	var failures int
 	var name string
@@ -94,7 +103,7 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 	return err
 }
 
-// clearFailures forgets a trigger's failures. What waits for the end of its hold may run now; why stands behind what its row says of that.
+// clearFailures resets a trigger's failures, and lets held runs start. why is added to their reason.
 func clearFailures(tx *Tx, id int64, why string) error {
 	var k triggerKind
 	var held bool
@@ -107,7 +116,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	}
 	var until time.Time
 	var err error
-	if k == kindWatch { // one that fires too often is held for that all the same
+	if k == kindWatch { // a watch that fires too often stays held for that
 		if until, _, err = watchHeldUntil(tx, id); err != nil {
 			return err
 		}
@@ -121,7 +130,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND not_before > ?1 AND fire IN ("+waits+")", sqlite.Micros(until), id)
 }
 
-// jobAnswered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
+// jobAnswered carries out the answer to a question about a job: continue or pause after failures; run or skip missed slots.
 func jobAnswered(tx *Tx, q turn.Question) error {
 	if q.ActionHash == failingQuestion {
 		if q.Answer != turn.AnswerNo {
@@ -130,7 +139,7 @@ func jobAnswered(tx *Tx, q turn.Question) error {
 		var k triggerKind
 		err := tx.One("SELECT kind FROM triggers WHERE id = ? AND removed = 0", []any{q.Ref}, &k)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // it was taken away meanwhile, and fails no more
+			return nil // it was removed meanwhile
 		}
 		if err != nil {
 			return err

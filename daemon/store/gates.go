@@ -14,12 +14,12 @@ import (
 	"hob/scheduler/gate"
 )
 
-// keepShutGates is how long a row is kept that says that the heartbeat's gate was shut.
+// keepShutGates is how long a heartbeat's row with a closed gate is kept.
 const keepShutGates = 30 * 24 * time.Hour
 
 var _ gate.Store = Triggers{}
 
-// kindOfJob tells the heartbeat from other jobs.
+// kindOfJob distinguishes the heartbeat from other jobs.
 func kindOfJob(j scheduler.Job) triggerKind {
 	if j.Name == scheduler.Heartbeat {
 		return kindHeartbeat
@@ -27,18 +27,18 @@ func kindOfJob(j scheduler.Job) triggerKind {
 	return kindJob
 }
 
-// jobKind is the kind of a job that has a row.
+// jobKind returns the kind of an existing job.
 func jobKind(tx *Tx, id int64) (triggerKind, error) {
 	k := kindJob
 	err := tx.One("SELECT kind FROM triggers WHERE id = ? AND "+ofJobs, []any{id}, &k)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // whoever changes it finds that there is none
+		err = nil // the change that follows reports that the job does not exist
 	}
 	return k, err
 }
 
-// Gated lists slots in the state due whose gates can be looked at now, oldest first and at most one of each job. While an earlier fire of a
-// job is under way its next one waits, and while the job backs off; that of a job that was removed waits for nothing.
+// Gated lists due slots whose gates can be evaluated now, oldest first, at most one per job. A slot waits while an earlier fire of its job
+// is open, and during the pause after a failure. Slots of removed jobs do not wait.
 func (d Triggers) Gated(ctx context.Context, now time.Time, most int) ([]gate.Slot, error) {
 	columns := "t." + strings.ReplaceAll(jobColumns, ", ", ", t.")
 	rs, err := d.core.read().QueryContext(ctx, "SELECT f.id, f.key, f.reason, f.note, t.removed > 0, t.seen, "+columns+` FROM fires f JOIN triggers t ON t.id = f.trigger
@@ -51,7 +51,7 @@ func (d Triggers) Gated(ctx context.Context, now time.Time, most int) ([]gate.Sl
 	})
 }
 
-// Judge commits what the gate of a due slot said. A fire that is not due any more is left alone: somebody else has judged it.
+// Judge commits the result of a gate. A fire that is no longer due is left alone: it has already been decided.
 func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		state, ended := scheduler.StateQueued, int64(0)
@@ -77,8 +77,8 @@ func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
 	})
 }
 
-// gateWasShut notes that a gate could be looked at and is shut: failures to look at it are over. Rows of the heartbeat that say no more than
-// that do not pile up.
+// gateWasShut records that a gate was evaluated and closed, which ends a series of gate failures. It also deletes old heartbeat rows that
+// say nothing else.
 func gateWasShut(tx *Tx, job int64) error {
 	err := tx.Run(`UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?1 AND failures > 0
 		AND (SELECT reason FROM fires WHERE trigger = ?1 AND outcome = 'failed' ORDER BY id DESC LIMIT 1) LIKE 'gate: %'`, job)
@@ -93,7 +93,7 @@ func gateWasShut(tx *Tx, job int64) error {
 	return nil
 }
 
-// fireSucceeded notes the good end of a run: what its gate saw has been dealt with, and failures before it hold nothing up any more.
+// fireSucceeded records a successful run: the gate's observation has been handled, and earlier failures no longer delay the trigger.
 func fireSucceeded(tx *Tx, fire, job int64) error {
 	if err := clearFailures(tx, job, "a good run ended that"); err != nil {
 		return fmt.Errorf("end the backoff: %w", err)
@@ -101,7 +101,7 @@ func fireSucceeded(tx *Tx, fire, job int64) error {
 	return tx.Run("UPDATE triggers SET seen = coalesce((SELECT nullif(seen, '') FROM fires WHERE id = ?), seen) WHERE id = ?", fire, job)
 }
 
-// Busy reports whether a turn of the main thread runs, or something that the owner wrote waits for one.
+// Busy reports whether a turn of the main thread is running, or a message of the owner waits for one.
 func (d Triggers) Busy(ctx context.Context, now time.Time) (busy bool, err error) {
 	err = d.core.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
 		OR EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND kind = 'message' AND rank = 0 AND not_before <= ?)`, sqlite.Micros(now)).Scan(&busy)

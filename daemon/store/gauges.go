@@ -14,43 +14,43 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// unpriced are, in SQL, the steps p whose tokens have no known price.
+// unpriced selects, in SQL, the steps p with tokens but without a known price.
 const unpriced = "p.kind = 'model' AND p.state IN ('done', 'unknown') AND coalesce(p.usage ->> 'priced', 0) = 0 AND coalesce(p.usage ->> 'input', 0) + coalesce(p.usage ->> 'output', 0) > 0"
 
-// Gauges are the numbers that a monitor asks for again and again.
+// Gauges are the numbers for monitoring.
 type Gauges struct {
-	Inbox     map[string]int64 // rows by state; states without rows are 0
+	Inbox     map[string]int64 // rows by state, including states without rows
 	Turns     map[string]int64
 	Outbox    map[string]int64
 	Questions int64 // open ones
-	Jobs      int64 // that are not removed
-	Events    int64 // the number of the newest one
+	Jobs      int64 // without removed ones
+	Events    int64 // number of the newest event
 	Requests  []Requests
 }
 
-// Requests sums up the requests to one model that came to the same end, since the database began.
+// Requests sums up the requests to one model with the same result, since the database was created.
 type Requests struct {
 	Model  string
-	Fault  string // of llm, "interrupted", "other"; "" is none
+	Fault  string // of llm, "interrupted" or "other"; "": success
 	Count  int64
-	Input  int64 // tokens, the cached ones among them
+	Input  int64 // tokens, including cached ones
 	Cached int64
 	Output int64
-	Micros int64 // cost, in millionths of the budget's currency
+	Micros int64 // in millionths of the budget's currency
 
-	Unpriced int64 // how many of them have no known price
+	Unpriced int64 // number of requests without a known price
 }
 
-// interruptedRequest is the fault of requests that did not end as a model's: hob ended in the middle, or the turn was stopped.
+// interruptedRequest is the fault of a request that was cut off by a crash or by stopping the turn.
 const interruptedRequest = "interrupted"
 
-// Meter counts what Gauges holds, again and again. It is safe for concurrent use.
+// Meter computes Gauges. It is safe for concurrent use.
 type Meter struct {
 	rows  *sqlite.Readers
 	asked requestTally
 }
 
-// Gauges counts. Requests of turns that have ended are added up once and remembered.
+// Gauges computes the numbers. Requests of ended turns are summed up once and cached.
 func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 	g := Gauges{
 		Inbox:  zeroCounts("queued held joined done dropped expired dead"),
@@ -79,6 +79,7 @@ func zeroCounts(states string) map[string]int64 {
 	return m
 }
 
+// byState counts the rows of a table by their state.
 func (s *Meter) byState(ctx context.Context, table string, counts map[string]int64) error {
 	rs, err := s.rows.QueryContext(ctx, "SELECT state, count(*) FROM "+table+" GROUP BY state") // #nosec G202 -- a constant
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (struct{}, error) {
@@ -91,7 +92,7 @@ func (s *Meter) byState(ctx context.Context, table string, counts map[string]int
 	return err
 }
 
-// spendSources lists who the money of a day was spent for, the dearest first.
+// spendSources lists the sources of a day's spending, most expensive first.
 func spendSources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent, error) {
 	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
 		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
@@ -103,24 +104,28 @@ func spendSources(ctx context.Context, read *sqlite.Readers, day string) ([]api.
 	})
 }
 
-// requestTally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.
+// requestTally caches the sums of ended turns, whose rows no longer change. Open turns are counted each time.
 type requestTally struct {
 	mu      sync.Mutex
-	through int64   // the newest turn that was seen
-	open    []int64 // turns up to it that had not ended
+	through int64   // newest turn seen
+	open    []int64 // turns up to it that were still open
 	sums    map[requestOutcome]Requests
 }
 
-// requestOutcome is what requests are added up by.
+// requestOutcome is the key of a sum.
 type requestOutcome struct{ model, fault string }
 
-// askedRequest is the requests of one turn that came to the same end; a turn without any has Count 0.
+// askedRequest is the requests of one turn with the same result; Count is 0 for a turn without requests.
 type askedRequest struct {
 	turn  int64
 	ended bool
 	Requests
 }
 
+// count returns the requests per model and fault.
+//
+// The steps of turns that have ended do not change any more, so their sums are kept, and each call reads only newer turns and those that
+// were open before.
 func (t *requestTally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,6 +149,7 @@ func (t *requestTally) count(ctx context.Context, read *sqlite.Readers) ([]Reque
 			a.addTo(into)
 		}
 	}
+	// now has the open turns so far; add the sums of the ended ones.
 	for _, r := range t.sums {
 		r.addTo(now)
 	}
@@ -161,7 +167,7 @@ func (r Requests) addTo(sums map[requestOutcome]Requests) {
 	sums[key] = s
 }
 
-// fresh reads the requests of all turns that are new or had not ended, in one look.
+// fresh reads the requests of all turns that are new or were still open.
 func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]askedRequest, error) {
 	open, err := json.Marshal(append([]int64{}, t.open...))
 	if err != nil {
@@ -183,7 +189,7 @@ func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]asked
 	})
 }
 
-// Write adds the numbers to a page for Prometheus.
+// Write adds the numbers to a Prometheus page.
 func (g Gauges) Write(p *api.Metrics) {
 	p.Gauge("hob_inbox_rows", "Inbox rows by state.", api.SamplesBy("state", g.Inbox)...)
 	p.Gauge("hob_turns", "Turns by state.", api.SamplesBy("state", g.Turns)...)
@@ -194,7 +200,7 @@ func (g Gauges) Write(p *api.Metrics) {
 	countRequests(p, g.Requests)
 }
 
-// countRequests sums up what models were asked; failures are by the kind of fault.
+// countRequests adds the requests per model, and failures by fault.
 func countRequests(p *api.Metrics, list []Requests) {
 	asked, unpriced, cost, counted := map[string]int64{}, map[string]int64{}, map[string]float64{}, map[string][3]int64{}
 	var failed, tokens []api.MetricSample
@@ -212,7 +218,7 @@ func countRequests(p *api.Metrics, list []Requests) {
 		if n == 0 {
 			delete(unpriced, model)
 		} else if cost[model] == 0 {
-			delete(cost, model) // it is not known, and not 0
+			delete(cost, model) // the cost is unknown, not 0
 		}
 	}
 	for _, model := range slices.Sorted(maps.Keys(counted)) {

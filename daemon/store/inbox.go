@@ -16,8 +16,8 @@ import (
 	"hob/daemon/fail"
 )
 
-// Accept commits inputs and a cursor together. An input whose (source, id) is there already is passed over, and its
-// receipt has the numbers of the first one.
+// Accept commits inputs together with the source's cursor, so that after a crash no message is lost or read twice. A known (source, id) is
+// skipped; its receipt has the numbers of the existing row.
 func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	fail.Point("inbound.received")
 	if fail.Broken("cursor-before-insert") && c != nil {
@@ -35,6 +35,7 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 			}
 			receipts[i] = r
 		}
+		// The cursor of the channel is committed with the messages: after a crash the channel repeats them or continues after them.
 		if c == nil {
 			return nil
 		}
@@ -44,7 +45,7 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 	return receipts, err
 }
 
-// Cursor returns how far a source has been read, "" when it was never read under this identity.
+// Cursor returns how far a source has been read under an identity; "" if never.
 func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, error) {
 	var v string
 	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
@@ -54,18 +55,20 @@ func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, err
 	return v, err
 }
 
-// acceptIn stores one input, or finds the one that is there.
+// acceptIn stores one input, or finds the existing one.
 func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
 	return accept(tx, arrival{In: in})
 }
 
-// accept stores what has arrived. When that is nothing new, the receipt has the numbers of what was there.
+// accept stores an arrival and starts what follows from it: a wake signal, a failure report, or the answer to a question. The receipt of a
+// known input has the numbers of the existing row.
 func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	a, err := enterInbox(tx, a)
 	if err != nil || a.Seq == 0 {
 		return a.Receipt, err
 	}
 	in := a.In
+	// The remaining steps depend on what the message is.
 	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: map[string]any{"inbox": a.Seq, "source": in.Source}})
 	if err != nil {
 		return event.Receipt{}, err
@@ -80,25 +83,26 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 		tx.Wake(sqlite.SignalCommands)
 	case in.Kind == event.Report && in.Source == "process":
 		return r, failReported(tx, in.ExtID, in.Text())
+	// A plain message of the owner may answer an open question.
 	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
 		return r, matchAsk(tx, a.Seq, in)
 	}
 	return r, nil
 }
 
-// plain reports whether an input is a text and nothing else.
+// plain reports whether an input is a single text.
 func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
 
 func insertIn(tx *Tx, in event.In) (int64, error) {
 	return insertInput(tx, arrival{In: in})
 }
 
-// TakeBack drops an input that has not been read yet, when the person who wrote it has deleted it.
+// TakeBack drops an input that its author has deleted, if no turn has read it.
 func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
 	return s.core.write(ctx, func(tx *Tx) error { return takeBack(tx, w) })
 }
 
-// matchAsk takes a plain text of the owner as the answer to a question, if it answers one.
+// matchAsk uses a plain text of the owner as the answer to an open question, if AnsweredAsk finds one.
 func matchAsk(tx *Tx, seq int64, in event.In) error {
 	rs, err := tx.Query(`SELECT id, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
 			coalesce(?2 <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?2 AND o.address = ?3), 0),
@@ -117,12 +121,12 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	return closeIn(tx, seq, "done", "it answered a question")
 }
 
-// closeIn ends an inbox row that opens no turn.
+// closeIn closes an inbox row that opens no turn.
 func closeIn(tx *Tx, seq int64, state, reason string) error {
 	return tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE seq = ? AND state IN ('queued', 'held')", state, reason, seq)
 }
 
-// Command returns the oldest command that nobody has served and that is none of skip; false when there is none.
+// Command returns the oldest command that is not in skip and has not been served.
 func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
 	list, err := s.core.queued(ctx, "kind = 'command'")
 	for _, q := range list {
@@ -143,7 +147,7 @@ func queued(where string) string {
 	return "SELECT " + inboxColumns + " FROM inbox WHERE state = 'queued' AND " + where + " ORDER BY rank, seq LIMIT 100" // #nosec G202 -- constants
 }
 
-// Retry queues an input again whose turn did not end well.
+// Retry queues an input again after its turn failed.
 func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		tx.Wake(sqlite.SignalInbox | sqlite.SignalCommands)
@@ -156,7 +160,7 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	})
 }
 
-// Drop takes a waiting input out of the queue.
+// Drop removes a waiting input from the queue.
 func (s Inbox) Drop(ctx context.Context, seq int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
@@ -171,7 +175,7 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 	})
 }
 
-// oneRow turns a change that hit nothing into a fault.
+// oneRow turns a change that affected no row into a fault.
 func oneRow(n int64, err error, format, hint string, args ...any) error {
 	if err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// InboxState is what a row of the inbox begins as.
+// InboxState is the state of an inbox row.
 type InboxState string
 
-// The states that a row can begin in, and Expired, in which one can end that was held.
+// The initial states of a row, and expired, which a held row can reach.
 const (
 	inboxQueued  InboxState = "queued"
 	inboxHeld    InboxState = "held"
@@ -24,30 +24,33 @@ const (
 	inboxExpired InboxState = "expired"
 )
 
-// arrival is an input and, once it has entered, what has become of it.
+// arrival is an input on its way into the inbox. The steps of enterInbox complete it.
 type arrival struct {
 	In     event.In
-	Number int64                // of its row, when that was reserved
-	Files  []artifacts.Artifact // that came with it
+	Number int64                // of its row, if it was reserved
+	Files  []artifacts.Artifact // files that came with it
 
 	State  InboxState
-	Reason string // of a state that is not Queued
-	Seq    int64  // of its row; 0: it has none of its own, Receipt has the numbers of another
+	Reason string // why State is not queued
+	Seq    int64  // of its row; 0: it has no row of its own, and Receipt names another
 
 	Receipt event.Receipt
 	burst   bool
-	edits   *editedMessage // what it is the new text of
-	ends    bool           // a conversation
+	edits   *editedMessage // the message that it is the new text of
+	ends    bool           // it silences a bot loop
 }
 
-// enterInbox decides what becomes of an input, and stores that.
+// enterInbox decides what happens to an input, and stores it. Inputs without an origin (triggers, reports, the command line) skip the steps
+// for chat messages: edits, restore, bot loops, debounce.
 func enterInbox(tx *Tx, a arrival) (arrival, error) {
 	a.State = inboxQueued
+	// A command must not overtake messages that wait to be joined.
 	if a.In.Kind == event.Command {
 		if err := releaseDebounced(tx, a.In.Session); err != nil {
 			return a, err
 		}
 	}
+	// An input without an origin comes from hob itself; the steps below are for those from channels.
 	if a.In.Origin == (event.Origin{}) {
 		return a.insert(tx)
 	}
@@ -56,6 +59,7 @@ func enterInbox(tx *Tx, a arrival) (arrival, error) {
 		a.Receipt = receipt
 		return a, err
 	}
+	// Each step may end the arrival, or only mark it.
 	for _, step := range []func(*Tx, *arrival) (over bool, err error){applyEdit, holdRestored, checkBotLoop, debounce} {
 		if over, err := step(tx, &a); err != nil || over {
 			return a, err
@@ -67,7 +71,7 @@ func enterInbox(tx *Tx, a arrival) (arrival, error) {
 	return a, a.follow(tx)
 }
 
-// insert stores the row.
+// insert stores the row, or finds the existing one.
 func (a arrival) insert(tx *Tx) (arrival, error) {
 	var err error
 	if a.Seq, err = insertInput(tx, a); err == nil && a.Seq == 0 {
@@ -76,7 +80,7 @@ func (a arrival) insert(tx *Tx) (arrival, error) {
 	return a, err
 }
 
-// follow writes what belongs to the row in other tables.
+// follow writes the related rows in other tables.
 func (a arrival) follow(tx *Tx) error {
 	if a.edits != nil {
 		if err := a.edits.record(tx, a, a.Seq); err != nil {
@@ -89,7 +93,7 @@ func (a arrival) follow(tx *Tx) error {
 	return nil
 }
 
-// insertInput stores an input as a row of its own, and returns its number; 0: it is there already.
+// insertInput stores an input as a new row and returns its number; 0: it already exists.
 func insertInput(tx *Tx, a arrival) (int64, error) {
 	in := a.In
 	parts, err := sqlite.Doc(in.Parts)
@@ -110,8 +114,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 		sqlite.Micros(in.Received), sqlite.Micros(in.NotBefore), sqlite.Micros(in.NotAfter), in.Origin.Person, sqlite.Micros(in.Origin.Sent), sqlite.Bit(a.burst), a.State, a.Reason)
 }
 
-// findInput finds the numbers of an input that was stored before: sql.ErrNoRows when it was not. That a number is above 0 is said for the sake of
-// the index.
+// findInput returns the numbers of a known input, or sql.ErrNoRows. The condition inbox > 0 lets SQLite use the index.
 func findInput(tx *Tx, in event.In) (event.Receipt, error) {
 	var r event.Receipt
 	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.inbox > 0 AND e.type = 'event.accepted'), 0)
@@ -119,7 +122,7 @@ func findInput(tx *Tx, in event.In) (event.Receipt, error) {
 	return r, err
 }
 
-// inboxColumns are those of the inbox that Scan reads. What only waits for the next message of its sender could be taken at once.
+// inboxColumns are the columns that scanInput reads. A debounced message counts as ready, because only a following message delays it.
 const inboxColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, coalesce(fire, 0), received, iif(burst = 1, 0, not_before), not_after, person, sent"
 
 // scanInput reads a row.
@@ -131,7 +134,8 @@ func scanInput(rs *sql.Rows) (turn.Queued, error) {
 	return q, err
 }
 
-// debounce lets a message of a chat wait for what its sender writes next, together with what it finds waiting so.
+// debounce delays a chat message, together with the sender's waiting ones, because the sender may continue to write. channels.Debounce
+// computes the time.
 func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	in, now := &a.In, tx.Now
 	if a.State != inboxQueued || in.Kind != event.Message || in.Origin.Person == "" || in.NotBefore.After(now) {
@@ -154,12 +158,12 @@ func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	return false, tx.Run("UPDATE inbox SET not_before = ? WHERE seq IN (SELECT seq"+waiting+")", append([]any{sqlite.Micros(in.NotBefore)}, args...)...) // #nosec G202 -- constants
 }
 
-// releaseDebounced ends the waiting in a conversation: a command must not overtake what was written before it.
+// releaseDebounced ends the delay in a conversation: a command must not overtake earlier messages.
 func releaseDebounced(tx *Tx, session string) error {
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND burst = 1 AND session = ?2 AND not_before > ?1", sqlite.Micros(tx.Now), session)
 }
 
-// noteNotAnswered tells the live view that an input will not be answered.
+// noteNotAnswered adds the event that an input will not be answered.
 func noteNotAnswered(tx *Tx, seq int64, state InboxState) error {
 	return addEvent(tx, event.Event{Type: "event." + string(state), Inbox: seq, Data: map[string]any{"inbox": seq}})
 }

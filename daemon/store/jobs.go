@@ -15,17 +15,17 @@ import (
 	"hob/scheduler"
 )
 
-// ofJobs are the kinds that fire by a schedule.
+// ofJobs selects the kinds that fire by a schedule.
 const ofJobs = "kind IN ('job', 'heartbeat')"
 
 const jobColumns = "id, name, body, due, paused, broken, failures, hold, version"
 
-// unreadable begins what is said of a row that cannot be read.
+// unreadable introduces the reason that a row cannot be read.
 const unreadable = "its row cannot be read: "
 
 func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
 
-// scanJobAfter reads a job whose columns stand behind others.
+// scanJobAfter reads a job whose columns follow others.
 func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
@@ -34,7 +34,7 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 		return j, err
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
-		// A spoilt row disables only itself: it is shown, and Job refuses it.
+		// An unreadable row disables only its own job: lists show it, and Job refuses it.
 		j = scheduler.Job{}
 		j.Broken = unreadable + err.Error()
 		row.Broken = j.Broken
@@ -65,11 +65,11 @@ func (d Triggers) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 	}
 }
 
-// JobNamed finds a live job by its name or id.
+// JobNamed returns a live job by its name or id. A name wins over an id.
 func (d Triggers) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil || strconv.FormatInt(id, 10) != name {
-		id = 0 // it is a name only
+		id = 0 // not an id
 	}
 	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND name = ?1 UNION ALL SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?2 AND name <> ?1 LIMIT 1", name, id)
 	list, err := sqlite.Collect(rs, err, scanJob)
@@ -82,7 +82,8 @@ func (d Triggers) JobNamed(ctx context.Context, name string) (scheduler.Job, err
 	return list[0], nil
 }
 
-// Moved lists the jobs whose due instant may have changed since a version, with the newest version; due is zero for those that no longer fire.
+// Moved lists the jobs whose due time may have changed since a version, and the newest version. due is zero for jobs that no longer fire.
+// The runner keeps its queue current with this.
 func (d Triggers) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	newest := since
 	rs, err := d.core.read().QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE "+ofJobs+" AND version > ?", since)
@@ -96,7 +97,7 @@ func (d Triggers) Moved(ctx context.Context, since int64) ([]scheduler.Entry, in
 	return list, newest, err
 }
 
-// NextJob is the earliest due instant of all jobs, and the job's name; zero when nothing is due any more.
+// NextJob returns the earliest due time of all jobs, with the job's name; zero if nothing is due.
 func (d Triggers) NextJob(ctx context.Context) (time.Time, string, error) {
 	var due time.Time
 	var name string
@@ -107,7 +108,7 @@ func (d Triggers) NextJob(ctx context.Context) (time.Time, string, error) {
 	return due, name, err
 }
 
-// putJob makes a job, or replaces the one with its ID: then what was due of the old one, or waits to run, is missed.
+// putJob creates a job or replaces the one with its ID. Slots of the old version that are due, or wait to run, are missed.
 func putJob(tx *Tx, j scheduler.Job) error {
 	if j.ID != 0 {
 		if err := endUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
@@ -121,12 +122,12 @@ func putJob(tx *Tx, j scheduler.Job) error {
 	return err
 }
 
-// handKey is the key of a run by hand: "run:ID".
+// handKey returns the slot key of a manual run: "run:ID".
 func handKey(c scheduler.RunNow) string {
 	return strings.TrimPrefix(c.In.ExtID, fmt.Sprintf("job:%d:", c.Job.ID))
 }
 
-// runNow queues one run by hand: its fire and its inbox row.
+// runNow queues one manual run: its fire and its inbox row.
 func runNow(tx *Tx, c scheduler.RunNow) error {
 	slot := scheduler.Slot{Key: handKey(c), Due: tx.Now, State: scheduler.StateQueued, Reason: "run by hand"}
 	if err := inCircles(tx, c); err != nil {
@@ -140,12 +141,13 @@ func runNow(tx *Tx, c scheduler.RunNow) error {
 	return mustAccept(tx, c.In)
 }
 
-// mostByTurns is how often turns may run a job within ten minutes: jobs that run themselves, or each other, would never end.
+// mostByTurns limits the runs of a job that turns start within ten minutes. Without it, jobs that start themselves or each other would
+// never stop.
 const mostByTurns = 30
 
-// inCircles refuses a run that a turn asks for when turns have run the job too often of late. What people start by hand does not count.
+// inCircles refuses a run that a turn requests if turns have started the job too often. Runs that people start do not count.
 func inCircles(tx *Tx, c scheduler.RunNow) error {
-	const byTurn = "run:t*" // calls of turns are named t1_2
+	const byTurn = "run:t*" // the calls of turns have ids like t1_2
 	var often bool
 	err := tx.One("SELECT ?1 GLOB ?2 AND count(*) >= ?3 FROM fires WHERE trigger = ?4 AND key GLOB ?2 AND key <> ?1 AND created > ?5",
 		[]any{handKey(c), byTurn, mostByTurns, c.Job.ID, sqlite.Micros(tx.Now.Add(-watchBusyTime))}, &often)

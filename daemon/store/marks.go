@@ -16,20 +16,20 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// maxSummed is the largest file, in bytes, whose copies are known as such.
+// maxSummed is the largest file, in bytes, whose copies are recognized.
 const maxSummed = 256 << 20
 
-// markedContent is what a path was marked with. Under another name the file is known by its inode, a copy by its size and hash.
+// markedContent describes a marked path. After a rename the inode identifies the file; a copy is identified by size and hash.
 type markedContent struct {
-	why, inode, sum string // inode and sum are "" when they are not known
+	why, inode, sum string // inode and sum are "" if unknown
 	size            int64
 	folder          bool
 }
 
-// Marks is the table of marks, with a copy in memory: every path that a tool touches is looked up. Make it with Load. It is safe
+// Marks is the table of files with foreign content. It has a copy in memory, because every path that a tool uses is looked up. It is safe
 // for concurrent use.
 type Marks struct {
-	// Sum hashes a file or a folder, and opens nothing of hob's own. It is set before the first use; nil: copies are not recognized.
+	// Sum hashes a file or folder, except hob's own. It must be set before the first use. If it is nil, copies are not recognized.
 	Sum func(path string) (string, error)
 
 	mu      sync.RWMutex
@@ -37,8 +37,8 @@ type Marks struct {
 	inodes  map[string]string         // inode → path
 	sizes   map[int64]map[string]bool // size → paths of files with a sum
 	folders map[string]bool           // paths of folders
-	found   map[string]bool           // paths without a mark at which a marked file was seen
-	shown   map[string]string         // path → hash, as the owner has seen it last
+	found   map[string]bool           // unmarked paths at which a marked file was found
+	shown   map[string]string         // path → hash that the owner saw last
 }
 
 // loadMarks reads all marks.
@@ -65,8 +65,8 @@ func listMarks(ctx context.Context, read *sqlite.Readers) ([]api.Mark, error) {
 	})
 }
 
-// Why says why what a path holds is marked; "" when it is not: by the path, or that of a folder that it lies in, then by the inode,
-// then, where a marked file has its size, by the content.
+// Why returns the reason that the content of a path is marked, or "". It checks the path and its parent folders, then the inode, and then,
+// if a marked file has the same size, the content.
 func (m *Marks) Why(path string) string {
 	m.mu.RLock()
 	why, none := m.named(path), len(m.list) == 0
@@ -77,6 +77,7 @@ func (m *Marks) Why(path string) string {
 	return m.moved(path)
 }
 
+// named returns why a path is marked, through its own mark or that of a folder above it; "" if it is not.
 func (m *Marks) named(path string) string {
 	for {
 		if c, ok := m.list[path]; ok {
@@ -90,7 +91,7 @@ func (m *Marks) named(path string) string {
 	}
 }
 
-// moved is Why for a path that has no mark itself.
+// moved is Why for a path without a mark of its own.
 func (m *Marks) moved(path string) string {
 	p, err := fsguard.Look(path)
 	if err != nil {
@@ -100,6 +101,7 @@ func (m *Marks) moved(path string) string {
 	from, folders := m.inodes[p.ID], len(m.folders) > 0
 	same := slices.Collect(maps.Keys(m.sizes[p.Size]))
 	m.mu.RUnlock()
+	// A parent folder may have been moved with its content.
 	for dir := filepath.Dir(path); folders && from == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if p, err := fsguard.Look(dir); err == nil {
 			m.mu.RLock()
@@ -107,6 +109,7 @@ func (m *Marks) moved(path string) string {
 			m.mu.RUnlock()
 		}
 	}
+	// A copy has another inode: compare the content with marked files of the same size. The lock is not held while the file is read.
 	sum := ""
 	if from == "" && len(same) > 0 && p.Mode.IsRegular() {
 		sum = m.sum(path)
@@ -126,7 +129,7 @@ func (m *Marks) moved(path string) string {
 	return c.why + ", as " + from
 }
 
-// sum is "" where nothing can be read.
+// sum returns the hash of a path, or "" if it cannot be read.
 func (m *Marks) sum(path string) string {
 	if m.Sum == nil {
 		return ""
@@ -138,7 +141,7 @@ func (m *Marks) sum(path string) string {
 	return sum
 }
 
-// Paths lists all marked paths, and those at which a marked file was seen and still is, in no order.
+// Paths lists all marked paths, and the paths at which a marked file was found and still is, in no order.
 func (m *Marks) Paths() []string {
 	m.mu.RLock()
 	paths, found := slices.Collect(maps.Keys(m.list)), slices.Collect(maps.Keys(m.found))
@@ -155,7 +158,8 @@ func (m *Marks) Paths() []string {
 	return paths
 }
 
-// Add marks a path, with what Note has seen there. In memory it holds at once, also when the transaction fails: too many marks do no harm.
+// Add marks a path with the content that Note has seen. The mark in memory counts at once, even if the transaction fails: a needless mark
+// does no harm.
 func (m *Marks) Add(tx *Tx, turn int64, path, why string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("mark %q: want an absolute path", path)
@@ -170,12 +174,12 @@ func (m *Marks) Add(tx *Tx, turn int64, path, why string) error {
 		path, why, sqlite.Ref(turn), sqlite.Micros(tx.Now), c.size, c.inode, c.sum, c.folder)
 }
 
-// Note looks at what a path holds and marks it in memory, ahead of the transaction that stores the mark.
+// Note reads the content of a path and marks it in memory, before the transaction that stores the mark.
 func (m *Marks) Note(path, why string) {
 	c := markedContent{why: why}
 	if p, err := fsguard.Look(path); err == nil {
 		c.inode, c.size, c.folder = p.ID, p.Size, p.Mode.IsDir()
-		if p.Mode.IsRegular() && p.Size > 0 && p.Size <= maxSummed { // empty files are all alike
+		if p.Mode.IsRegular() && p.Size > 0 && p.Size <= maxSummed { // all empty files are equal
 			c.sum = m.sum(path)
 		}
 	}
@@ -184,6 +188,7 @@ func (m *Marks) Note(path, why string) {
 	m.put(path, c)
 }
 
+// put adds a mark and its entries in the indexes by inode and by size, with which copies and hard links are found.
 func (m *Marks) put(path string, c markedContent) {
 	m.drop(path)
 	m.list[path] = c
@@ -201,6 +206,7 @@ func (m *Marks) put(path string, c markedContent) {
 	}
 }
 
+// drop removes the mark of a path from the list and the indexes.
 func (m *Marks) drop(path string) {
 	c := m.list[path]
 	if m.inodes[c.inode] == path {
@@ -213,7 +219,7 @@ func (m *Marks) drop(path string) {
 	delete(m.list, path)
 }
 
-// Show adds the hashes to a list that the owner is going to see.
+// Show adds the hashes to a list for the owner, and remembers them.
 func (m *Marks) Show(list []api.Mark) {
 	for i := range list {
 		list[i].Hash = m.sum(list[i].Path)
@@ -223,8 +229,8 @@ func (m *Marks) Show(list []api.Mark) {
 	}
 }
 
-// Accepts returns a fault unless a marked path holds what the owner means: what hash begins, or, when he gives none, what Show has shown
-// last, or else what was marked.
+// Accepts checks that a marked path still holds the content that the owner means: the content with the given hash prefix, or without a hash
+// the content last shown, or else the content that was marked.
 func (m *Marks) Accepts(path, hash string) error {
 	now := m.sum(path)
 	m.mu.RLock()
@@ -235,7 +241,7 @@ func (m *Marks) Accepts(path, hash string) error {
 		if why := m.Why(path); why != "" {
 			return event.NewFault(event.Missing, "accept the path that is named here", "%s has no mark of its own; it counts as foreign because it was %s", path, why)
 		}
-		return nil // there is nothing to drop, which Drop says
+		return nil // dropMark reports that there is no mark
 	}
 	switch {
 	case hash != "" && len(hash) >= shortHash && strings.HasPrefix(now, hash):
@@ -248,10 +254,10 @@ func (m *Marks) Accepts(path, hash string) error {
 	return event.NewFault(event.Clash, "look at it again: hob trust list; then accept what it shows", "%s does not hold any more what you accept", path)
 }
 
-// shortHash is how many digits of a hash are enough.
+// shortHash is the shortest accepted prefix of a hash, in digits.
 const shortHash = 12
 
-// dropMark takes marks away: the owner says that he trusts what is there. It is the deed of a transaction; Forget follows its commit.
+// dropMark removes a mark inside a transaction: the owner trusts the content. Forget follows after the commit.
 func dropMark(tx *Tx, path string) error {
 	n, err := tx.Change("DELETE FROM marks WHERE path = ?", path)
 	if err == nil && n == 0 {
@@ -260,7 +266,7 @@ func dropMark(tx *Tx, path string) error {
 	return err
 }
 
-// Forget takes a path out of the copy in memory, after Drop was committed.
+// Forget removes a mark from memory.
 func (m *Marks) Forget(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"hob/daemon/event"
 )
 
-// Waiting is what the thread could take next: the first of each kind.
+// Waiting holds the candidates for the thread's next action, the first of each kind.
 type Waiting struct {
-	Input    turn.Queued   // the input of the best rank that opens a turn; Seq 0: none
+	Input    turn.Queued   // the input with the best rank that opens a turn; Seq 0: none
 	Commands []turn.Queued // all commands, oldest first
-	Turn     int64         // the oldest turn that can go on; 0: none
+	Turn     int64         // the oldest turn that can continue; 0: none
 }
 
-// Next decides what the thread takes: a command, an input or a turn; the zero values of all three say that there is nothing to do.
-// A command that the thread serves itself (boundary) goes first unless a message of the owner came before it. A message of the owner goes before a
-// turn that is taken up again, and that goes before everything else.
+// Next decides the thread's next action: a command, an input or a resumed turn. If all results are zero, there is nothing to do. A command
+// that the thread serves itself (boundary) comes first, unless an earlier message of the owner waits. Then come the owner's messages, then
+// resumed turns, then the rest.
 func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed int64) {
 	best := w.Input
 	for _, q := range w.Commands {
@@ -36,29 +36,29 @@ func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed in
 	}
 }
 
-// BeginsAnew decides whether the run of a trigger begins a new conversation. What an earlier run has read, or somebody has put there, must not use
-// the rights of a trigger that may do something. A right to read, as every watch has it, leaves the conversation as it is. The heartbeat begins
-// anew each time, so that its conversation stays small. allow are the rights of the trigger.
+// BeginsAnew decides whether a trigger's run starts a new conversation. If the trigger has rights to act, text from an earlier run must not
+// use them. Read rights, as every watch has them, do not matter. The heartbeat always starts anew, to keep its conversation small. allow
+// lists the trigger's rights.
 func BeginsAnew(session string, heartbeat bool, allow []string) bool {
 	return session != "main" && (heartbeat || slices.ContainsFunc(allow, acts))
 }
 
-// acts reports whether a right lets a run do more than read.
+// acts reports whether a right allows more than reading.
 func acts(right string) bool {
 	kind, _, found := strings.Cut(right, ":")
 	return !found || !strings.EqualFold(kind, "read")
 }
 
-// OpenAsk is an open question to the owner, as a plain text of his finds it.
+// OpenAsk is an open question to the owner that a plain text might answer.
 type OpenAsk struct {
 	ID        int64
-	Commanded bool // a command that waits answers it in a moment
-	Replied   bool // the text replies to the message of the question
-	Here      bool // it was asked in this chat, by this conversation
+	Commanded bool // a queued command is about to answer it
+	Replied   bool // the text is a reply to the question's message
+	Here      bool // this conversation asked it in this chat
 }
 
-// AnsweredAsk finds the question that a plain text answers: the one whose message it replies to, or, when it replies to none, the only one that is open
-// in its chat. 0: it answers none. It never approves anything: only asks are in the list.
+// AnsweredAsk returns the question that a plain text answers: the one whose message it replies to or, for a text that is no reply, the only
+// open one in its chat. 0 means none. It can never approve anything, because only questions of the kind ask are in the list.
 func AnsweredAsk(open []OpenAsk, isReply bool) (id int64) {
 	n := 0
 	for _, q := range open {

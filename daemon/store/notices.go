@@ -9,22 +9,25 @@ import (
 	"hob/daemon/sys"
 )
 
-// Notice is what the owner is told, and where.
+// Notice is a message about a problem, and its recipient.
 type Notice struct {
 	To   event.Address
-	Text string // "": nothing is told
+	Text string // "": no message
 }
 
-// Notices are what the owner was told is wrong and is not over yet, so that a restart does not tell it again. What is wrong, and when it is over,
-// the caller decides.
+// Notices remembers the problems that the owner has been told about, so that a restart does not repeat them. The caller decides what is a
+// problem and when it is over.
 type Notices struct{ core *core }
 
-// Settle shows f what was told under a name ("": nothing), and keeps what f says has been told from now on together with the notice of it: a
-// notice that is kept is sent, and one that is sent is kept. f is pure; it may be asked more than once.
+// Settle calls f with the text stored under a name ("": none), and commits the new text together with the notice that f returns. f must be
+// pure; it may be called more than once.
 func (s Notices) Settle(ctx context.Context, name string, f func(known string) (now string, n Notice, err error)) error {
 	return s.core.write(ctx, func(tx *Tx) error { return settleNotice(tx, name, f) })
 }
 
+// settleNotice tells the owner about a state once per change. f gets what the owner was last told, and returns the new state and the text
+// to tell.
+// Both are committed together with the message.
 func settleNotice(tx *Tx, name string, f func(known string) (now string, n Notice, err error)) error {
 	key := "told_" + name
 	known, err := readSetting(tx, key)

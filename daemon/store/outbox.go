@@ -12,7 +12,7 @@ import (
 	"hob/daemon/fail"
 )
 
-// resolveAddress replaces "owner" by the owner's first address, or the local one if there is none.
+// resolveAddress turns the address "owner" into the owner's first address, or the local chat without any.
 func resolveAddress(tx *Tx, a event.Address) event.Address {
 	if a != event.ToOwner && a != "" {
 		return a
@@ -20,13 +20,15 @@ func resolveAddress(tx *Tx, a event.Address) event.Address {
 	return channels.FirstOwner(tx.core.opt.Owner())
 }
 
-// queueOut queues one message. The same key twice is queued once. What goes to the local API is delivered by this very commit.
+// queueOut queues one message, once per key. It first offers the text to the draft of the turn's answer. A message to the local API is
+// delivered by this commit, through its event.
 func queueOut(tx *Tx, o event.Out) error {
 	if o.To == event.ToNone {
 		return nil
 	}
 	to := resolveAddress(tx, o.To)
 	state, ended := "ready", int64(0)
+	// The local chat reads the message from the store: it counts as sent.
 	if to.Channel() == event.CLI.Channel() {
 		state, ended = "done", sqlite.Micros(tx.Now)
 	}
@@ -39,6 +41,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err != nil {
 		return err
 	}
+	// If a draft of this answer is shown, it becomes the answer.
 	if filled, err := fillDraft(tx, tx.core.epoch, o, standing, policy.edits); err != nil || filled {
 		return err
 	}
@@ -46,6 +49,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err != nil {
 		return err
 	}
+	// Quiet hours and holds may delay the message.
 	o.Body = body
 	before, waits, err := heldBack(tx, o, to)
 	if err != nil {
@@ -54,6 +58,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
 		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, standing, o.Body, o.ReplyRef, o.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(before), waits, sqlite.Micros(o.NotAfter), ended, state)
+	// An id of 0: the key exists, so the message was queued before.
 	if err != nil || id == 0 {
 		return err
 	}
@@ -73,7 +78,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	return noteSent(tx, id, to, o.Body)
 }
 
-// noteSent tells the live view of a delivered message; the local API gets its text.
+// noteSent adds the event of a delivered message. The local API reads the text from it.
 func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
 	if to.Channel() == event.CLI.Channel() {
@@ -86,18 +91,18 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
 
-// causeOf is what kind of row a message comes from, and the turn, if it is one.
+// causeOf returns the kind of a message's cause, and the turn if it is one.
 func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
 	err = tx.One("SELECT cause_kind, iif(cause_kind = 'step', cause_id, 0) FROM outbox WHERE id = ?", []any{id}, &kind, &turn)
 	return kind, turn, err
 }
 
-// LiveAnswers lists the answers that are being made.
+// Growing lists the answers that are being written.
 func (s Outbox) LiveAnswers(ctx context.Context) ([]channels.LiveAnswer, error) {
 	return readGrowing(ctx, s.core.read())
 }
 
-// Draft begins the draft of a turn's answer, unless what is said there would wait.
+// Draft creates the draft of a turn's answer, unless a message to this address would be held back.
 func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 	err := s.core.write(ctx, func(tx *Tx) error {
 		until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
@@ -114,7 +119,7 @@ func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 	return err
 }
 
-// Send queues a message of the owner straight to a channel; the command is its cause.
+// Send queues a message that the owner sends directly to a channel. The command is its cause.
 func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body string, list ...event.Enclosed) (int64, error) {
 	var id int64
 	err := s.core.write(ctx, func(tx *Tx) error {
@@ -134,7 +139,7 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 	return id, err
 }
 
-// RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown. It goes to its address whatever that was once.
+// RetryOut queues a message again that failed, expired, was dropped, or has an unknown result. The recipient's present rights apply.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var to event.Address

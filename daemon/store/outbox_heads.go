@@ -10,15 +10,16 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// What there is to do: an open part is one that has not arrived, or that shows a draft whose text is known; a draft is in its line until it is shown.
+// openPart selects the parts of a message that still need work: undelivered ones, and drafts that must be edited to the final text.
+// outboxHeads selects the oldest unfinished row of each address; a draft blocks its address only until it is shown.
 const (
 	openPart    = "(d.state <> 'sent' OR d.draft = 1 AND o.state = 'ready')"
 	outboxHeads = `SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1
 		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
 )
 
-// readHeads finds, per address, the oldest unfinished row that is not held, when its time has come, with its parts and with those that waited with
-// it. What was being sent in an epoch before this one is interrupted.
+// readHeads returns, for each address, the oldest unfinished row that is due, with its open parts and the messages that can be joined to
+// it. A part that an earlier epoch was sending counts as interrupted.
 func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, error) {
 	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
 			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, ''), coalesce(p.final, 0)
@@ -51,8 +52,8 @@ func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
 	})
 }
 
-// quietWaiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
-// out as one.
+// quietWaiters lists the messages that follow a row directly and waited through the same quiet hours, oldest first. They can be sent as one
+// message.
 func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.HeldBack, error) {
 	if r.Parts > 0 || r.Urgent {
 		return nil, nil
@@ -66,7 +67,7 @@ func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.HeldBack, e
 	})
 }
 
-// outboxDue is when a row could become ready by itself: one whose time has not come, or the next try of a head of line; zero when none will.
+// outboxDue returns when a row can next become ready by time alone: when a delay ends, or at the next attempt of a head; zero: never.
 func outboxDue(ctx context.Context, read *sqlite.Readers, now time.Time) (time.Time, error) {
 	var next sql.NullInt64
 	err := read.QueryRowContext(ctx, `SELECT min(t) FROM (

@@ -11,18 +11,19 @@ import (
 	"hob/scheduler"
 )
 
-// gateWait is how long a report waits for what the gates of new slots say: a look takes a minute at most.
+// gateWait is how long a report waits for the gates of new slots; one evaluation takes at most a minute.
 const gateWait = 2 * time.Minute
 
-// Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
-// marks are one commit, so that a crash neither loses nor repeats it. Whether a slot runs whose gate has not been looked at, nobody knows: the
-// message waits for that as long as a look may take; a job whose slot waits longer, behind another run or a failure, is told by itself.
+// Report sends the owner one message about all slots that were not served in time and not reported yet. The message and the marks are one
+// commit, so a crash neither loses nor repeats it. Until its gate has been evaluated, it is unknown whether a slot runs; the report waits
+// for that as long as an evaluation may take. A job whose slot waits longer, for another run or after a failure, is reported separately.
 func (d Triggers) Report(ctx context.Context) error {
 	var some bool
 	if err := d.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires f WHERE "+untoldFires+")").Scan(&some); err != nil || !some {
 		return err
 	}
 	return d.core.write(ctx, func(tx *Tx) error {
+		// Gates decide the outcome of late fires; wait for those that are still being evaluated, so that one notice tells all.
 		var looking bool
 		err := tx.One("SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state = 'due' AND created > ?)", []any{sqlite.Micros(tx.Now.Add(-gateWait))}, &looking)
 		if err != nil || looking {
@@ -32,6 +33,7 @@ func (d Triggers) Report(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Mark the fires and queue the notice in one transaction, so that each is told once.
 		if err := tx.Run("UPDATE fires AS f SET told = 2 WHERE " + untoldFires); err != nil {
 			return err
 		}
@@ -43,12 +45,11 @@ func (d Triggers) Report(ctx context.Context) error {
 	})
 }
 
-// untoldFires are the slots that can be told: those of a job go together, and not before it is known whether the newest runs.
+// untoldFires selects the slots that can be reported. The slots of a job are reported together, once it is known whether the newest runs.
 const untoldFires = "f.told = 1 AND f.trigger NOT IN (SELECT e.trigger FROM fires e INDEXED BY fires_due WHERE e.state = 'due' AND e.told = 1)"
 
-// overdueJobs sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
-// nor are those whose gate stayed shut, with the older ones that they stand for. Where the gate could not be looked at, all of
-// them are missed.
+// overdueJobs sums up the unreported slots by trigger, and returns the newest one. The heartbeat is not reported, and neither are slots
+// with a closed gate, including the older slots that they stand for. If the gate could not be evaluated, all of them count as missed.
 func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 	const runs = "f.outcome IN ('', 'ran') OR f.outcome = 'failed' AND f.turn IS NOT NULL"
 	rs, err := tx.Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
@@ -73,8 +74,8 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 	return newest, list, err
 }
 
-// markLate marks the slots of jobs that were waiting when hob stopped, and so begin late: the owner is to be told of them, as of those that came
-// due while it was not running. last is when hob was seen at work before.
+// markLate marks the slots that were waiting when hob stopped and therefore run late. They are reported like slots that came due meanwhile.
+// last is when hob was last running.
 func markLate(tx *Tx, last time.Time) error {
 	if last.IsZero() || tx.Now.Sub(last) <= scheduler.Downtime {
 		return nil
@@ -83,14 +84,14 @@ func markLate(tx *Tx, last time.Time) error {
 		AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = fires.trigger AND t.kind = 'job')`, sqlite.Micros(tx.Now), scheduler.Downtime.Microseconds())
 }
 
-// remindOfWaiting tells the owner, once a day of the job's own zone, that a job waits because its last run does.
+// remindOfWaiting tells the owner, once a day in the job's zone, that a job cannot run because its last run is waiting.
 func remindOfWaiting(tx *Tx, j scheduler.Job, open int64) error {
 	var due time.Time
 	var turn int64
 	var why string
 	err := tx.One("SELECT f.due, t.id, t.why FROM fires f JOIN turns t ON t.id = f.turn WHERE f.id = ? AND f.state = 'waiting'", []any{open}, sqlite.Stamp(&due), &turn, &why)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // it is queued or runs, and will end by itself
+		return nil // it is queued or running and will end by itself
 	}
 	if err != nil {
 		return err

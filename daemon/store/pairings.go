@@ -15,31 +15,32 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Pairings are who has become an owner by typing a code, and the attempts. It is safe for concurrent use; each method is one transaction.
+// Pairings are the attempts to become an owner by a code, and the accounts that did. It is safe for concurrent use; each method is one
+// transaction.
 type Pairings struct {
 	core   *core
 	owners *PairedOwners
 }
 
-// PairedOwners holds in memory the owner's addresses that came from pairings, and the accounts that hob has. The zero value has none. It is made
-// before the store, which fills it, so that what the store needs can read it. It is safe for concurrent use.
+// PairedOwners caches the paired addresses and hob's own accounts. The zero value has none. It is made before the store, which fills it, because
+// parts that the store needs read it. It is safe for concurrent use.
 type PairedOwners struct {
-	loading  sync.Mutex // held from reading to storing, so that an older reading never replaces a newer one: a revoked address must not come back
+	loading  sync.Mutex // held from the read to the store: an older result must not replace a newer one and restore a revoked owner
 	list     atomic.Pointer[pairedAddresses]
-	accounts sync.Map // by channel, of those that have said which one it is since hob started
+	accounts sync.Map // by channel; only channels that have reported their account since the start
 }
 
-// pairedAddresses are those that pairings have bound: those that count, and those that hob has another account than for.
+// pairedAddresses are the addresses of valid pairings, and of those made with an account that hob no longer uses.
 type pairedAddresses struct{ paired, lapsed []event.Address }
 
-// account is the one that hob has on a channel; not known before the channel has said it.
+// account returns hob's account on a channel; unknown until the channel reports it.
 func (o *PairedOwners) account(channel string) (id string, known bool) {
 	v, known := o.accounts.Load(channel)
 	id, _ = v.(string)
 	return id, known
 }
 
-// lapsed reports whether a pairing was made with another account than hob has.
+// lapsed reports whether a pairing was made with an account that hob no longer uses.
 func (o *PairedOwners) lapsed(channel, account string) bool {
 	now, known := o.account(channel)
 	return known && account != "" && account != now
@@ -50,6 +51,7 @@ const (
 	bound          = "person <> '' AND revoked = 0"
 )
 
+// scan reads a pairing and derives its state at the given instant.
 func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, error) {
 	return func(rs *sql.Rows) (r channels.PairingRow, err error) {
 		err = rs.Scan(&r.ID, &r.Channel, &r.Left, sqlite.Stamp(&r.Until), sqlite.Stamp(&r.Created), &r.Person, &r.Name, sqlite.Stamp(&r.Bound), sqlite.Stamp(&r.Revoked), &r.Account)
@@ -60,7 +62,7 @@ func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, e
 	}
 }
 
-// Load reads who is bound; Paired returns that from then on.
+// Load reads the paired addresses for Paired and Lapsed.
 func (b Pairings) Load(ctx context.Context) error {
 	b.owners.loading.Lock()
 	defer b.owners.loading.Unlock()
@@ -81,8 +83,8 @@ func (b Pairings) Load(ctx context.Context) error {
 	return nil
 }
 
-// Meet says which account hob has on a channel from now on, "" where that cannot be known. Pairings from before accounts were kept take it
-// over. Those that were made with another one do not count from then on: they are returned.
+// Meet records hob's account on a channel, "" if unknown. Older pairings without an account adopt it. Pairings with another account stop
+// counting; they are returned.
 func (b Pairings) Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
 	if account != "" {
 		err = b.core.write(ctx, func(tx *Tx) error {
@@ -104,7 +106,7 @@ func (b Pairings) Meet(ctx context.Context, channel, account string) (lapsed []c
 	return slices.DeleteFunc(rows, func(r channels.PairingRow) bool { return r.State != channels.PairingLapsed }), nil
 }
 
-// Paired lists the owner's addresses that came of pairings, the first one first. It reads no database.
+// Paired lists the owner's addresses that came from pairings, the first one first. It reads only memory.
 func (b Pairings) Paired() []event.Address { return b.owners.Paired() }
 
 // Paired lists the owner's addresses that came from pairings, the first one first; none before the store has read them.
@@ -115,7 +117,7 @@ func (o *PairedOwners) Paired() []event.Address {
 	return nil
 }
 
-// Lapsed lists the addresses of pairings that were made with another account than hob has now. It reads no database.
+// Lapsed lists the addresses of pairings with a former account. It reads only memory.
 func (b Pairings) Lapsed() []event.Address {
 	if list := b.owners.list.Load(); list != nil {
 		return list.lapsed
@@ -123,7 +125,7 @@ func (b Pairings) Lapsed() []event.Address {
 	return nil
 }
 
-// Begin stores a new pairing; one that was open on the same channel is over.
+// Begin stores a new pairing and closes an open one on the same channel.
 func (b Pairings) Begin(ctx context.Context, p channels.Pairing) (id int64, err error) {
 	err = b.core.write(ctx, func(tx *Tx) error {
 		now := sqlite.Micros(tx.Now)
@@ -139,7 +141,7 @@ func (b Pairings) Begin(ctx context.Context, p channels.Pairing) (id int64, err 
 	return id, err
 }
 
-// End closes a pairing that is still open. One that has bound somebody stays: only Revoke undoes that.
+// End closes an open pairing. A successful one stays; only Revoke ends it.
 func (b Pairings) End(ctx context.Context, id int64) error {
 	return b.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE pairings SET tries = 0 WHERE id = ? AND person = '' AND tries > 0", id)
@@ -150,8 +152,8 @@ func (b Pairings) End(ctx context.Context, id int64) error {
 	})
 }
 
-// Try shows a message to the pairing that is open on a channel. The message that bound somebody is Bound again, also when that was
-// revoked meanwhile: a code is never a message. A wrong code that comes again costs no second try.
+// Try checks a message against the open pairing of its channel. The message with the correct code stays Bound when it is seen again, even
+// after a revocation: a code is never treated as a message. A repeated delivery of a wrong code costs no second try.
 func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
 	if matters, err := b.matters(ctx, channel, m.ID); err != nil || !matters {
 		return channels.NoCode, err
@@ -168,7 +170,7 @@ func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (
 	return tried, b.Load(ctx)
 }
 
-// matters asks the readers first whether a message could be a code, so that ordinary messages write nothing.
+// matters asks the readers first whether the message could be a code, so that ordinary messages write nothing.
 func (b Pairings) matters(ctx context.Context, channel, ext string) (yes bool, err error) {
 	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ?1 AND (person = '' AND tries > 0 OR ext_id = ?2 AND ext_id <> ''))", channel, ext).Scan(&yes)
 	if err != nil {
@@ -177,7 +179,7 @@ func (b Pairings) matters(ctx context.Context, channel, ext string) (yes bool, e
 	return yes, nil
 }
 
-// openPairing is the pairing that may take a code, and the message that last had a wrong one.
+// openPairing is a pairing that accepts a code, with the id of its last wrong message.
 type openPairing struct {
 	channels.Pairing
 	last string
@@ -187,8 +189,11 @@ func scanOpenPairing(rs *sql.Rows) (p openPairing, err error) {
 	return p, rs.Scan(&p.Pairing.ID, &p.Pairing.Channel, &p.Pairing.Hash, &p.Pairing.Tries, sqlite.Stamp(&p.Pairing.Until), &p.last)
 }
 
+// tryCode tries a message as the code of the newest open pairing of a channel. A repeated message is counted once, so that a channel that
+// delivers a message twice does not use up two tries.
 func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Tried, error) {
 	var before int
+	// The same message has bound a pairing before.
 	if err := tx.One("SELECT count(*) FROM pairings WHERE channel = ? AND person <> '' AND ext_id = ? AND ext_id <> ''", []any{channel, m.ID}, &before); err != nil || before > 0 {
 		return channels.Bound, err
 	}
@@ -198,7 +203,7 @@ func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Trie
 		return channels.NoCode, err
 	}
 	now := list[0]
-	if !now.Pairing.Open(tx.Now) { // from here on messages write nothing any more
+	if !now.Pairing.Open(tx.Now) { // close it, so that later messages write nothing
 		return channels.NoCode, tx.Run("UPDATE pairings SET tries = 0 WHERE id = ?", now.Pairing.ID)
 	}
 	if now.last != "" && now.last == m.ID {
@@ -215,7 +220,7 @@ func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Trie
 	}
 }
 
-// wrongCode takes a try away.
+// wrongCode uses up one try.
 func wrongCode(tx *Tx, p channels.Pairing, m channels.Message) error {
 	if err := tx.Run("UPDATE pairings SET tries = ?, ext_id = ? WHERE id = ?", p.Tries, m.ID, p.ID); err != nil {
 		return err
@@ -223,7 +228,7 @@ func wrongCode(tx *Tx, p channels.Pairing, m channels.Message) error {
 	return addEvent(tx, event.Event{Type: "pairing.wrong", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "left": p.Tries, "person": m.From.ID, "name": m.From.Name}})
 }
 
-// bindPairing makes somebody an owner, for as long as hob has that account. A pairing that had bound the same person before is over.
+// bindPairing makes a person an owner, while hob keeps this account. An earlier pairing of the same person ends.
 func bindPairing(tx *Tx, p channels.Pairing, account, ext string) error {
 	now := sqlite.Micros(tx.Now)
 	if err := tx.Run("UPDATE pairings SET revoked = ? WHERE channel = ? AND person = ? AND revoked = 0", now, p.Channel, p.Person); err != nil {
@@ -235,7 +240,7 @@ func bindPairing(tx *Tx, p channels.Pairing, account, ext string) error {
 	return addEvent(tx, event.Event{Type: "pairing.bound", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "person": p.Person, "name": p.Name}})
 }
 
-// IsOpen reports whether a channel has a pairing that takes its code at a moment.
+// IsOpen reports whether a channel has a pairing that accepts its code now.
 func (b Pairings) IsOpen(ctx context.Context, now time.Time, channel string) (open bool, err error) {
 	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ? AND person = '' AND tries > 0 AND until > ?)", channel, sqlite.Micros(now)).Scan(&open)
 	if err != nil {
@@ -244,7 +249,7 @@ func (b Pairings) IsOpen(ctx context.Context, now time.Time, channel string) (op
 	return open, nil
 }
 
-// List returns the newest pairings, newest first. limit 0 is 50; state "" is all.
+// List returns the newest pairings, newest first. A limit of 0 means 50; an empty state means all.
 func (b Pairings) List(ctx context.Context, now time.Time, state string, limit int) ([]channels.PairingRow, error) {
 	if limit <= 0 {
 		limit = 50
@@ -263,7 +268,7 @@ func (b Pairings) List(ctx context.Context, now time.Time, state string, limit i
 	return list, nil
 }
 
-// Row is one pairing. The error is an event.Fault of the kind Missing when there is none.
+// Row returns one pairing; an event.Fault of the kind Missing if there is none.
 func (b Pairings) Row(ctx context.Context, now time.Time, id int64) (channels.PairingRow, error) {
 	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE id = ?", id)
 	list, err := sqlite.Collect(rs, err, b.scan(now))
@@ -276,7 +281,7 @@ func (b Pairings) Row(ctx context.Context, now time.Time, id int64) (channels.Pa
 	return list[0], nil
 }
 
-// Revoke ends a pairing: who was bound by it is a stranger from then on, and its code is taken no more.
+// Revoke ends a pairing. Its person becomes a stranger, and its code is no longer accepted.
 func (b Pairings) Revoke(ctx context.Context, id int64) error {
 	err := b.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE pairings SET revoked = ?, tries = 0 WHERE id = ? AND revoked = 0", sqlite.Micros(tx.Now), id)

@@ -13,8 +13,8 @@ import (
 	"hob/daemon/llm"
 )
 
-// Prompt returns the stable prefix of a session: its system text and its tools. A session without one gets what fresh returns. Guests, who
-// are not the owner, have one of their own.
+// Prompt returns the stable prefix of a session: the system text and the tools. The first call stores the result of fresh; later ones
+// return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own.
 func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
 	err = s.core.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON p.hash = iif(?, s.guest_prompt, s.prompt) WHERE s.id = ?", guest, session).Scan(&system, sqlite.JSON(&tools))
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -36,7 +36,7 @@ func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func
 	return system, tools, err
 }
 
-// ForgetPrompts lets every session take a new prefix at its next request: after a reload of the config.
+// ForgetPrompts lets every session take a new prefix with its next request, after a reload of the config.
 func (s Turns) ForgetPrompts(ctx context.Context) error {
 	return s.core.write(ctx, forgetPrompts)
 }

@@ -12,8 +12,8 @@ import (
 	"hob/daemon/policy"
 )
 
-// questionText is what the owner reads: the question, and in a paragraph of its own how to answer it from where he is. Where there are buttons one
-// short line is enough.
+// questionText is the message of a question: its text, and a paragraph on how to answer it from this chat. With buttons one short line is
+// enough.
 func questionText(q turn.Question, code string, buttons bool) string {
 	text := plainLines(q.Text) + "\n\n"
 	switch {
@@ -39,7 +39,7 @@ func questionText(q turn.Question, code string, buttons bool) string {
 	return text
 }
 
-// alwaysText is what would be allowed for good, behind a word; "" where nothing can be.
+// alwaysText shows what "always" would allow, after a word; "" if nothing can be allowed permanently.
 func alwaysText(q turn.Question, word string) string {
 	if q.Pattern == "" {
 		return ""
@@ -47,7 +47,7 @@ func alwaysText(q turn.Question, word string) string {
 	return word + netguard.Defang(policy.Visible(q.Pattern))
 }
 
-// askHint says how an ask is answered.
+// askHint explains how to answer an ask.
 func askHint(q turn.Question, code string, buttons bool) string {
 	switch {
 	case len(q.Options) == 0:
@@ -59,8 +59,8 @@ func askHint(q turn.Question, code string, buttons bool) string {
 	}
 }
 
-// chosenOption is an answer to an ask in words: a number, or several, that stand for options of its list become their labels. Every other text
-// stays as it is, and so do answers to other questions: a number never approves.
+// chosenOption turns an answer in numbers into the labels of the chosen options. Any other text stays as it is, and so do answers to other
+// questions: a number never approves anything.
 func chosenOption(q turn.Question, text string) string {
 	text = strings.TrimSpace(text)
 	if q.Subject != turn.AboutAsk || len(q.Options) == 0 {
@@ -83,7 +83,8 @@ func chosenOption(q turn.Question, text string) string {
 	return strings.Join(labels, ", ")
 }
 
-// acceptedAnswer is an answer as its question takes it; the labels of hob's own questions stand for yes and no. False: it is none.
+// acceptedAnswer converts an answer to the form that its question expects. The labels of hob's own questions mean yes and no. It returns
+// false if the text is not an answer.
 func acceptedAnswer(q turn.Question, text string) (string, bool) {
 	yes, no := turn.AnswerOnce, turn.AnswerNo
 	switch {
@@ -96,15 +97,16 @@ func acceptedAnswer(q turn.Question, text string) (string, bool) {
 	}
 }
 
-// optionNumber stands before a number that means the place of an option, even where another option is called so.
+// optionNumber precedes the number of an option, so that it differs from an option with that label.
 const optionNumber = "#"
 
-// questionChoices are the answers that a question offers, as the commands that give them. They are short, because platforms have little room for them.
+// questionChoices returns the buttons of a question, as commands. They are short, because platforms allow few bytes.
 func questionChoices(q turn.Question) (list []channels.Choice) {
 	add := func(label, command string) {
 		list = append(list, channels.Choice{Label: policy.Visible(label), Data: command})
 	}
 	approve, deny := "/approve "+q.Code, "/deny "+q.Code
+	// Options of the ask tool may be any text, so their number is sent instead.
 	switch {
 	case q.Subject == turn.AboutAsk:
 		for i, o := range q.Options {
@@ -128,7 +130,7 @@ func questionChoices(q turn.Question) (list []channels.Choice) {
 	return list
 }
 
-// plainLines shows a text with its line breaks, and nothing in it that cannot be seen or that looks like a command to answer with.
+// plainLines shows a text with its line breaks. It removes invisible characters, and marks lines that look like a command.
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

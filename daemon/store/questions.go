@@ -16,7 +16,7 @@ import (
 	"hob/tools"
 )
 
-// Letters of a question's code: short enough to type, and no secret (only the owner is listened to).
+// codeLength is the length of a question's code in letters. The code is short to type and not a secret: only the owner's answers count.
 const codeLength = 4
 
 const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, tool, text, options, action_hash, pattern, address, asked, until, state, answer`
@@ -28,7 +28,7 @@ func scanQuestion(rs *sql.Rows) (turn.Question, error) {
 	return q, err
 }
 
-// questionsOf reads the questions that a turn has asked, by id.
+// questionsOf reads the questions of a turn, by id.
 func (s *core) questionsOf(ctx context.Context, id int64) (map[int64]turn.Question, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT "+questionColumns+" FROM questions WHERE turn = ?", id)
 	list, err := sqlite.Collect(rs, err, scanQuestion)
@@ -42,7 +42,7 @@ func (s *core) questionsOf(ctx context.Context, id int64) (map[int64]turn.Questi
 	return byID, nil
 }
 
-// askOwner stores a question with the message that asks it, and returns its id.
+// askOwner stores a question, queues its message, and returns its id.
 func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if q == nil {
 		return 0, nil
@@ -64,6 +64,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The question is a message as well, for channels without the live view.
 	body := questionText(*q, code, tx.core.opt.Policy().buttons(to))
 	if err := queueOut(tx, event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 		return 0, err
@@ -74,6 +75,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	}})
 }
 
+// freshCode returns a code that no question has had.
 func freshCode(tx *Tx) (string, error) {
 	for {
 		code := strings.ToUpper(tx.core.opt.IDs.Code(codeLength))
@@ -87,7 +89,7 @@ func freshCode(tx *Tx) (string, error) {
 	}
 }
 
-// useApproval marks an approval as used, in the commit that writes the intent. An approval is used by one turn only.
+// useApproval marks an approval as used, in the commit that writes the call's intent. Only one turn can use an approval.
 func useApproval(tx *Tx, id int64) error {
 	if id == 0 {
 		return nil
@@ -103,7 +105,7 @@ func useApproval(tx *Tx, id int64) error {
 	return err
 }
 
-// closeQuestion closes an open question and wakes whoever waits for it. What was chosen by its number is stored in words.
+// closeQuestion closes an open question and ends the wait for it. A choice by number is stored as words.
 func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	q, err := questionByID(tx, id)
 	if err != nil {
@@ -129,7 +131,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Inbox: by, Data: map[string]any{"code": q.Code, "answer": text, "inbox": by}})
 }
 
-// questionByID reads a question that is known to be there.
+// questionByID reads an existing question.
 func questionByID(tx *Tx, id int64) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanQuestion)
@@ -142,7 +144,7 @@ func questionByID(tx *Tx, id int64) (turn.Question, error) {
 	return list[0], nil
 }
 
-// followAnswer does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
+// followAnswer carries out an answer beyond the waiting turn: a permanent grant, a resend, a job that continues.
 func followAnswer(tx *Tx, q turn.Question) error {
 	switch {
 	case q.Subject == turn.AboutOutbox:
@@ -161,21 +163,21 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	}
 }
 
-// Verdict is an answer to a question, from any surface.
+// Verdict is an answer to a question.
 type Verdict struct {
-	Code     string // of the question, in any case
+	Code     string // the question's code, in any case
 	Text     string // "once", "turn", "always" or "no" for an approval; free text for an ask
-	By       int64  // the inbox row that carries the answer
-	Approves bool   // it was said as an approval
+	By       int64  // the inbox row with the answer
+	Approves bool   // the command was /approve
 }
 
-// approves reports whether the owner said "approve".
+// approves reports whether the input is an approve command.
 func approves(in event.In) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(in.Text()), " ")
 	return strings.EqualFold(strings.TrimPrefix(word, "/"), "approve")
 }
 
-// answerCode closes the question of a code. It refuses an approval of an ask and free text for an approval.
+// answerCode closes the question with a code. It rejects an approval of an ask, and free text for an approval.
 func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
 	list, err := sqlite.Collect(rs, err, scanQuestion)
@@ -202,7 +204,7 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 
-// Grants lists what is allowed for good.
+// Grants lists what is permanently allowed.
 func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
@@ -212,7 +214,7 @@ func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
 	})
 }
 
-// MarkRows lists the files that count as foreign text. With hashes it is what the owner looks at before he accepts one.
+// MarkRows lists the files with foreign content. With hashes it is the list that the owner reads before accepting a file.
 func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]api.Mark, error) {
 	list, err := listMarks(ctx, s.core.read())
 	if err == nil && hashes {
@@ -221,7 +223,7 @@ func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]api.Mark, error
 	return list, err
 }
 
-// Unmark says that the owner trusts what a marked file holds: what has the hash, "" for what the list has shown last.
+// Unmark records that the owner trusts a marked file: the content with this hash, or without a hash the content last shown.
 func (s Questions) Unmark(ctx context.Context, path, hash string) error {
 	if err := s.core.marks.Accepts(path, hash); err != nil {
 		return err
@@ -241,7 +243,7 @@ func (s Questions) Revoke(ctx context.Context, id int64) error {
 	})
 }
 
-// addAudit writes the one row of a call; the same call's later row (its outcome) completes it.
+// addAudit writes the audit row of a call. The call's outcome completes the same row later.
 func addAudit(tx *Tx, e policy.Entry) error {
 	if e.Decision.Grant != 0 && e.Outcome == "" {
 		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
@@ -250,7 +252,7 @@ func addAudit(tx *Tx, e policy.Entry) error {
 	}
 	verdict := e.Decision.Verdict
 	if verdict == policy.NotJudged {
-		verdict = policy.Deny // it did not run; the column judged tells the two apart
+		verdict = policy.Deny // it did not run; the column judged distinguishes the two
 	}
 	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, judged, warnings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -260,7 +262,7 @@ func addAudit(tx *Tx, e policy.Entry) error {
 		sqlite.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, sqlite.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
 }
 
-// UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.
+// UseOrAsk uses up an approval of the same call, if there is one; otherwise it asks, once per call. code is the question's.
 func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		var id int64
@@ -282,19 +284,19 @@ func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, 
 	return code, used, err
 }
 
-// Record applies changes that come from outside a turn: a call's audit row and what it changed.
+// Record applies changes from outside a turn: a call's audit row and its changes.
 func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
 	return s.core.record(ctx, list)
 }
 
-// Settled closes the open question about a call that was approved right at the terminal.
+// Settled closes the open question about a call that was approved at the terminal.
 func (s Questions) Settled(ctx context.Context, hash string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
 	})
 }
 
-// RecordFrom is Record for changes that may send messages: the command that they come from becomes an inbox row, their cause.
+// RecordFrom is Record for changes that may send messages. The command becomes an inbox row, which is the messages' cause.
 func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
 	s.core.note(list)
 	return s.core.write(ctx, func(tx *Tx) error {
@@ -317,7 +319,8 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 	})
 }
 
-// expireQuestions closes the open questions that a condition names. Silence is no: what waited for one is given up, and the owner told.
+// expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped, and the owner is
+// told.
 func expireQuestions(tx *Tx, where string, arg any) error {
 	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
@@ -327,6 +330,7 @@ func expireQuestions(tx *Tx, where string, arg any) error {
 	if err != nil {
 		return err
 	}
+	// A delivery with an unknown outcome is dropped when nobody answers; other subjects need no action.
 	for _, q := range list {
 		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// NotifyWaiting sends each person who has waited since before the given instant the number of messages ahead of theirs, once.
+// NotifyWaiting tells each person whose message has waited since before the given instant how many messages are ahead, once.
 func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error {
 	rows, err := s.core.queued(ctx, "kind = 'message' AND received <= ? AND not_before <= ?", sqlite.Micros(waitingSince), sqlite.Micros(s.core.now()))
 	if err != nil || len(rows) == 0 {
@@ -28,6 +28,8 @@ func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error 
 	})
 }
 
+// tellAhead tells the sender, once, how many messages are ahead in the queue: as an event for clients of the live view, and as a message on
+// channels that want it.
 func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	var told bool
 	err := tx.One("SELECT EXISTS (SELECT 1 FROM events WHERE inbox = ? AND type = 'queue.ahead')", []any{q.Seq}, &told)
@@ -47,8 +49,9 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	})
 }
 
-// wantsAhead tells whether somebody is told in his chat how many are ahead of him: only where that message becomes the answer, since elsewhere it would
-// be a message of its own. Nobody is while it is quiet, nor who sees the answer grow that his message will join.
+// wantsAhead decides whether a person is told the number of messages ahead. It is told only where the channel can edit that message into
+// the answer later; elsewhere it would be an extra message. It is not told during quiet hours, or to a person who sees the running answer
+// that the message will join.
 func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
 	edits := tx.core.opt.Policy().edits(to)
@@ -66,7 +69,7 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	return !joins, err
 }
 
-// Drain puts the running turn back without counting an attempt: the next start goes on with it.
+// Drain returns the running turn to the queue without counting an attempt. The next start continues it.
 func (s Turns) Drain(ctx context.Context) error {
 	fail.Point("drain")
 	return s.core.write(ctx, func(tx *Tx) error {

@@ -15,59 +15,80 @@ import (
 	"hob/daemon/event"
 )
 
-// What can hold back a message, beside a time of its own.
+// The reasons that hold back a message, besides its own delay.
 const (
-	waitsQuiet = "quiet" // to the owner: it is quiet
-	waitsHold  = "hold"  // to anybody else: the owner may still stop it
+	waitsQuiet = "quiet" // the owner's quiet hours
+	waitsHold  = "hold"  // a message to somebody else, which the owner can still stop
 )
 
-// The settings of /quiet and of /quiet off.
+// The settings of /quiet and /quiet off.
 const (
 	keyQuiet = "quiet_until"
-	keyAwake = "awake_until" // the quiet hours do not count before
+	keyAwake = "awake_until" // quiet hours do not count before this time
 )
 
-// heldBack is until when a message waits, and what for.
-func heldBack(tx *Tx, o event.Out, to event.Address) (until time.Time, waits string, err error) {
-	owner := slices.Contains(tx.core.opt.Owner(), to)
+// HoldRule decides which rule can hold back a message: quiet for the owner's quiet hours, hold for the delay of messages to others; "" for none.
+// What the local chat shows, urgent messages to the owner, and what the owner or hob itself sends to others go out at once.
+func HoldRule(o event.Out, to event.Address, owner bool) string {
 	switch {
-	case to.Channel() == event.CLI.Channel():
-		return o.NotBefore, "", nil
-	case !owner:
-		return onHold(tx, o, to)
-	case o.Urgency == event.Urgent:
-		return o.NotBefore, "", nil
+	case to.Channel() == event.CLI.Channel(), owner && o.Urgency == event.Urgent:
+		return ""
+	case owner:
+		return waitsQuiet
+	case o.Cause.Kind == event.ByCommand || o.Cause.Kind == event.ByNotice:
+		return ""
+	default:
+		return waitsHold
 	}
-	at := later(tx.Now, o.NotBefore)
-	end, err := quietEnd(tx, at)
-	if err != nil || !end.After(at) {
-		return o.NotBefore, "", err
-	}
-	if o.NotBefore.After(tx.Now) {
-		return end, "", nil // what has a time of its own keeps it when the quiet is cut short
-	}
-	return end, waitsQuiet, nil
 }
 
-// onHold gives the owner time to stop what hob says to others, but for what he or hob's own commands say. Nothing
-// that waits is overtaken by what comes after it, also when the time to wait has become shorter.
-func onHold(tx *Tx, o event.Out, to event.Address) (until time.Time, waits string, err error) {
-	if o.Cause.Kind == event.ByCommand || o.Cause.Kind == event.ByNotice {
-		return o.NotBefore, "", nil
+// QuietUntil decides how long a message to the owner waits, and why. A message with a delay of its own that ends in a quiet time waits for its
+// end, but has no reason: it keeps its time when the owner ends the quiet early.
+func QuietUntil(q QuietTimes, now, notBefore time.Time) (until time.Time, waits string) {
+	at := later(now, notBefore)
+	switch end := q.End(at); {
+	case !end.After(at):
+		return notBefore, ""
+	case notBefore.After(now):
+		return end, ""
+	default:
+		return end, waitsQuiet
 	}
-	var last time.Time
-	if err := tx.One("SELECT coalesce(max(not_before), 0) FROM outbox WHERE address = ? AND state = 'ready' AND waits = 'hold'", []any{to}, sqlite.Stamp(&last)); err != nil {
-		return time.Time{}, "", err
-	}
-	at := later(tx.Now, o.NotBefore)
-	until = later(at.Add(tx.core.opt.Policy().Hold), last)
-	if !until.After(at) {
-		return o.NotBefore, "", nil
-	}
-	return until, waitsHold, nil
 }
 
-// announce tells the owner what is about to be said to somebody else, where the config wants that.
+// HoldUntil decides how long a message to somebody else waits, and why. last is the end of the longest wait at its address: a later message never
+// overtakes an earlier one, even if the delay has been shortened.
+func HoldUntil(delay time.Duration, last, now, notBefore time.Time) (until time.Time, waits string) {
+	at := later(now, notBefore)
+	if until = later(at.Add(delay), last); !until.After(at) {
+		return notBefore, ""
+	}
+	return until, waitsHold
+}
+
+// heldBack reads what the rule for a message needs, and returns until when it waits, and why.
+func heldBack(tx *Tx, o event.Out, to event.Address) (until time.Time, waits string, err error) {
+	switch HoldRule(o, to, slices.Contains(tx.core.opt.Owner(), to)) {
+	case waitsQuiet:
+		q, err := readQuiet(tx)
+		if err != nil {
+			return o.NotBefore, "", err
+		}
+		until, waits = QuietUntil(q, tx.Now, o.NotBefore)
+		return until, waits, nil
+	case waitsHold:
+		var last time.Time
+		if err := tx.One("SELECT coalesce(max(not_before), 0) FROM outbox WHERE address = ? AND state = 'ready' AND waits = 'hold'", []any{to}, sqlite.Stamp(&last)); err != nil {
+			return o.NotBefore, "", err
+		}
+		until, waits = HoldUntil(tx.core.opt.Policy().Hold, last, tx.Now, o.NotBefore)
+		return until, waits, nil
+	default:
+		return o.NotBefore, "", nil
+	}
+}
+
+// announce tells the owner about a held message to somebody else, if the config says so.
 func announce(tx *Tx, id int64, to event.Address, body string, until time.Time) error {
 	if !tx.core.opt.Policy().Announce {
 		return nil
@@ -76,14 +97,14 @@ func announce(tx *Tx, id int64, to event.Address, body string, until time.Time) 
 	return queueOut(tx, event.Out{Key: fmt.Sprintf("outbox:%d:hold", id), Cause: event.Cause{Kind: event.ByNotice, ID: id}, To: event.ToOwner, Body: text, Urgency: event.Urgent})
 }
 
-// QuietTimes say when it is quiet for the owner.
+// QuietTimes are the owner's quiet times.
 type QuietTimes struct {
-	Asked time.Time                 // until when /quiet has asked for it
-	Awake time.Time                 // the quiet hours do not count before, after /quiet off
-	Hours func(time.Time) time.Time // when the quiet hours that an instant falls into are over; zero: it falls into none; nil: there are none
+	Asked time.Time                 // end of the quiet that /quiet asked for
+	Awake time.Time                 // after /quiet off: quiet hours do not count before this time
+	Hours func(time.Time) time.Time // end of the quiet hours at an instant, zero outside; nil: there are none
 }
 
-// End is until when it is quiet at an instant: that instant itself when it is not.
+// End returns when the quiet at an instant ends; the instant itself if it is not quiet.
 func (q QuietTimes) End(at time.Time) time.Time {
 	end := later(at, q.Asked)
 	if q.Hours != nil && !end.Before(q.Awake) {
@@ -92,20 +113,23 @@ func (q QuietTimes) End(at time.Time) time.Time {
 	return end
 }
 
-// quietEnd is until when it is quiet for the owner at an instant.
+// quietEnd returns the end of the owner's quiet at an instant.
 func quietEnd(tx *Tx, at time.Time) (time.Time, error) {
-	asked, err := readTime(tx, keyQuiet)
-	if err != nil {
-		return at, err
-	}
-	awake, err := readTime(tx, keyAwake)
-	if err != nil {
-		return at, err
-	}
-	return QuietTimes{Asked: asked, Awake: awake, Hours: tx.core.opt.Policy().Quiet}.End(at), nil
+	q, err := readQuiet(tx)
+	return q.End(at), err
 }
 
-// readTime is a setting that is a time; zero when there is none. One that cannot be read holds nothing back.
+// readQuiet reads the owner's quiet times.
+func readQuiet(tx *Tx) (q QuietTimes, err error) {
+	if q.Asked, err = readTime(tx, keyQuiet); err != nil {
+		return q, err
+	}
+	q.Awake, err = readTime(tx, keyAwake)
+	q.Hours = tx.core.opt.Policy().Quiet
+	return q, err
+}
+
+// readTime reads a setting with a time; zero if missing. An unreadable one holds nothing back.
 func readTime(tx *Tx, key string) (time.Time, error) {
 	v, err := readSetting(tx, key)
 	if err != nil || v == "" {
@@ -113,7 +137,7 @@ func readTime(tx *Tx, key string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, v)
 	if err != nil {
-		return time.Time{}, nil //nolint:nilerr // said above
+		return time.Time{}, nil //nolint:nilerr // see above
 	}
 	return t, nil
 }
@@ -125,8 +149,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// setQuiet makes it quiet until the given time. One that is not ahead ends the quiet, also that of the hours, until they begin again. What
-// was held back follows.
+// setQuiet makes it quiet until a time. A past time ends the quiet, including the current quiet hours. Held messages follow the new end.
 func setQuiet(tx *Tx, until time.Time) error {
 	quiet, awake := "", ""
 	if until.After(tx.Now) {
@@ -148,7 +171,7 @@ func setQuiet(tx *Tx, until time.Time) error {
 	return tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", sqlite.Micros(end), sqlite.Micros(tx.Now))
 }
 
-// Quiet is until when messages to the owner that do not hurry are held back, zero when they are not, and how many are.
+// Quiet returns until when messages to the owner are held back, zero if they are not, and the number of held messages.
 func (s Outbox) Quiet(ctx context.Context) (until time.Time, waiting int, err error) {
 	err = s.core.view(ctx, func(tx *Tx) error {
 		now := s.core.now()
@@ -163,7 +186,7 @@ func (s Outbox) Quiet(ctx context.Context) (until time.Time, waiting int, err er
 	return until, waiting, err
 }
 
-// Answering is where the running turn will answer, "" when none runs, or it is a job's, which nobody sits and waits for.
+// Answering returns the address of the running turn's answer; "" if no turn is running or it belongs to a job, where nobody waits.
 func (s Outbox) Answering(ctx context.Context) (event.Address, error) {
 	var to event.Address
 	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
@@ -173,13 +196,13 @@ func (s Outbox) Answering(ctx context.Context) (event.Address, error) {
 	return to, err
 }
 
-// Cancel ends /cancel: a message that has not been sent is dropped.
+// Cancel ends /cancel: it drops an unsent message.
 func (s Commands) Cancel(ctx context.Context, q turn.Queued, id int64) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return fmt.Sprintf("Message %d is stopped.", id), dropOut(tx, id) })
 	return err
 }
 
-// join ends rows whose texts the row id carries.
+// join ends rows whose texts are part of another row's message.
 func join(tx *Tx, id int64, joined []int64) error {
 	for _, j := range joined {
 		n, err := tx.Change(`UPDATE outbox SET state = 'cancelled', ended = ?1, joined = ?2, reason = ?3 WHERE id = ?4 AND state = 'ready'
@@ -195,7 +218,7 @@ func join(tx *Tx, id int64, joined []int64) error {
 	return nil
 }
 
-// part takes rows apart again: the one that carried them was dropped before any of it was sent.
+// part reverses join: the joined message was dropped before any part was sent.
 func part(tx *Tx, id int64) error {
 	return tx.Run(`UPDATE outbox SET state = 'ready', ended = 0, joined = 0, reason = '' WHERE joined = ?1
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = ?1 AND d.attempts > 0)`, id)

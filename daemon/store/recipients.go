@@ -8,13 +8,13 @@ import (
 	"hob/daemon/event"
 )
 
-// rightOf is the right that an address has now.
+// rightOf returns the present right of an address.
 func (s *core) rightOf(to event.Address) channels.Right {
 	return channels.RightOf(to, s.opt.Owner(), s.opt.Policy().named)
 }
 
-// rightForMessage returns the right under which a message is queued. Replies use the permission in force when the message was accepted. An address
-// whose owner pairing was revoked receives only explicit sends.
+// rightForMessage returns the right under which a message is queued. A reply uses the permission that the sender had when the message was
+// accepted, even if it was revoked since. An address whose owner pairing was revoked receives only what the owner sends explicitly.
 func rightForMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	asker, err := askerAt(tx, o)
 	now := tx.core.rightOf(o.To)
@@ -36,7 +36,7 @@ func rightForMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	return now, err
 }
 
-// askerAt returns the trust of the sender in the chat of o's address whose input caused o; "" when there is none.
+// askerAt returns the trust of the sender at o's address whose input caused o; "" if there is none.
 func askerAt(tx *Tx, o event.Out) (trust event.Trust, err error) {
 	where := map[event.CauseKind]string{event.ByTurn: "turn = ?", event.ByCommand: "seq = ?"}[o.Cause.Kind]
 	if where == "" {

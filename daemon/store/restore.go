@@ -15,18 +15,18 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// BackupLoss is what a database knows and a backup does not.
+// BackupLoss is the data that a restore would lose.
 type BackupLoss struct {
-	Newest   time.Time `json:"newest,omitzero"` // when the last thing happened that the database knows
+	Newest   time.Time `json:"newest,omitzero"` // the newest event in the present database
 	Messages int64     `json:"messages"`
 	Turns    int64     `json:"turns"`
 	Sent     int64     `json:"sent"`
-	Foreign  bool      `json:"foreign,omitempty"` // the two are of different hobs
-	Damaged  string    `json:"damaged,omitempty"` // why nobody can tell
+	Foreign  bool      `json:"foreign,omitempty"` // the two belong to different installations
+	Damaged  string    `json:"damaged,omitempty"` // why the comparison is impossible
 }
 
-// BackupLoses compares the database at path with a backup that is to replace it. A database that is not there or damaged is no error;
-// sqlite.ErrLocked is one: a hob runs.
+// BackupLoses compares the database at path with a backup that would replace it. A missing or damaged database is not an error;
+// sqlite.ErrLocked is, because hob is running.
 func BackupLoses(ctx context.Context, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
 	var l BackupLoss
 	var now BackupReport
@@ -50,22 +50,22 @@ func BackupLoses(ctx context.Context, path string, migrations fs.FS, r BackupRep
 	return l, nil
 }
 
-// RestoreNote says that a database was restored, and what is held because of that.
+// RestoreNote records a restore and the rows that it holds.
 type RestoreNote struct {
-	At       time.Time `json:"at"`       // when it was restored
+	At       time.Time `json:"at"`       // time of the restore
 	From     string    `json:"from"`     // the backup
-	Taken    time.Time `json:"taken"`    // the last thing that happened before the backup
-	Messages int64     `json:"messages"` // of the outbox that are held: they may have gone out since
-	Inputs   int64     `json:"inputs"`   // of the inbox that are held: they may have been answered since
-	Turns    int64     `json:"turns"`    // open ones, which go on as after a crash
+	Taken    time.Time `json:"taken"`    // the newest event in the backup
+	Messages int64     `json:"messages"` // held outbox rows, which may have been sent since the backup
+	Inputs   int64     `json:"inputs"`   // held inbox rows, which may have been answered since the backup
+	Turns    int64     `json:"turns"`    // open turns, which continue as after a crash
 }
 
-// keyRestored is the setting that holds the note of the last restore.
+// keyRestored is the setting with the note of the last restore.
 const keyRestored = "restored"
 
-// RestoreBackup puts a backup in the place of the database at path. What was sent or answered since the backup cannot be known: messages
-// and inputs that waited then are held, in the same commit that notes it. The old database stays beside the new one. The errors are
-// those of Verify, and sqlite.ErrLocked while a hob runs.
+// RestoreBackup replaces the database at path by a backup. Nobody can know what was sent or answered since the backup. Messages and inputs
+// that waited then are therefore held, in the commit that writes the note. The old database stays next to the new one. The errors are those
+// of VerifyBackup, and sqlite.ErrLocked while hob is running.
 func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (RestoreNote, error) {
 	r, err := VerifyBackup(ctx, from, migrations)
 	if err != nil {
@@ -77,13 +77,13 @@ func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now
 	return n, err
 }
 
-// hold holds what waits and writes the note.
+// hold holds the waiting rows and writes the note.
 func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
 	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state = 'ready'", why); err != nil {
 		return fmt.Errorf("hold messages: %w", err)
 	}
-	// The turn of a draft goes on, and needs its key: it takes up a message that had been posted; any other is given up.
+	// A turn with a draft continues and needs the draft's key. It reuses a message that was delivered; any other draft is abandoned.
 	if err := tx.Run(`UPDATE outbox SET state = 'cancelled', key = replace(key, ':final', ':draft'), ended = ?, reason = ? WHERE state = 'draft'
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'sent')`, sqlite.Micros(n.At), why); err != nil {
 		return fmt.Errorf("give up drafts: %w", err)
@@ -107,12 +107,12 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyRestored, string(text))
 }
 
-// Unanswered is the reason of an input that a restore holds.
+// Unanswered is the reason of a held inbox row.
 func (n RestoreNote) Unanswered() string {
 	return "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
 }
 
-// restoredIn is Restored within a transaction.
+// restoredIn is Restored inside a transaction.
 func restoredIn(tx *Tx) (RestoreNote, bool, error) {
 	var n RestoreNote
 	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyRestored}, sqlite.JSON(&n))
@@ -122,7 +122,7 @@ func restoredIn(tx *Tx) (RestoreNote, bool, error) {
 	return n, err == nil, err
 }
 
-// Restored is the note of the last restore; false: this database was never restored.
+// Restored returns the note of the last restore; false if there was none.
 func Restored(ctx context.Context, readers *sqlite.Readers) (RestoreNote, bool, error) {
 	var n RestoreNote
 	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyRestored).Scan(sqlite.JSON(&n))
@@ -132,8 +132,7 @@ func Restored(ctx context.Context, readers *sqlite.Readers) (RestoreNote, bool, 
 	return n, err == nil, err
 }
 
-// BackupLeftovers lists what an interrupted restore or backup has left in a state folder. They are of no use to anybody while no restore
-// and no backup is at work.
+// BackupLeftovers lists the files that an interrupted restore or backup has left in a state folder. They are useless unless one is running.
 func BackupLeftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{

@@ -11,18 +11,18 @@ import (
 	"hob/tools"
 )
 
-// Newest calls of a sub-agent that its progress shows.
+// shownCalls is the number of newest calls in a subagent's progress.
 const shownCalls = 5
 
-// Sessions is what the session tools see of conversations and sub-agents. It only reads, and is safe for concurrent use.
+// Sessions is the session tools' view of conversations and subagents. It only reads, and is safe for concurrent use.
 type Sessions struct{ core *core }
 
-// Agents lists the sub-agents that the turns of a session have started, newest first; of all sessions for 0.
+// Agents lists the subagents that the turns of a session have started, newest first. Session 0 means all sessions.
 func (r Sessions) Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error) {
 	return r.agents(ctx, "(?1 = 0 OR p.session = ?1) AND c.turn = (SELECT max(turn) FROM children o WHERE o.agent = c.agent) ORDER BY c.turn DESC LIMIT ?2", session, limit)
 }
 
-// Agent reads one of them. False: this session has none of that id.
+// Agent returns one subagent; false if the session has none with this id.
 func (r Sessions) Agent(ctx context.Context, session int64, id string) (tools.Agent, bool, error) {
 	list, err := r.agents(ctx, "(?1 = 0 OR p.session = ?1) AND c.agent = ?2 ORDER BY c.turn DESC LIMIT 1", session, id)
 	if err != nil || len(list) == 0 {
@@ -31,11 +31,12 @@ func (r Sessions) Agent(ctx context.Context, session int64, id string) (tools.Ag
 	return list[0], true, nil
 }
 
-// OpenAgents lists those of all sessions that have not ended, oldest first: for the status.
+// OpenAgents lists the open subagents of all sessions, oldest first, for the status.
 func (r Sessions) OpenAgents(ctx context.Context) ([]tools.Agent, error) {
 	return r.agents(ctx, "t.ended = 0 ORDER BY c.turn")
 }
 
+// agents reads sub-agents with their newest calls.
 func (r Sessions) agents(ctx context.Context, where string, args ...any) ([]tools.Agent, error) {
 	rs, err := r.core.read().QueryContext(ctx, `SELECT c.agent, s.title, t.state, t.id, t.session, t.parent, c.background, t.tainted = 1 OR s.watermark <> 'owner', c.model, t.started, t.ended, t.running_us * 1000,
 		c.timeout_us * 1000, (SELECT count(*) FROM steps k WHERE k.turn = t.id AND k.kind = 'model'), t.tokens,
@@ -52,12 +53,12 @@ func (r Sessions) agents(ctx context.Context, where string, args ...any) ([]tool
 	return list, nil
 }
 
-// Talks lists conversations, newest first, of a kind or of all ("").
+// Talks lists conversations, newest first. An empty kind means all.
 func (r Sessions) Talks(ctx context.Context, kind string, limit, offset int) ([]tools.Talk, error) {
 	return r.talks(ctx, "?1 = '' OR s.kind = ?1 ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
 }
 
-// Talk reads one by its id or, if it is live, by its key. False: there is none.
+// Talk returns a conversation by id or, if it is live, by key; false if there is none.
 func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, error) {
 	list, err := r.talks(ctx, "cast(s.id AS TEXT) = ?1 OR s.key = ?1 AND s.archived = 0 LIMIT 1", name)
 	if err != nil || len(list) == 0 {
@@ -66,6 +67,7 @@ func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, erro
 	return list[0], true, nil
 }
 
+// talks reads conversations with their sizes and costs. The cost is unknown (NULL) if only requests without a price were made.
 func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools.Talk, error) {
 	rs, err := r.core.read().QueryContext(ctx, `SELECT s.id, s.key, s.title, s.kind, s.watermark, s.archived = 0, s.created, (SELECT count(*) FROM items i WHERE i.session = s.id),
 		(SELECT count(*) FROM turns t WHERE t.session = s.id), (SELECT coalesce(sum(t.tokens), 0) FROM turns t WHERE t.session = s.id), (SELECT iif(coalesce(sum(t.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`)), NULL, coalesce(sum(t.cost), 0)) FROM turns t WHERE t.session = s.id),
@@ -86,8 +88,8 @@ func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools
 	return list, nil
 }
 
-// Lines reads entries of a conversation that hold a text ("": all), and how many there are. offset counts from the newest one
-// backwards; what is returned is in the order in which it was said.
+// Lines returns entries of a conversation that contain a text ("": all), and their number. offset counts back from the newest; the result
+// is in the order of the conversation.
 func (r Sessions) Lines(ctx context.Context, session int64, search string, limit, offset int) (list []tools.Line, total int, err error) {
 	const from = ` FROM (SELECT seq, role, kind, tool, iif(kind = 'call', coalesce(args, ''), coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10))
 		FROM json_each(parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')) AS text FROM items WHERE session = ?1 AND kind <> 'reasoning') WHERE ?2 = '' OR instr(lower(text), lower(?2)) > 0`

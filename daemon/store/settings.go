@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// readSetting is what stands under a key, "" when nothing does.
+// readSetting returns the value of a key, or "".
 func readSetting(tx *Tx, key string) (value string, err error) {
 	err = tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &value)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -14,7 +14,7 @@ func readSetting(tx *Tx, key string) (value string, err error) {
 	return value, err
 }
 
-// putSetting sets what stands under a key; "" removes it.
+// putSetting sets the value of a key; "" removes it.
 func putSetting(tx *Tx, key, value string) error {
 	if value == "" {
 		return tx.Run("DELETE FROM settings WHERE key = ?", key)

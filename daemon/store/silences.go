@@ -11,21 +11,24 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// The reason of a row that is dropped because a program seems to answer hob.
+// botLoopReason is the reason of a row that is dropped because a program seems to answer hob.
 const botLoopReason = "hob says no more there for a while: its answers were answered faster than a person writes"
 
-// How many answers and replies are looked at: enough for those that say nothing.
+// The numbers of answers and replies to examine. They leave room for messages that do not count.
 const (
 	lastAnswers = 4 * BotLoopReplies
 	lastReplies = 20 * BotLoopReplies
 )
 
-// checkBotLoop drops what a program seems to have written in answer to hob. A message of the owner in the same chat begins the count anew.
+// checkBotLoop drops an input that a program seems to have written in answer to hob. A message of the owner in the same chat starts the
+// count again.
 func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 	in := a.In
+	// Only messages of other people can be a loop.
 	if a.State != inboxQueued || in.Kind != event.Message || in.Trust == event.Owner || in.Origin.Person == "" {
 		return false, nil
 	}
+	// The owner speaks: whoever was silenced here may be answered again.
 	if slices.Contains(tx.core.opt.Owner(), event.Address(in.Source+":"+in.Origin.Person)) {
 		return false, liftSilence(tx, "address = ?", in.ReplyTo)
 	}
@@ -37,6 +40,7 @@ func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 		a.State, a.Reason = inboxDropped, botLoopReason
 		return false, nil
 	}
+	// Count the replies that came faster than a person types.
 	n, err := instantReplies(tx, in, until)
 	if err != nil {
 		return false, fmt.Errorf("look who answers: %w", err)
@@ -47,9 +51,10 @@ func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 	return false, nil
 }
 
-// instantReplies counts the answers that were replied to at once, since a time and since the owner's last message. The draft of an answer is sent before there is
-// one: its row says when that was whole.
+// instantReplies counts the answers with an instant reply, since a time and since the owner's last message in the chat. A draft is sent
+// before its answer is complete; the row has the time of completion.
 func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
+	// Only what came after the owner's last message counts.
 	for _, o := range tx.core.opt.Owner() {
 		var said time.Time
 		if err := tx.One("SELECT coalesce(max(received), 0) FROM inbox WHERE source = ? AND person = ? AND person <> '' AND reply_to = ?", []any{o.Channel(), o.Local(), in.ReplyTo}, sqlite.Stamp(&said)); err != nil {
@@ -78,7 +83,7 @@ func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
 	return InstantReplies(answers, append(replies, ReplyNow(in.Text(), tx.Now))), nil
 }
 
-// silenceSender ends a conversation for a while, and tells the owner.
+// silenceSender stops answering a sender for a while, and tells the owner.
 func silenceSender(tx *Tx, a arrival) error {
 	in, now := a.In, tx.Now
 	err := tx.Run("INSERT INTO silences (address, person, until) VALUES (?, ?, ?) ON CONFLICT (address, person) DO UPDATE SET until = excluded.until",
@@ -94,7 +99,7 @@ func silenceSender(tx *Tx, a arrival) error {
 	return addNotice(tx, fmt.Sprintf("silence:%d", a.Seq), a.Seq, text+".")
 }
 
-// liftSilenceOf ends the silence that a row was dropped for: the owner wants it to be answered.
+// liftSilenceOf ends the silence for which a row was dropped, because the owner wants an answer.
 func liftSilenceOf(tx *Tx, seq int64) error {
 	return liftSilence(tx, "(address, person) IN (SELECT reply_to, person FROM inbox WHERE seq = ?)", seq)
 }

@@ -9,16 +9,17 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// allScope is the scope that the daily cap counts.
+// allScope is the scope of the daily limit.
 const allScope = "all"
 
-// spendRows is the table spend inside one transaction.
+// spendRows is the table spend inside one transaction. Each amount is booked twice: under allScope for the limit, and under its source for
+// the report.
 type spendRows struct {
 	Tx  *Tx
-	Day func(time.Time) string // the day of an instant in the owner's zone
+	Day func(time.Time) string // the date of an instant in the owner's zone
 }
 
-// reserve books what a turn's request may cost before it starts, on the day, and on the turn's source.
+// reserve books the possible cost of a turn's request before it starts.
 func (b spendRows) reserve(id int64, day string, a turn.Amount) error {
 	source, err := b.source(id)
 	if err != nil {
@@ -34,7 +35,7 @@ func (b spendRows) reserve(id int64, day string, a turn.Amount) error {
 	return nil
 }
 
-// add books what a request outside of any turn has used, or less of it.
+// add books the cost of a request outside any turn; a negative amount corrects it.
 func (b spendRows) add(day, source string, a turn.Amount) error {
 	for _, scope := range []string{allScope, source} {
 		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, max(?3, 0), max(?4, 0))
@@ -45,18 +46,18 @@ func (b spendRows) add(day, source string, a turn.Amount) error {
 	return nil
 }
 
-// source is who a turn spends for; a sub-agent spends for its parent's.
+// source returns the scope that a turn spends for. A subagent spends for its parent.
 func (b spendRows) source(id int64) (scope string, err error) {
 	err = b.Tx.One("SELECT 'source:' || iif(t.fire IS NULL, s.key, 'jobs') FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = (SELECT coalesce(parent, id) FROM turns WHERE id = ?)", []any{id}, &scope)
 	return scope, err
 }
 
-// settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
+// settle replaces a step's reservation by the request's real usage. A step without usage costs nothing.
 func (b spendRows) settle(id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
 	err := b.Tx.One("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
-	if errors.Is(err, sql.ErrNoRows) { // nothing was reserved for a model that costs nothing
+	if errors.Is(err, sql.ErrNoRows) { // nothing was reserved for a free model
 		return b.Tx.Run("UPDATE turns SET tokens = tokens + ? WHERE id = ?", p.Usage.Tokens(), id)
 	}
 	if err != nil {
@@ -69,7 +70,7 @@ func (b spendRows) settle(id int64, p turn.Step) error {
 	return b.count(id, sqlite.Time(started), r, used, p.Usage.Tokens())
 }
 
-// count counts what a request has used on its day and on its turn, whose tokens are counted whatever they cost.
+// count books the usage of a request on its day and its turn. The turn counts all tokens, whatever they cost.
 func (b spendRows) count(id int64, started time.Time, reserved, used turn.Amount, tokens int64) error {
 	source, err := b.source(id)
 	if err != nil {
@@ -79,7 +80,7 @@ func (b spendRows) count(id int64, started time.Time, reserved, used turn.Amount
 		return err
 	}
 	for _, scope := range []string{allScope, source} {
-		// The owner's zone may have changed since: then the day has no such reservation.
+		// The owner's zone may have changed since. Then that day has no such reservation.
 		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
 			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
 			used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
@@ -90,7 +91,7 @@ func (b spendRows) count(id int64, started time.Time, reserved, used turn.Amount
 	return nil
 }
 
-// bookOrphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
+// bookOrphans books the open requests of interrupted turns with their full reservation, because they may have been billed.
 func (b spendRows) bookOrphans() error {
 	type orphan struct {
 		turn    int64
@@ -107,6 +108,7 @@ func (b spendRows) bookOrphans() error {
 	if err != nil {
 		return err
 	}
+	// Book the whole reservation: the provider may have charged it.
 	for _, o := range list {
 		used := o.r
 		if used.Micros > 0 {

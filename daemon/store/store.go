@@ -1,8 +1,13 @@
-// Package store holds hob's tables. Each service of Store has one subject, and each of its methods is one transaction. Inside a transaction the
-// unexported helpers of all files share the one Tx, so that an input, its event and the answer that it closes are one commit.
+// Package store holds hob's tables. It records what happened and what is due, so that a crash at any moment loses nothing: an input is a
+// row before its channel acknowledges it, and an answer is a row before the pump sends it.
 //
-// Rules over rows are CHECK and UNIQUE constraints first. What has to be decided is a pure function over rows that were read (Waiting.Next, BeginsAnew,
-// AnsweredAsk, InstantReplies, QuietTimes.End, AfterFailure). The database file itself is package sqlite. Only package daemon imports store.
+// Each service of Store has one subject, and each of its methods is one transaction. Inside a transaction the unexported helpers of all
+// files share the one Tx. Accepting a message, for example, writes the inbox row, its event and the question that it answers in one commit.
+// A transaction ends with wake signals for the goroutines that wait for such rows.
+//
+// Rules over rows are CHECK and UNIQUE constraints first. Decisions are pure functions over rows that were read (Waiting.Next, BeginsAnew,
+// AnsweredAsk, InstantReplies, QuietTimes.End, HoldRule, QuietUntil, HoldUntil, DraftFacts.Decide, FireOutcome, AfterFailure). The database file itself is package
+// sqlite. Only package daemon imports store.
 package store
 
 import (
@@ -24,23 +29,23 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Options of a store.
+// Options configure a store.
 type Options struct {
-	Dir     string // the state folder; made when missing
-	Version string // of hob, for the boots table
+	Dir     string // the state folder; created if missing
+	Version string // hob's version, for the boots table
 	Clock   sys.Clock
 	IDs     sys.IDs
-	Zone    func() string          // the owner's zone by IANA name, read at each use
-	Owner   func() []event.Address // the owner's addresses, first one first, read at each use
+	Zone    func() string          // the owner's zone as an IANA name, read at each use
+	Owner   func() []event.Address // the owner's addresses, the first one first, read at each use
 	Policy  func() Policy          // limits from the config, read at each use
-	Paired  *PairedOwners          // filled by the store; nil: nobody else reads it
-	Log     *slog.Logger           // nil: nowhere
+	Paired  *PairedOwners          // filled by the store; nil: not needed elsewhere
+	Log     *slog.Logger           // nil: no log
 
 	Lost func(what string) error           // see sqlite.Options
 	Sum  func(path string) (string, error) // hashes a marked file, see Marks.Sum; nil: copies of marked files are not recognized
 }
 
-// log is where the writer tells what nobody waits for.
+// log is the log for errors of the writer that no caller waits for.
 func (o Options) log() *slog.Logger {
 	if o.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -50,16 +55,16 @@ func (o Options) log() *slog.Logger {
 
 // Policy holds the limits that the store applies inside its transactions.
 type Policy struct {
-	MaxAttempts  int           // claims of one turn before it is dead-lettered
-	SafeAfter    int           // unclean ends within SafeWindow
+	MaxAttempts  int           // attempts at a turn before it becomes a dead letter
+	SafeAfter    int           // number of crashes within SafeWindow
 	SafeWindow   time.Duration //
-	PerDayMicros int64         // hard cap in money; below 0: none
-	PerDayTokens int64         // hard cap in tokens where no price is known; below 0: none
+	PerDayMicros int64         // daily limit in money; below 0: none
+	PerDayTokens int64         // daily limit in tokens, for models without a price; below 0: none
 
-	Quiet    func(time.Time) time.Time // when the owner's quiet hours that an instant falls into are over, zero when it falls into none; nil: he has none
-	Hold     time.Duration             // how long what hob says to others can be stopped
-	Announce bool                      // the owner is told of it meanwhile
-	Edits    func(event.Address) bool  // whether the channel of an address can change what it has sent; nil: none can
+	Quiet    func(time.Time) time.Time // end of the owner's quiet hours at an instant, zero outside; nil: there are none
+	Hold     time.Duration             // delay during which messages to others can be stopped
+	Announce bool                      // tell the owner about such messages
+	Edits    func(event.Address) bool  // whether the channel of an address can edit sent messages; nil: none can
 	Buttons  func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
 	Named    func(event.Address) bool  // whether the section of its channel names an address; nil: it names none
 }
@@ -70,7 +75,7 @@ func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(
 
 func (p Policy) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
 
-// Store is the open database. Each field is a service for one subject; each of their methods is one transaction. They are safe for concurrent use.
+// Store is the open database. Each field is a service for one subject. All are safe for concurrent use.
 type Store struct {
 	Inbox     Inbox
 	Turns     Turns
@@ -94,31 +99,30 @@ type Store struct {
 	core *core
 }
 
-// The services.
 type (
-	// Inbox is what came in, and how far each source has been read.
+	// Inbox holds the inputs, and how far each source has been read.
 	Inbox struct{ core *core }
-	// Turns are the turns with their items, steps and waits.
+	// Turns holds the turns with their items, steps and waits.
 	Turns struct{ core *core }
-	// Commands are what was asked for with a slash, and by the local API.
+	// Commands executes slash commands and those of the local API.
 	Commands struct{ core *core }
-	// Questions are questions to the owner, grants and the audit.
+	// Questions holds questions to the owner, grants and the audit.
 	Questions struct{ core *core }
-	// Outbox is what goes out, and its deliveries.
+	// Outbox holds the messages to send, and their deliveries.
 	Outbox struct{ core *core }
-	// Artifacts are the rows of files: results, and what goes with messages.
+	// Artifacts holds the rows of files: results and attachments.
 	Artifacts struct{ core *core }
-	// Spending is reservations and the caps of a day.
+	// Spending holds reservations and the limits of a day.
 	Spending struct{ core *core }
-	// Events is the live view.
+	// Events holds the event stream.
 	Events struct{ core *core }
-	// Boots is epochs and safe mode.
+	// Boots holds epochs and safe mode.
 	Boots struct{ core *core }
-	// Backups is copies of the database.
+	// Backups makes copies of the database.
 	Backups struct{ core *core }
 )
 
-// core is what all services share.
+// core is shared by all services.
 type core struct {
 	opt   Options
 	db    *sqlite.DB
@@ -133,7 +137,7 @@ type Tx struct {
 	core *core
 }
 
-// Open opens or makes the database and begins a new epoch. Its errors are those of sqlite.Open.
+// Open opens the database, or creates it, and starts a new epoch. Its errors are those of sqlite.Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -162,13 +166,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// write runs f inside a transaction that it may share with others, and returns when that is committed, also when ctx ends
-// meanwhile. f touches only SQL.
+// write runs f inside a transaction that several callers may share. It returns after the commit, even if ctx ends meanwhile. f may only use
+// SQL, since it may run again.
 func (s *core) write(ctx context.Context, f func(*Tx) error) error {
 	return s.db.Write(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
 
-// view runs a closure of reads over one snapshot.
+// view runs reads over one snapshot.
 func (s *core) view(ctx context.Context, f func(*Tx) error) error {
 	return s.db.View(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
@@ -177,19 +181,19 @@ func (s *core) read() *sqlite.Readers { return s.db.Reader() }
 
 func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
-// Reader is for the views of package view.
+// Reader returns the pool for View.
 func (s *Store) Reader() *sqlite.Readers { return s.core.db.Reader() }
 
-// Marks are the files that count as foreign.
+// Marks returns the files with foreign content.
 func (s *Store) Marks() *Marks { return s.core.marks }
 
-// Epoch is the number of this start.
+// Epoch returns the number of this start.
 func (s *Store) Epoch() int64 { return s.core.epoch }
 
-// Write runs f inside a transaction, for what has no method of its own.
+// Write runs f inside a transaction, for callers without a method of their own.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error { return s.core.write(ctx, f) }
 
-// Close marks the epoch as cleanly ended and closes the database. All writers must have ended.
+// Close marks the epoch as ended cleanly and closes the database. All writers must have ended.
 func (s *Store) Close(ctx context.Context) error {
 	err := s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE boots SET clean = 1 WHERE epoch = ?", s.core.epoch)

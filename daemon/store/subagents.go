@@ -14,10 +14,10 @@ import (
 	"hob/tools"
 )
 
-// maxOpenSubagents bounds the sub-agents of one conversation that have not ended.
+// maxOpenSubagents limits the open subagents of one conversation.
 const maxOpenSubagents = 16
 
-// parentTurn is the turn that spawns.
+// parentTurn is the turn that starts a subagent.
 type parentTurn struct {
 	session   int64
 	key       string
@@ -26,6 +26,7 @@ type parentTurn struct {
 	turn      turn.Turn
 }
 
+// readParent reads the turn that starts a sub-agent. Sub-agents cannot start sub-agents.
 func readParent(tx *Tx, id int64) (p parentTurn, err error) {
 	rs, err := tx.Query(`SELECT t.session, s.key, s.watermark, t.epoch, coalesce(t.parent, 0), t.asker, t.tainted = 1 OR s.watermark <> 'owner',
 		iif(t.foreign_from <> '', t.foreign_from, s.foreign_from) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?`, id)
@@ -44,7 +45,7 @@ func readParent(tx *Tx, id int64) (p parentTurn, err error) {
 	return list[0], nil
 }
 
-// spawnSubagent makes a sub-agent, or a further turn of one that has ended.
+// spawnSubagent creates a subagent, or another turn of one that has ended. The turn is a row like any other; a lane of the agent takes it.
 func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	p, err := readParent(tx, s.Call.Turn)
 	if err != nil {
@@ -85,7 +86,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	}})
 }
 
-// subagentSession is the sub-agent's session: a new one, or that of the agent which is resumed.
+// subagentSession returns the subagent's session: a new one, or that of the resumed subagent.
 func subagentSession(tx *Tx, p parentTurn, s tools.Spawn) (session int64, err error) {
 	if s.Resume == "" {
 		session, err = tx.Insert("INSERT INTO sessions (key, title, kind, watermark, foreign_from, created) VALUES (?, ?, 'child', ?, ?, ?)",
@@ -108,7 +109,7 @@ func noSubagent(id string) error {
 	return event.NewFault(event.Missing, `subagents {"action": "list"} shows what there is`, "this conversation has no sub-agent %s", id)
 }
 
-// sayTask is the first thing that the child reads.
+// sayTask writes the task as the subagent's first item.
 func sayTask(tx *Tx, p parentTurn, s tools.Spawn, session, id int64) error {
 	it := llm.Item{
 		Session: session, Turn: id, Role: llm.User, Kind: llm.Input, Parts: event.Say(s.Prompt), Trust: p.turn.Trust(), Source: "sessions_spawn",
@@ -118,7 +119,7 @@ func sayTask(tx *Tx, p parentTurn, s tools.Spawn, session, id int64) error {
 	return err
 }
 
-// subagent is the newest turn of a sub-agent.
+// subagent is the newest turn of a subagent.
 type subagent struct {
 	agent         string
 	turn          int64
@@ -131,6 +132,7 @@ type subagent struct {
 
 const subagentColumns = "c.agent, t.id, t.parent, t.session, p.session, c.background, t.state = 'running', t.ended > 0 FROM children c JOIN turns t ON t.id = c.turn JOIN turns p ON p.id = t.parent"
 
+// readSubagents reads sub-agents with the state of their turns.
 func readSubagents(tx *Tx, where string, args ...any) ([]subagent, error) {
 	rs, err := tx.Query("SELECT "+subagentColumns+" WHERE "+where, args...) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (k subagent, err error) {
@@ -150,7 +152,7 @@ func newestSubagent(tx *Tx, agent string) (subagent, bool, error) {
 	return list[0], true, nil
 }
 
-// checkAwait refuses to wait for what has ended: nothing would wake the turn.
+// checkAwait refuses to wait for a subagent that has ended: nothing would wake the turn.
 func checkAwait(tx *Tx, a tools.Await) error {
 	k, found, err := newestSubagent(tx, a.Agent)
 	if err == nil && (!found || k.over) {
@@ -159,7 +161,7 @@ func checkAwait(tx *Tx, a tools.Await) error {
 	return err
 }
 
-// readRelations reads the parent and the sub-agents of a turn.
+// readRelations reads the parent and the subagents of a turn.
 func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Relations, error) {
 	var k turn.Relations
 	root := t.ID
@@ -181,7 +183,7 @@ func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn
 	return k, err
 }
 
-// endedSubagents reads the sub-agents' turns that have met the waits of a turn.
+// endedSubagents reads the results that have ended the waits of a turn.
 func endedSubagents(ctx context.Context, read *sqlite.Readers, id int64) (map[string]turn.Child, error) {
 	children := map[string]turn.Child{}
 	rs, err := read.QueryContext(ctx, `SELECT w.call_id, c.agent, t.id, t.state, t.text, t.why, t.tainted = 1 OR s.watermark <> 'owner', t.running_us * 1000, c.timeout_us * 1000

@@ -14,9 +14,9 @@ import (
 	"hob/tools"
 )
 
-// subagentEnded follows the end of a turn, in its commit. With a parent that was stopped or given up its sub-agents end too; those in the
-// background outlive any other end. The end of a sub-agent wakes whoever waits for it; when nobody does, its result becomes an
-// inbox row of the conversation that spawned it. It reports whether the turn was a sub-agent's.
+// subagentEnded does what follows from the end of a turn for subagents, in the same commit. If a parent was stopped or became a dead
+// letter, its subagents stop too; after any other end, background ones continue. The end of a subagent wakes its waiting parent. If nobody
+// waits, its result becomes an inbox row of the parent's conversation. The result reports whether the turn was a subagent's.
 func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool, err error) {
 	if state == turn.Stopped || state == turn.Dead {
 		if _, err := haltSubagents(tx, "t.parent = ? AND t.ended = 0", id); err != nil {
@@ -45,11 +45,11 @@ func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool,
 	return true, reportToParent(tx, c)
 }
 
-// endedChild is a sub-agent's turn that has just ended, and where its result goes.
+// endedChild is a subagent's turn that has just ended, and the recipient of its result.
 type endedChild struct {
 	turn.Child
 	parent     int64
-	key        string // of the parent's session
+	key        string // session key of the parent
 	title      string
 	call       string
 	background bool
@@ -65,7 +65,7 @@ func readEndedChild(tx *Tx, id int64) (endedChild, error) {
 	return c, err
 }
 
-// wakeParent meets the waits for a sub-agent. Whoever reads what it has read is tainted as it is.
+// wakeParent ends the waits for a subagent. A reader of a tainted result becomes tainted.
 func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	rs, err := tx.Query("UPDATE waits SET met = ?, how = ? WHERE kind = 'child' AND met = 0 AND subject = ? RETURNING turn",
 		sqlite.Micros(tx.Now), strconv.FormatInt(c.Child.Turn, 10), c.Child.Agent)
@@ -85,7 +85,7 @@ func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	return len(waiting) > 0, nil
 }
 
-// reportToParent puts the result of a sub-agent that nobody waits for into the inbox.
+// reportToParent adds the result of a background subagent to the inbox.
 func reportToParent(tx *Tx, c endedChild) error {
 	name := "sub-agent " + c.Child.Agent
 	if c.title != "" {
@@ -97,7 +97,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	}
 	rank := event.RankRest
 	if c.asker == event.Owner {
-		rank = event.RankResumed // what the owner asked for goes on
+		rank = event.RankResumed // the owner's own request continues
 	}
 	_, err := acceptIn(tx, event.In{
 		Source: "sub-agent", ExtID: c.call, Session: c.key, Kind: event.Report, Rank: rank, Trust: c.asker, ReplyTo: c.reply,
@@ -106,7 +106,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	return err
 }
 
-// haltSubagents stops the sub-agents that a condition names: one that runs is marked, and its lane ends it; the others end here.
+// haltSubagents stops the subagents that a condition selects. A running one is marked, and its lane ends it; the others end here.
 func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
 	list, err := readSubagents(tx, where, args...)
 	if err != nil {
@@ -128,7 +128,7 @@ func haltSubagent(tx *Tx, k subagent) error {
 	return tx.Run("UPDATE children SET halt = 1 WHERE turn = ?", k.turn)
 }
 
-// haltNamedSubagent stops one sub-agent for a model.
+// haltNamedSubagent stops one subagent for a model.
 func haltNamedSubagent(tx *Tx, h tools.Halt) error {
 	k, found, err := newestSubagent(tx, h.Agent)
 	switch {

@@ -10,11 +10,11 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Subagents is the queue of sub-agents' turns. It is safe for concurrent use; each method is one transaction.
+// Subagents is the queue of subagents' turns. It is safe for concurrent use; each method is one transaction.
 type Subagents struct{ core *core }
 
-// TakeChild claims the oldest sub-agent's turn that can go on. held are those that are being stepped: one that is marked as running
-// and is none of them was left by an error. False: there is nothing to do. In safe mode nothing goes on.
+// TakeChild claims the oldest subagent's turn that can continue. held are the turns that lanes are running; another one that is marked as
+// running was left by an error. It returns false if there is nothing to do, and always in safe mode.
 func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, err error) {
 	var work bool
 	err = k.core.read().QueryRowContext(ctx, `SELECT (EXISTS (SELECT 1 FROM turns WHERE parent IS NOT NULL AND state = 'ready') AND NOT EXISTS (SELECT 1 FROM settings WHERE key = 'safe_mode'))
@@ -41,7 +41,7 @@ func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bo
 	return id, id != 0, err
 }
 
-// claimSubagent claims the first ready sub-agent that is not to stop and has attempts left; 0: there is none.
+// claimSubagent claims the first ready subagent that is not to stop and has attempts left; 0: none.
 func claimSubagent(tx *Tx) (int64, error) {
 	for {
 		var id int64
@@ -63,7 +63,7 @@ func claimSubagent(tx *Tx) (int64, error) {
 	}
 }
 
-// Halted lists the sub-agents that run and are to stop.
+// Halted lists the running subagents that must stop.
 func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
 	rs, err := k.core.read().QueryContext(ctx, "SELECT c.turn FROM turns t JOIN children c ON c.turn = t.id WHERE t.state = 'running' AND t.parent IS NOT NULL AND c.halt = 1")
 	return sqlite.Collect(rs, err, scanID)
@@ -71,14 +71,14 @@ func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
 
 func scanID(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }
 
-// DrainChildren puts the sub-agents that run back without counting an attempt: the next start goes on with them.
+// DrainChildren returns the running subagents to the queue without counting an attempt. The next start continues them.
 func (k Subagents) DrainChildren(ctx context.Context) error {
 	return k.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NOT NULL")
 	})
 }
 
-// StopChildren stops all sub-agents, and the turns that are parked for one. It returns how many sub-agents that were.
+// StopChildren stops all subagents, and the turns that wait for one. It returns the number of subagents.
 func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		if err := tx.One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
@@ -98,7 +98,7 @@ func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// StopParked ends all turns that do not run, sub-agents with their parents, and returns how many.
+// StopParked ends all turns that are not running, including subagents, and returns their number.
 func (s Commands) StopParked(ctx context.Context) (n int, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		rs, err := tx.Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
@@ -121,7 +121,8 @@ func stopTurns(tx *Tx, ids []int64) error {
 	return nil
 }
 
-// StopTurn ends one turn that the thread does not step at the moment; a sub-agent that runs ends as soon as its lane knows. False: it has ended already.
+// StopTurn ends one turn that the thread is not running. A running subagent ends when its lane notices. It returns false if the turn has
+// already ended.
 func (s Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		var n int

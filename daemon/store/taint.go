@@ -4,7 +4,7 @@ import (
 	"hob/daemon/event"
 )
 
-// lowerTrust notes that a turn has read foreign text: the turn is tainted from now on, and so is its conversation.
+// lowerTrust records that a turn has read foreign text. The turn becomes tainted, and its conversation with it.
 func lowerTrust(tx *Tx, turn int64, from string) error {
 	if from == "" {
 		return nil
@@ -16,13 +16,13 @@ func lowerTrust(tx *Tx, turn int64, from string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	// What the owner allowed for the rest of a turn he allowed to one that had read nothing foreign.
+	// The owner's permission for the rest of a turn was given to a turn without foreign text. It now counts once.
 	return tx.Run(`UPDATE questions SET answer = 'once' WHERE answer = 'turn' AND state IN ('answered', 'consumed')
 		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
 }
 
-// lowerTrustBy does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and
-// files, which the model sees as they are.
+// lowerTrustBy lowers the trust for an input that joins a turn, if it has foreign text: words of somebody else, words derived from foreign
+// text, or files, whose content the model sees.
 func lowerTrustBy(tx *Tx, turn int64, in event.In) error {
 	switch {
 	case in.Trust != event.Owner:

@@ -14,7 +14,7 @@ import (
 	"hob/tools/tasks"
 )
 
-// taskColumns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.
+// taskColumns are the columns of a task. While a turn runs the task's newest inbox row, that turn gives its state.
 const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
 	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
@@ -27,8 +27,8 @@ func scanTask(rs *sql.Rows) (tasks.Task, error) {
 	return t, err
 }
 
-// relatedTasks are the tasks that a rule over some of them needs: all that have not come to an end that lasts, those named, and those that
-// any of these wait for. Its one parameter is a JSON list of numbers.
+// relatedTasks selects the tasks that a rule needs: all open ones, the given ones, and those that these wait for. Its parameter is a JSON
+// list of ids.
 const relatedTasks = `WITH some AS (SELECT id, blocked_by FROM tasks WHERE state NOT IN ('done', 'cancelled') OR id IN (SELECT value FROM json_each(?1)))
 	SELECT ` + taskColumns + taskTables + `WHERE k.id IN (SELECT id FROM some UNION SELECT b.value FROM some, json_each(some.blocked_by) b)`
 
@@ -41,6 +41,7 @@ func collectBacklog(rs *sql.Rows, err error) (tasks.Backlog, error) {
 	return b, err
 }
 
+// readBacklog reads the tasks with the ids and all tasks that they depend on, for the rules of the backlog.
 func readBacklog(tx *Tx, ids ...int64) (tasks.Backlog, error) {
 	doc, err := sqlite.Doc(ids)
 	if err != nil {
@@ -53,6 +54,7 @@ func readBacklog(tx *Tx, ids ...int64) (tasks.Backlog, error) {
 	return b, nil
 }
 
+// addTask adds a task. The backlog's rules decide what changes.
 func addTask(tx *Tx, t tasks.Task) error {
 	b, err := readBacklog(tx, t.BlockedBy...)
 	if err != nil {
@@ -66,6 +68,7 @@ func addTask(tx *Tx, t tasks.Task) error {
 	return runTaskStep(tx, step)
 }
 
+// reviseTask changes a task. It also reads the new blockers, which may form a cycle with it.
 func reviseTask(tx *Tx, r tasks.Revision) error {
 	ids := []int64{r.ID}
 	if r.BlockedBy != nil {
@@ -82,7 +85,7 @@ func reviseTask(tx *Tx, r tasks.Revision) error {
 	return runTaskStep(tx, step)
 }
 
-// endTask ends the task that a turn ran, if it ran one: what the turn has said is its summary, why tells what went wrong.
+// endTask ends the task that a turn ran, if any. The turn's text is the result; after a failure it is why.
 func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	o := tasks.Outcome{State: taskOutcome(state), Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
@@ -108,7 +111,7 @@ func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	return runTaskStep(tx, b.End(task, o))
 }
 
-// taskOutcome is what a turn's end makes of its task. What the owner has stopped nobody wants any more.
+// taskOutcome returns the task's state after its turn. Stopping the turn cancels the task.
 func taskOutcome(state turn.Status) tasks.State {
 	switch state {
 	case turn.Done:
@@ -120,9 +123,9 @@ func taskOutcome(state turn.Status) tasks.State {
 	}
 }
 
-// runTaskStep writes down a step of the backlog.
+// runTaskStep writes a step of the backlog. The step itself was computed by pure functions of package tasks.
 func runTaskStep(tx *Tx, s tasks.Step) error {
-	for _, t := range s.Tasks { // before their inbox rows change: a row that is withdrawn is not the newest attempt's any more
+	for _, t := range s.Tasks { // before their inbox rows: a withdrawn row does not belong to the newest attempt
 		if err := writeTask(tx, t); err != nil {
 			return fmt.Errorf("write task %d: %w", t.ID, err)
 		}
@@ -153,7 +156,7 @@ func runTaskStep(tx *Tx, s tasks.Step) error {
 	return queueOut(tx, event.Out{Key: "notice:task:" + t.ExtID(), Cause: event.Cause{Kind: event.ByNotice, ID: t.ID}, To: event.ToOwner, Body: s.Notice, Urgency: event.Urgent})
 }
 
-// writeTask stores a task as it is now.
+// writeTask stores a task in its present state.
 func writeTask(tx *Tx, t tasks.Task) error {
 	if t.BlockedBy == nil {
 		t.BlockedBy = []int64{}

@@ -10,16 +10,16 @@ import (
 	"hob/tools/tasks"
 )
 
-// Tasks in one list when the caller names no limit, and at the most.
+// The default and the largest number of tasks in a list.
 const (
 	defaultTasks = 50
 	mostTasks    = 1000
 )
 
-// Tasks are hob's own backlog, and the todo lists. It is safe for concurrent use.
+// Tasks holds the backlog and the todo lists. It is safe for concurrent use.
 type Tasks struct{ core *core }
 
-// Reserve gives out the number of a new task.
+// Reserve assigns the number of a new task.
 func (r Tasks) Reserve(ctx context.Context) (id int64, err error) {
 	err = r.core.write(ctx, func(tx *Tx) error {
 		id, err = tx.Reserve("tasks")
@@ -28,7 +28,7 @@ func (r Tasks) Reserve(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// Backlog reads all open tasks, those named, and those that any of these wait for.
+// Backlog reads all open tasks, the given ones, and those that these wait for.
 func (r Tasks) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error) {
 	doc, err := sqlite.Doc(ids)
 	if err != nil {
@@ -37,7 +37,8 @@ func (r Tasks) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error)
 	return collectBacklog(r.core.read().QueryContext(ctx, relatedTasks, doc))
 }
 
-// Tasks lists tasks: the open ones as they run, then those that have ended, the newest first. f.State "open" leaves the latter out.
+// Tasks lists tasks: the open ones in the order in which they run, then the ended ones, newest first. The state "open" omits the ended
+// ones.
 func (r Tasks) Tasks(ctx context.Context, f event.Filter) ([]tasks.Task, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultTasks
@@ -60,7 +61,7 @@ func (r Tasks) Task(ctx context.Context, id int64) (tasks.Task, error) {
 	return list[0], nil
 }
 
-// Serves reports whether a turn runs a task or the fire of a trigger: what it comes to is an outcome.
+// Serves reports whether a turn runs a task or a fire. Its text is then a result.
 func (r Tasks) Serves(ctx context.Context, turn int64) (bool, error) {
 	var yes bool
 	err := r.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND fire IS NOT NULL) OR EXISTS (SELECT 1 FROM inbox WHERE turn = ?1 AND source = 'task')", turn).Scan(&yes)
@@ -76,7 +77,7 @@ func (r Tasks) Todos(ctx context.Context, session int64) ([]tasks.Todo, error) {
 	})
 }
 
-// Tallies sums up the live sessions that plan or have a todo list with something left to do, the oldest first.
+// Tallies sums up the live sessions that are in plan mode or have unfinished todos, oldest first.
 func (r Tasks) Tallies(ctx context.Context) ([]tasks.Tally, error) {
 	rs, err := r.core.read().QueryContext(ctx, `SELECT s.key, p.session IS NOT NULL, coalesce(t.content, ''), coalesce(t.status, ''), coalesce(t.active_form, '')
 		FROM sessions s LEFT JOIN plans p ON p.session = s.id LEFT JOIN todos t ON t.session = s.id

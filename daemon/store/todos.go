@@ -10,19 +10,19 @@ import (
 	"hob/tools/tasks"
 )
 
-// firstTask is a query for the seq of the inbox row of the most important task that can run now, if the row of seq and source before it is
-// a task's; else for that seq. The tasks' place in the inbox is that of the oldest of them; which of them takes it, their priority says.
-// Its parameters ?1 and ?2 are the instant and the highest rank.
+// firstTask is a query over one row (seq, source). If the row belongs to a task, it returns the row of the most important task that can run
+// now, otherwise seq. Tasks share one place in the inbox, that of the oldest; their priority decides which one takes it. Its parameters ?1
+// and ?2 are the instant and the highest rank.
 const firstTask = `SELECT iif(source <> 'task', seq, (SELECT i.seq FROM inbox i JOIN tasks k ON k.id = CAST(i.ext_id AS INTEGER)
 	WHERE i.state = 'queued' AND i.source = 'task' AND i.not_before <= ?1 AND i.rank <= ?2 ORDER BY k.priority DESC, i.seq LIMIT 1)) FROM `
 
-// planTool is the tool whose questions Answer follows.
+// planTool is the tool whose questions end plan mode.
 const planTool = tasks.PlanTool
 
-// planApproval is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
+// planApproval returns the answer that approves the question of a tool; false if an approval is not an answer to it.
 func planApproval(tool string) (answer string, ok bool) { return tasks.Approve, tool == planTool }
 
-// applyTask writes a change. What follows from it is written in the same commit.
+// applyTask writes a change of tasks, todos or plan mode, and what follows from it.
 func applyTask(tx *Tx, c tasks.Change) error {
 	switch c := c.(type) {
 	case tasks.Todos:
@@ -38,7 +38,7 @@ func applyTask(tx *Tx, c tasks.Change) error {
 	}
 }
 
-// sessionOf is the session that a change is about: its number, or the live one of its key.
+// sessionOf returns the session of a change: its number, or the live session of its key.
 func sessionOf(tx *Tx, id int64, key string) (int64, error) {
 	if id != 0 {
 		return id, nil
@@ -53,6 +53,7 @@ func sessionOf(tx *Tx, id int64, key string) (int64, error) {
 	return id, err
 }
 
+// putTodos replaces the to-do list of a session.
 func putTodos(tx *Tx, c tasks.Todos) error {
 	if err := tasks.CheckTodos(c.List); err != nil {
 		return err
@@ -80,7 +81,7 @@ func beginPlan(tx *Tx, c tasks.Planning) error {
 	return tx.Run("INSERT INTO plans (session, since) VALUES (?, ?) ON CONFLICT (session) DO NOTHING", id, sqlite.Micros(tx.Now))
 }
 
-// planAnswered ends the plan mode of a turn's session if the owner's answer to its plan is a yes.
+// planAnswered ends the plan mode of a turn's session if the owner has approved the plan.
 func planAnswered(tx *Tx, turn int64, text string) error {
 	if !tasks.Approved(text) {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"hob/scheduler"
 )
 
-// triggerKind of a trigger, as its row has it.
+// triggerKind is the kind of a trigger in its row.
 type triggerKind string
 
-// The kinds of triggers, and how people and commands call them.
+// The kinds of triggers.
 const (
 	kindJob       triggerKind = "job"
 	kindHeartbeat triggerKind = "heartbeat"
@@ -21,7 +21,7 @@ const (
 	kindHook      triggerKind = "hook"
 )
 
-// listed is the command that lists the triggers of a kind.
+// listed returns the command that lists the triggers of a kind.
 func (k triggerKind) listed() string {
 	switch k {
 	case kindWatch:
@@ -33,7 +33,7 @@ func (k triggerKind) listed() string {
 	}
 }
 
-// noun is what people call a trigger of the kind.
+// noun returns the name of the kind for people.
 func (k triggerKind) noun() string {
 	switch k {
 	case kindHook:
@@ -45,10 +45,11 @@ func (k triggerKind) noun() string {
 	}
 }
 
-// titled is the noun at the beginning of a sentence.
+// titled returns the noun for the beginning of a sentence.
 func (k triggerKind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
 
-// putTrigger makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
+// putTrigger creates a trigger, or replaces the one with its ID, and returns the ID. body is the whole trigger, stored as JSON; due is zero
+// for triggers without a schedule.
 func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.Time) (int64, error) {
 	doc, err := sqlite.Doc(body)
 	if err != nil {
@@ -72,7 +73,7 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	return t.ID, k.found(n, err, t.ID)
 }
 
-// removeTrigger takes a trigger away; its fires stay, and those that have not begun never will.
+// removeTrigger removes a trigger. Its fires stay; those that have not started are cancelled.
 func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	version, err := nextTriggerVersion(tx)
 	if err != nil {
@@ -89,7 +90,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	return callOffFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
 }
 
-// callOffFires ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
+// callOffFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
 func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
 	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
 		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
@@ -104,7 +105,7 @@ func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error
 	return nil
 }
 
-// pauseTrigger stops a trigger with all that waits to run, or lets it go on with due as its next slot.
+// pauseTrigger pauses a trigger and cancels its waiting runs, or resumes it with due as the next slot.
 func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) error {
 	version, err := nextTriggerVersion(tx)
 	if err != nil {
@@ -123,7 +124,7 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 	return k.found(n, err, id)
 }
 
-// found turns a change that hit no trigger into a fault.
+// found turns a change that affected no trigger into a fault.
 func (k triggerKind) found(n int64, err error, id int64) error {
 	if err == nil && n == 0 {
 		return event.NewFault(event.Clash, k.listed()+" shows what there is", "there is no %s %d", k.noun(), id)
@@ -131,7 +132,7 @@ func (k triggerKind) found(n int64, err error, id int64) error {
 	return err
 }
 
-// nextTriggerVersion is the number of a change: the runner finds what has changed by it.
+// nextTriggerVersion returns the number for a change. The runner finds changed triggers by it.
 func nextTriggerVersion(tx *Tx) (int64, error) {
 	var v int64
 	err := tx.One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)

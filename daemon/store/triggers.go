@@ -10,8 +10,8 @@ import (
 	"hob/tools"
 )
 
-// Triggers are jobs and the heartbeat, and the fires of all triggers. It is safe for concurrent use; each method is one transaction. Which slots are
-// due is the scheduler's to say.
+// Triggers holds jobs and the heartbeat, and the fires of all triggers. It is safe for concurrent use; each method is one transaction. The
+// scheduler decides which slots are due.
 type Triggers struct{ core *core }
 
 var _ scheduler.Store = Triggers{}
@@ -21,10 +21,10 @@ func (d Triggers) Record(ctx context.Context, list ...tools.Change) error {
 	return d.core.record(ctx, list)
 }
 
-// JobsSignal fires when a trigger was made or changed.
+// JobsSignal fires when a trigger was created or changed.
 func (d Triggers) JobsSignal() <-chan struct{} { return d.core.db.Wait(sqlite.SignalJobs) }
 
-// mustAccept stores the inbox row of a new fire; a row of that id that is there already is somebody else's.
+// mustAccept stores the inbox row of a new fire. An existing row with that id belongs to something else, so it is an error.
 func mustAccept(tx *Tx, in event.In) error {
 	r, err := acceptIn(tx, in)
 	if err == nil && !r.New {

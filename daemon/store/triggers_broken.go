@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Disable puts a job aside whose row cannot be used, and tells the owner.
+// Disable switches off a job whose row cannot be used, and tells the owner.
 func (d Triggers) Disable(ctx context.Context, id int64, why string) error {
 	return d.core.write(ctx, func(tx *Tx) error { return switchOffTrigger(tx, id, why) })
 }
 
-// SetAside puts the watches and webhooks aside whose rows cannot be read, and tells the owner of each, once. Jobs are put aside when they
+// SetAside switches off the watches and webhooks whose rows cannot be read, and tells the owner about each once. Jobs are checked when they
 // come due.
 func (d Triggers) SetAside(ctx context.Context) error {
 	watches, err := Watches(d).AllWatches(ctx)
@@ -39,7 +39,7 @@ func (d Triggers) SetAside(ctx context.Context) error {
 	return nil
 }
 
-// switchOffTrigger switches a trigger off that cannot be used, and tells the owner, unless it is off already.
+// switchOffTrigger switches off a trigger that cannot be used, and tells the owner, unless it is already off.
 func switchOffTrigger(tx *Tx, id int64, why string) error {
 	var name string
 	var k triggerKind

@@ -11,15 +11,15 @@ import (
 	"hob/daemon/llm"
 )
 
-// askedFor is the turn whose call asked for what a turn was opened with: the report of a sub-agent, of a process or of another conversation.
+// askedFor selects the turn whose call led to a turn: the turn was opened by the report of a subagent, a process or another conversation.
 const askedFor = `SELECT s.turn FROM line l JOIN inbox i ON i.turn = l.id AND i.kind = 'report' JOIN steps s ON s.turn = CAST(substr(i.ext_id, 2) AS INTEGER) AND s.call_id = i.ext_id`
 
-// usedBy are the tokens of the turn r, of its sub-agents, and of all turns that reports to them have opened.
+// usedBy sums up the tokens of the turn r, of its subagents, and of all turns that their reports opened.
 const usedBy = `WITH RECURSIVE kin (id) AS (SELECT r.id UNION SELECT x.id FROM kin k JOIN turns x ON x.parent = k.id
 	UNION SELECT i.turn FROM kin k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
 	SELECT sum(x.tokens) FROM kin k JOIN turns x ON x.id = k.id`
 
-// A turn has the limits of the run that it belongs to, wherever that goes on: in a sub-agent, or with what a report opens.
+// turnColumns are the columns of a turn. A turn has the limits of the run that it belongs to, even in a subagent or after a report.
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
 	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'),
@@ -36,7 +36,7 @@ func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	return t, err
 }
 
-// Load reads all rows of a turn that decide what it does next. Limits are the caller's to fill in.
+// Load reads all rows that decide what a turn does next. turn.Next is computed from them. The caller fills in the limits.
 func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
 	st := turn.State{Epoch: s.core.epoch, Now: s.core.now()}
 	t, err := s.Turn(ctx, id)
@@ -88,6 +88,7 @@ func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item
 	return sqlite.Collect(rs, err, scanItem)
 }
 
+// scanItem reads an item of a conversation.
 func scanItem(rs *sql.Rows) (llm.Item, error) {
 	var it llm.Item
 	var args, raw sql.NullString
@@ -102,7 +103,7 @@ func scanItem(rs *sql.Rows) (llm.Item, error) {
 	return it, err
 }
 
-// addItem appends one item; inbox is the row that it comes from, 0 for none.
+// addItem appends one item. inbox is the row that it comes from; 0: none.
 func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
 	parts, err := sqlite.Doc(it.Parts)
 	if err != nil {
@@ -121,6 +122,7 @@ func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
 		it.Provider, it.Model, sqlite.Text(it.Raw), it.Trust, it.Source, it.Tokens)
 }
 
+// steps reads the steps of a turn in order.
 func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended, model, why, fault
 		FROM steps WHERE turn = ? ORDER BY n`, id)
@@ -132,7 +134,7 @@ func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	})
 }
 
-// writeStep writes a step's row; an earlier one with its number is replaced.
+// writeStep writes the row of a step, or replaces it.
 func writeStep(tx *Tx, id int64, p turn.Step) error {
 	usage, err := sqlite.Doc(p.Usage)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Rows in one list when the caller names no limit, and at the most.
+// The default and the largest number of rows in a list.
 const (
 	defaultRows = 50
 	mostRows    = 1000
 )
 
-// View reads over the given pool. It is safe for concurrent use.
+// View reads rows for lists and details. It is safe for concurrent use.
 type View struct {
 	Meter
 	read *sqlite.Readers
 }
 
-// NewView makes a view over the readers of a database.
+// NewView returns a view over the given readers.
 func NewView(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
 
 func rowLimit(f event.Filter) int {
@@ -38,6 +38,7 @@ func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]api.InboxRow, e
 	return inboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
+// inboxRows reads rows of the inbox. A message without text shows the names of its attachments.
 func inboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.InboxRow, error) {
 	rs, err := read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
 		(SELECT '[' || group_concat(json_extract(p.value, '$.name'), ', ') || ']' FROM json_each(inbox.parts) p WHERE json_extract(p.value, '$.name') IS NOT NULL), ''), received, not_before, not_after, state,
@@ -55,6 +56,7 @@ func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]api.OutboxRow,
 	return outboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
+// outboxRows reads messages with their deliveries.
 func outboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.OutboxRow, error) {
 	rs, err := read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
@@ -72,6 +74,7 @@ func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, 
 	return sessionRows(ctx, s.read, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
+// sessionRows reads sessions with the numbers of their items and turns.
 func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Session, error) {
 	rs, err := read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
 		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
@@ -82,7 +85,7 @@ func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args .
 	})
 }
 
-// SessionNamed finds a session by its key (the live one) or its id.
+// SessionNamed returns a session by its key, if live, or its id.
 func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, error) {
 	list, err := sessionRows(ctx, s.read, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
 	if err != nil {
@@ -99,6 +102,7 @@ func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]api.Question
 	return questionRows(ctx, s.read, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
 }
 
+// questionRows reads questions with who answered and when.
 func questionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Question, error) {
 	rs, err := read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
 		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
@@ -111,12 +115,13 @@ func questionRows(ctx context.Context, read *sqlite.Readers, where string, args 
 	})
 }
 
-// AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
-// the owner.
+// AuditRows lists the audit, newest first. The state is a verdict of the gate, or "denied" for everything that the gate or the owner did
+// not allow.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]api.AuditRow, error) {
 	return auditRows(ctx, s.read, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
+// auditRows reads entries of the audit log.
 func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.AuditRow, error) {
 	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.AuditRow, error) {
@@ -127,7 +132,7 @@ func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...
 	})
 }
 
-// Counts are the numbers of status.
+// Counts are the numbers of the status.
 type Counts struct {
 	Queued    int   `json:"queued"`
 	Running   int64 `json:"turn"`
@@ -139,7 +144,7 @@ type Counts struct {
 	Bytes     int64 `json:"bytes"`
 }
 
-// Counts counts what is open.
+// Counts counts the open rows.
 func (s *View) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
 	var pages, size int64
@@ -179,7 +184,7 @@ func (s *View) AuditRow(ctx context.Context, id string) (api.AuditRow, error) {
 	return singleRow(list, err, "audit row", id)
 }
 
-// singleRow is the one row of a list, or the fault that there is none.
+// singleRow returns the only row of a list, or a fault for an empty one.
 func singleRow[T any](list []T, err error, what, id string) (row T, _ error) {
 	if err != nil {
 		return row, err

@@ -11,17 +11,17 @@ import (
 	"hob/scheduler"
 )
 
-// fireOutcome is the outcome of a fire as it is told: a run that began after its limit is late.
+// fireOutcome is the outcome for people: a run that started after its limit is "late".
 const fireOutcome = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us, 'late', f.outcome)"
 
-// fireAnswers are the messages of a fire's turn.
+// fireAnswers selects the messages of a fire's turn.
 const fireAnswers = "FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = f.turn"
 
-// triggerNamed finds the triggers of a name, an id or "KIND:NAME", also those that are gone.
+// triggerNamed selects triggers by name, id or "KIND:NAME", including removed ones.
 const triggerNamed = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FROM triggers WHERE id = cast(?2 AS INTEGER) AND cast(id AS TEXT) = ?2
 	UNION SELECT id FROM triggers WHERE name = substr(?2, instr(?2, ':') + 1) AND kind || ':' || name = ?2`
 
-// FireRows lists slots, newest first. f.Name is the name or id of a job, watch or webhook, or "KIND:NAME"; f.State a state or an outcome.
+// FireRows lists slots, newest first. f.Name is the name or id of a trigger, or "KIND:NAME"; f.State is a state or an outcome.
 func (s *View) FireRows(ctx context.Context, f event.Filter) ([]api.Fire, error) {
 	where := "(?1 = '' OR f.state = ?1 OR " + fireOutcome + " = ?1) AND "
 	if f.Name != "" {
@@ -36,6 +36,7 @@ func (s *View) FireRow(ctx context.Context, id string) (api.Fire, error) {
 	return singleRow(list, err, "slot", id)
 }
 
+// fireRows reads fires with their cost, including sub-agents, and what became of the answers.
 func fireRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Fire, error) {
 	rs, err := read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+fireOutcome+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
@@ -55,15 +56,15 @@ func fireRows(ctx context.Context, read *sqlite.Readers, where string, args ...a
 	})
 }
 
-// How many runs tell what the next one will cost: of the same job, and of all jobs.
+// Limits of the runs that predict the next one's cost: of the same job, and of all jobs.
 const (
 	ownRuns = 20
 	anyRuns = 200
-	newest  = "f.id > (SELECT coalesce(max(id), 0) - 100000 FROM fires) AND " // rows that are looked through
+	newest  = "f.id > (SELECT coalesce(max(id), 0) - 100000 FROM fires) AND " // number of rows examined
 )
 
-// RunCost is what one run of a job has cost, on the mean of its last 20; where it has none, of the newest 200 runs of all jobs since an
-// instant. Runs that asked no model do not count. Zero: there are none.
+// RunCost returns the mean cost of a job's last 20 runs. Without any, it uses the newest 200 runs of all jobs since an instant. Runs that
+// asked no model do not count. Zero means that there are none.
 func RunCost(ctx context.Context, read *sqlite.Readers, job int64, since time.Time) (scheduler.Cost, error) {
 	c, err := meanCost(ctx, read, newest+"f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
 	if err != nil || c.Tokens > 0 {

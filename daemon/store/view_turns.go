@@ -17,6 +17,7 @@ func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error)
 	return turnRows(ctx, s.read, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
+// turnRows reads turns. A cost of -1 is unknown: only requests without a price were made.
 func turnRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Turn, error) {
 	rs, err := read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
 		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
@@ -28,8 +29,7 @@ func turnRows(ctx context.Context, read *sqlite.Readers, where string, args ...a
 	})
 }
 
-// items lists the transcript of a session, or one turn's part of it (0: all), as it may be shown: what somebody else may have said through a turn has no
-// live addresses here either.
+// items lists the transcript of a session, or one turn's part of it (0: all). Links in text that may come from somebody else are disarmed.
 func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]api.Item, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source, trust, provider, coalesce(envelope, 'null') FROM items WHERE session = "+session+" ORDER BY seq", id) // #nosec G202 -- constants
 	all, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
@@ -74,7 +74,7 @@ func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 	})
 }
 
-// TurnView reads one turn with everything that belongs to it.
+// TurnView reads one turn with all related rows.
 func (s *View) TurnView(ctx context.Context, id int64) (v api.TurnDetail, err error) {
 	rows, err := turnRows(ctx, s.read, "t.id = ?", id)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// unheardNotes lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
+// unheardNotes lists the voice notes in a turn's inputs without a transcript, oldest first.
 func unheardNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.VoiceNote, error) {
 	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
 		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, id)
@@ -20,7 +20,7 @@ func unheardNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.Voic
 	})
 }
 
-// hearNote puts a text behind a voice note that nobody has listened to.
+// hearNote stores the transcript of a voice note after the note.
 func hearNote(tx *Tx, id int64, n turn.VoiceNote, text string) error {
 	var parts []event.Part
 	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, id}, sqlite.JSON(&parts)); err != nil {

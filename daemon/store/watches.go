@@ -18,13 +18,14 @@ import (
 	"hob/tools"
 )
 
-// Watches are the file watches as the watcher sees it. Its methods are safe for concurrent use; each is one transaction.
+// Watches holds the file watches for the watcher. It is safe for concurrent use; each method is one transaction.
 type Watches struct{ core *core }
 
 var _ filewatch.Store = Watches{}
 
 const watchColumns = "id, name, body, paused, broken, failures, hold"
 
+// scanWatch reads the row of a watch. The columns of all triggers replace the values in the body.
 func scanWatch(rs *sql.Rows) (filewatch.Watch, error) {
 	var w filewatch.Watch
 	var row scheduler.Trigger
@@ -33,7 +34,7 @@ func scanWatch(rs *sql.Rows) (filewatch.Watch, error) {
 		return w, err
 	}
 	if err := json.Unmarshal([]byte(body), &w); err != nil {
-		w = filewatch.Watch{} // a spoilt row disables only itself
+		w = filewatch.Watch{} // an unreadable row disables only itself
 		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
 	}
 	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
@@ -46,7 +47,7 @@ func (s Watches) AllWatches(ctx context.Context) ([]filewatch.Watch, error) {
 	return sqlite.Collect(rs, err, scanWatch)
 }
 
-// WatchNamed finds a live watch by its name or id.
+// WatchNamed returns a live watch by its name or id.
 func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, scanWatch)
@@ -59,7 +60,7 @@ func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, 
 	return list[0], nil
 }
 
-// Looks is how far the watches have come, by their ids.
+// Looks returns the progress of the watches, by id.
 func (s Watches) Looks(ctx context.Context) (map[int64]filewatch.Look, error) {
 	looks := map[int64]filewatch.Look{}
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
@@ -72,7 +73,7 @@ func (s Watches) Looks(ctx context.Context) (map[int64]filewatch.Look, error) {
 	return looks, err
 }
 
-// Watches lists the watches that look at something now.
+// Watches lists the active watches.
 func (s Watches) Watches(ctx context.Context) ([]filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '' ORDER BY id")
 	list, err := sqlite.Collect(rs, err, scanWatch)
@@ -90,18 +91,18 @@ func (s Watches) Record(ctx context.Context, list ...tools.Change) error {
 	return s.core.record(ctx, list)
 }
 
-// Snapshot is what a watch last saw of each path, in the order of paths and without their texts.
+// Snapshot returns what a watch last saw of each path, in the order of paths and without file contents.
 func (s Watches) Snapshot(ctx context.Context, id int64) ([]filewatch.File, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT path, dir, ino, size, mtime, hash, version, gone FROM snapshots WHERE watch = ? ORDER BY path", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (f filewatch.File, err error) {
 		var ino int64
 		err = rs.Scan(&f.Path, &f.Dir, &ino, &f.Size, &f.Mtime, &f.Hash, &f.Version, &f.Gone)
-		f.Ino = uint64(ino) // #nosec G115 -- as it was put
+		f.Ino = uint64(ino) // the reverse of the conversion when it was stored
 		return f, err
 	})
 }
 
-// Text is the text of a small file as the watch last saw it, nil when there is none.
+// Text returns the content of a small file as the watch last saw it; nil if it was not stored.
 func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT text FROM snapshots WHERE watch = ? AND path = ?", id, path)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (text []byte, err error) { return text, rs.Scan(&text) })
@@ -111,8 +112,8 @@ func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error
 	return list[0], nil
 }
 
-// Saw commits what a watch has seen: the rows of its snapshot, the fire and the inbox row. A key that has a fire already puts the rows
-// and nothing else; of a watch that was removed or paused meanwhile nothing is put: it is filewatch.ErrStopped.
+// Saw commits an observation: the rows of the snapshot, the fire and the inbox row. A known key updates only the snapshot. For a watch that
+// was removed or paused meanwhile it commits nothing and returns filewatch.ErrStopped.
 func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
 	if seen.In != nil && fail.Broken("snapshot-before-event") {
 		if err := s.core.write(ctx, func(tx *Tx) error { return putSnapshot(tx, seen.Watch.ID, seen.Files) }); err != nil {
@@ -138,7 +139,8 @@ func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
 	})
 }
 
-// fireWatch writes the fire and the inbox row of what was seen, unless both are there already.
+// fireWatch writes the fire and the inbox row of an observation, unless they exist. While an earlier fire is held, the observation is added
+// to that one.
 func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	held, err := readHeldFire(tx, seen.Watch.ID)
 	if err != nil {
@@ -174,19 +176,19 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	return tellWatchBusy(tx, seen.Watch.Trigger)
 }
 
-// A watch that fires more often than this within the time is held: its own turns may be what changes the files.
+// A watch that fires more often than maxWatchFires within watchBusyTime is held, because its own turns may be changing the files.
 const (
 	maxWatchFires = 30
 	watchBusyTime = 10 * time.Minute
 )
 
-// watchHeldUntil is the instant before which the next fire of a watch must not run: the end of ten minutes in which it has fired thirty times
-// (busy), or of the pause after a failure; zero when there is none.
+// watchHeldUntil returns the time before which the next fire of a watch must not run: the end of ten minutes with thirty fires (busy), or
+// of the pause after a failure; zero if there is none.
 func watchHeldUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
 	var begun time.Time
 	err = tx.One(`SELECT coalesce((SELECT created FROM fires WHERE trigger = ?1 AND outcome <> 'coalesced' ORDER BY id DESC LIMIT 1 OFFSET ?2), 0), hold
 		FROM triggers WHERE id = ?1`, []any{id, maxWatchFires - 1}, sqlite.Stamp(&begun), sqlite.Stamp(&until))
-	if end := begun.Add(watchBusyTime); err == nil && !begun.IsZero() && end.After(tx.Now) && !begun.After(tx.Now) { // a clock that was ahead says nothing
+	if end := begun.Add(watchBusyTime); err == nil && !begun.IsZero() && end.After(tx.Now) && !begun.After(tx.Now) { // a future time comes from a wrong clock and is ignored
 		busy = true
 		if end.After(until) {
 			until = end
@@ -205,7 +207,7 @@ func tellWatchBusy(tx *Tx, t scheduler.Trigger) error {
 	return addNotice(tx, fmt.Sprintf("watch:%d:busy:%s", t.ID, tx.Now.UTC().Format(time.DateOnly)), t.ID, text)
 }
 
-// heldFire is the inbox row of a watch that must not run yet; the zero held is none.
+// heldFire is the inbox row of a watch that must wait. The zero value means none.
 type heldFire struct {
 	seq, fire int64
 	parts     []event.Part
@@ -220,13 +222,13 @@ func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
 	return h, err
 }
 
-// maxHeldText bounds the text of a held row, in bytes; what comes beyond it is in the files themselves.
+// maxHeldText limits the text of a held row, in bytes. The files themselves have the rest.
 const maxHeldText = 48 << 10
 
-// heldOverflow stands for what a held row has no room for.
-const heldOverflow = "More has changed since than is told here: look at the files themselves."
+// heldOverflow replaces the text that exceeds the limit.
+const heldOverflow = "More has changed since than is listed here: look at the files themselves."
 
-// add puts what was seen behind what is held; the prompt, the first part of both, stands there already.
+// add appends an observation to a held row. The first part, the prompt, is the same in both and not repeated.
 func (h heldFire) add(tx *Tx, parts []event.Part) error {
 	last := h.parts[len(h.parts)-1]
 	switch more := parts[min(1, len(parts)):]; {
@@ -244,8 +246,8 @@ func (h heldFire) add(tx *Tx, parts []event.Part) error {
 	return tx.Run("UPDATE inbox SET parts = ? WHERE seq = ?", doc, h.seq)
 }
 
-// putSnapshot puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
-// does.
+// putSnapshot stores the rows of a snapshot and deletes those of removed files. Without a new text, the old text stays while the content is
+// unchanged.
 func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 	for _, f := range files {
 		if f.Gone {
@@ -257,7 +259,7 @@ func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 		err := tx.Run(`INSERT INTO snapshots (watch, path, dir, ino, size, mtime, hash, version, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (watch, path) DO UPDATE SET dir = excluded.dir, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, hash = excluded.hash,
 				version = excluded.version, text = iif(excluded.text IS NULL AND excluded.hash = hash, text, excluded.text), gone = 0`,
-			id, f.Path, sqlite.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // #nosec G115 -- read back as it was
+			id, f.Path, sqlite.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // the reverse happens when it is read
 		if err != nil {
 			return fmt.Errorf("put the snapshot of %s: %w", f.Path, err)
 		}
@@ -265,7 +267,7 @@ func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 	return nil
 }
 
-// Trouble notes what a watch cannot see, or sees late, "" for nothing, and tells the owner once a day of the same.
+// Trouble records what a watch cannot see or sees late; "" clears it. The owner is told about the same trouble once a day.
 func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var name string

@@ -319,7 +319,7 @@ func TestHeldHasBounds(t *testing.T) {
 		t.Errorf("held are %d bytes", n)
 	}
 	text := one[string](s, "SELECT parts FROM inbox ORDER BY seq DESC LIMIT 1")
-	if strings.Count(text, "More has changed since than is told here") != 1 {
+	if strings.Count(text, "More has changed since than is listed here") != 1 {
 		t.Error("it is not said once that there is more")
 	}
 }

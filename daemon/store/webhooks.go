@@ -15,18 +15,19 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// Webhooks is the rows of webhooks. Their secrets stand beside them, never in them: only Named reads one.
+// Webhooks holds the rows of webhooks. Their secrets are in a column of their own, which only Named reads.
 type Webhooks struct{ core *core }
 
 const webhookColumns = "id, name, body, paused, broken, failures, hold"
 
+// scanWebhook reads the row of a webhook. The columns of all triggers replace the values in the body.
 func scanWebhook(rs *sql.Rows, more ...any) (webhook.Hook, error) {
 	var h, row webhook.Hook
 	var body string
 	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)}, more...)...); err != nil {
 		return h, err
 	}
-	if err := json.Unmarshal([]byte(body), &h); err != nil { // a spoilt row disables only itself
+	if err := json.Unmarshal([]byte(body), &h); err != nil { // an unreadable row disables only itself
 		h = webhook.Hook{}
 		row.Broken = unreadable + err.Error()
 	}
@@ -40,7 +41,7 @@ func (w Webhooks) All(ctx context.Context) ([]webhook.Hook, error) {
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs) })
 }
 
-// Named finds a webhook by its name or id, with its secret as Put was given it.
+// Named returns a webhook by its name or id, with the secret in the form that Put received.
 func (w Webhooks) Named(ctx context.Context, name string) (h webhook.Hook, secret string, err error) {
 	rs, err := w.core.read().QueryContext(ctx, "SELECT "+webhookColumns+", secret FROM triggers WHERE kind = 'hook' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs, &secret) })
@@ -53,7 +54,7 @@ func (w Webhooks) Named(ctx context.Context, name string) (h webhook.Hook, secre
 	return list[0], secret, nil
 }
 
-// Put makes a webhook, or replaces the one with its ID, and returns its id.
+// Put creates a webhook, or replaces the one with its ID, and returns the id.
 func (w Webhooks) Put(ctx context.Context, h webhook.Hook, secret string) (id int64, err error) {
 	err = w.core.write(ctx, func(tx *Tx) error {
 		if id, err = putTrigger(tx, kindHook, h.Trigger, h, time.Time{}); err != nil {
@@ -64,7 +65,7 @@ func (w Webhooks) Put(ctx context.Context, h webhook.Hook, secret string) (id in
 	return id, err
 }
 
-// Remove takes a webhook away, with its secret; what it received stays.
+// Remove removes a webhook and its secret. Its fires and inbox rows stay.
 func (w Webhooks) Remove(ctx context.Context, id int64) error {
 	return w.core.write(ctx, func(tx *Tx) error {
 		if err := tx.Run("DELETE FROM contents WHERE hook = ?", id); err != nil {
@@ -74,14 +75,15 @@ func (w Webhooks) Remove(ctx context.Context, id int64) error {
 	})
 }
 
-// Pause stops a webhook, or lets it go on.
+// Pause pauses or resumes a webhook.
 func (w Webhooks) Pause(ctx context.Context, id int64, paused bool) error {
 	return w.core.write(ctx, func(tx *Tx) error { return pauseTrigger(tx, kindHook, id, paused, time.Time{}) })
 }
 
-// Receive commits what a webhook was sent: its fire and its inbox row, together. A second one with the same id changes nothing and gets the
-// numbers of the first; so does one with the same content, a hash, within the hook's SameBody, unless content is "". An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
-// several times rests first, as a job does.
+// Receive commits a delivery: its fire and its inbox row. A second delivery with the same id changes nothing, and the receipt has the
+// numbers of the first. So does a delivery with the same content hash within the hook's SameBody; an empty content turns this off. An
+// event.Fault of the kind Missing means that the webhook was removed or paused meanwhile. After several failures the inbox row waits, as
+// for a job.
 func (w Webhooks) Receive(ctx context.Context, h webhook.Hook, in event.In, content string) (r event.Receipt, err error) {
 	fail.Point("hook.before")
 	err = w.core.write(ctx, func(tx *Tx) error {
@@ -127,7 +129,7 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	return r, err
 }
 
-// sentBefore is the id of the delivery that had the same content, and that of in when there was none.
+// sentBefore returns the id of an earlier delivery with the same content, or otherwise the id of in.
 func sentBefore(tx *Tx, h webhook.Hook, in event.In, content string) (string, error) {
 	if content == "" {
 		return in.ExtID, nil
@@ -145,7 +147,7 @@ func sentBefore(tx *Tx, h webhook.Hook, in event.In, content string) (string, er
 	}
 }
 
-// noteWebhookContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
+// noteWebhookContent stores the hash of a delivery and deletes the outdated ones.
 func noteWebhookContent(tx *Tx, h webhook.Hook, in event.In, content string) error {
 	if err := tx.Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, sqlite.Micros(tx.Now.Add(-h.SameBody()))); err != nil {
 		return fmt.Errorf("forget old contents: %w", err)

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// causeChain grows while it is followed back.
+// causeChain collects the nodes while it follows a message back to its cause.
 type causeChain struct {
 	nodes []api.Node
 	view  *View
@@ -19,7 +19,7 @@ type causeChain struct {
 
 func (c *causeChain) add(n api.Node) { c.nodes = append(c.nodes, n) }
 
-// Why traces a message back: outbox, turn, calls and approvals, inbox, the job or person. name is an outbox id or "last".
+// Why traces a message back to its origin: outbox, turn, calls and approvals, inbox, and the job or person. name is an outbox id or "last".
 func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	where, arg := "id = ?", any(name)
 	if name == "last" || name == "" {
@@ -44,7 +44,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	return api.Why{Nodes: c.nodes}, err
 }
 
-// joinedNodes are the messages whose texts went out with a message. Each has a chain of its own.
+// joinedNodes adds the messages that were sent as part of this one. Each has a chain of its own.
 func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
 	rows, err := outboxRows(ctx, c.view.read, "joined = ? ORDER BY id", id)
 	for _, o := range rows {
@@ -69,7 +69,7 @@ func deliveryText(o api.OutboxRow) string {
 	return text
 }
 
-// causeExcerpt is the head of a text on one line.
+// causeExcerpt returns the beginning of a text on one line.
 func causeExcerpt(text string) string {
 	const most = 100
 	out := []rune{}

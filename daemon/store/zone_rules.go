@@ -12,10 +12,10 @@ import (
 
 var _ scheduler.Zones = Triggers{}
 
-// keyZones is the setting with the print of the zones' rules by which due instants were worked out.
+// keyZones is the setting with the fingerprint of the time zone rules that the due times are based on.
 const keyZones = "zone_rules"
 
-// ZoneRules is the print that was noted last.
+// ZoneRules returns the stored fingerprint.
 func (d Triggers) ZoneRules(ctx context.Context) (string, error) {
 	var print string
 	err := d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyZones).Scan(&print)
@@ -25,13 +25,13 @@ func (d Triggers) ZoneRules(ctx context.Context) (string, error) {
 	return print, err
 }
 
-// Crons lists live jobs with a cron spec that are due some day, by id.
+// Crons lists live jobs with a cron schedule and a due time, by id.
 func (d Triggers) Crons(ctx context.Context, after int64, most int) ([]scheduler.Job, error) {
 	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers NOT INDEXED WHERE id > ? AND "+ofJobs+" AND removed = 0 AND broken = '' AND due > 0 AND json_extract(body, '$.spec') LIKE 'cron %' ORDER BY id LIMIT ?", after, most)
 	return sqlite.Collect(rs, err, scanJob)
 }
 
-// Redate moves due instants, and notes the print of the rules that they follow.
+// Redate moves due times, and stores the fingerprint of the rules that they follow.
 func (d Triggers) Redate(ctx context.Context, print string, list []scheduler.Redated) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		for _, r := range list {

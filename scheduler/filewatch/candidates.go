@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// stat is what a look at a file tells without opening it.
+// stat holds the facts about a file that are visible without opening it.
 type stat struct {
 	ino         uint64
 	size, mtime int64
-	link        bool // a symbolic link, which is not followed
+	link        bool // a symbolic link; it is not followed
 }
 
-// How long the next content may bear the time of one before it: file systems count in steps. Those that count in whole seconds do it in
-// steps of up to two (FAT), the others at most in ticks of the system's clock.
+// The resolution of modification times: within it, new content may have the time of the old one. File systems with whole seconds use steps
+// of up to two seconds (FAT); others at most the ticks of the system's clock.
 const (
 	coarseStep = 3 * time.Second
 	fineStep   = 20 * time.Millisecond
 )
 
-// young says that a file which looks like this at a time may get another content without looking other than now.
+// young reports whether the file may still get new content without a visible change of s.
 func (s stat) young(now time.Time) bool {
 	step := fineStep
 	if s.mtime%int64(time.Second) == 0 {
@@ -29,31 +29,32 @@ func (s stat) young(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.mtime)).Abs() < step
 }
 
-// candidate is a path that looks other than it did, and has not rested yet.
+// candidate is a path that has changed and is not settled yet.
 type candidate struct {
 	stat
 	gone  bool
-	since time.Duration // when it was first seen as it is now
-	first time.Duration // when it was first seen to have changed
-	told  bool          // it was told while it still changed
+	since time.Duration // when it was first seen in its present state
+	first time.Duration // when it was first seen as changed
+	told  bool          // it was reported while it was still changing
 }
 
-// ref names a candidate.
+// ref is a candidate with its path.
 type ref struct {
 	dir, name string
 	candidate
-	restless bool // it is ready although it still changes
+	restless bool // it is reported although it still changes
 }
 
 func (r ref) path() string { return join(r.dir, r.name) }
 
-// candidates are the changed paths of a watch, by folder and name. Times are the monotonic clock's.
+// candidates are the changed paths of a watch, by folder and name. Times are monotonic. The walk adds them; ready returns those that have
+// settled; the writer reports and drops them.
 type candidates struct {
 	folders map[string]map[string]candidate
 	n       int
 }
 
-// note takes in how a path looks now. One that looks as it did the last time goes on resting.
+// note records the present state of a path. An unchanged state continues to settle.
 func (p *candidates) note(dir, name string, s stat, gone bool, now time.Duration) {
 	c, known := p.folders[dir][name]
 	if known && c.stat == s && c.gone == gone {
@@ -67,7 +68,7 @@ func (p *candidates) note(dir, name string, s stat, gone bool, now time.Duration
 	p.put(dir, name, c)
 }
 
-// again lets a candidate rest anew, as it looks now.
+// again restarts the settle time of a candidate.
 func (p *candidates) again(dir, name string, s stat, gone bool, now time.Duration) {
 	p.note(dir, name, s, gone, now)
 	c := p.folders[dir][name]
@@ -75,7 +76,7 @@ func (p *candidates) again(dir, name string, s stat, gone bool, now time.Duratio
 	p.put(dir, name, c)
 }
 
-// all lists the candidates, rested or not.
+// all lists all candidates.
 func (p *candidates) all() []ref {
 	var list []ref
 	for dir, in := range p.folders {
@@ -91,7 +92,7 @@ func sortRefs(list []ref) {
 	slices.SortFunc(list, func(a, b ref) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.name, b.name)) })
 }
 
-// tell marks a candidate as told while it still changes.
+// tell marks a candidate as reported while it still changes.
 func (p *candidates) tell(dir, name string) {
 	if c, ok := p.folders[dir][name]; ok {
 		c.told = true
@@ -99,6 +100,7 @@ func (p *candidates) tell(dir, name string) {
 	}
 }
 
+// put sets the candidate of a file.
 func (p *candidates) put(dir, name string, c candidate) {
 	if p.folders == nil {
 		p.folders = map[string]map[string]candidate{}
@@ -109,7 +111,7 @@ func (p *candidates) put(dir, name string, c candidate) {
 	p.folders[dir][name] = c
 }
 
-// drop forgets a candidate.
+// drop removes a candidate.
 func (p *candidates) drop(dir, name string) {
 	in := p.folders[dir]
 	if _, ok := in[name]; !ok {
@@ -121,16 +123,16 @@ func (p *candidates) drop(dir, name string) {
 	}
 }
 
-// patience is how long a file may go on changing before it is told as one that still does.
+// patience returns how long a file may keep changing before it is reported as still changing.
 func patience(settle time.Duration) time.Duration {
 	return max(settle, min(10*settle, 5*time.Minute))
 }
 
-// holdFor is how long a file that rests waits for others that do not yet, so that they are told together.
+// holdFor returns how long a settled file waits for unsettled ones, so that they are reported together.
 func holdFor(settle time.Duration) time.Duration { return 4 * settle }
 
-// ready lists what is to be told now, in the order of paths: all, when all rest; those that rest, when one of them has waited
-// long for the others; and those that have changed for too long. next is when to ask again, 0 when there are no candidates.
+// ready returns the candidates to report now, by path: all of them when all have settled; the settled ones when one has waited long enough;
+// and those that have been changing for too long. next is the time of the next call; 0 without candidates.
 func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Duration) {
 	var resting, restless []ref
 	waited, open := false, 0
@@ -155,7 +157,7 @@ func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Dur
 			}
 			soon(rests)
 			if !c.told {
-				open++ // nobody waits for one that has been told
+				open++ // a reported one delays nobody
 			}
 		}
 	}

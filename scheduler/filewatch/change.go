@@ -1,20 +1,20 @@
 package filewatch
 
-// Changes of watches that tools and commands make; the store applies them in the commit of a result.
+// The changes of watches that tools and commands return. The store applies them in the commit of the result.
 type (
-	// Put makes a watch.
+	// Put creates a watch.
 	Put struct{ Watch Watch }
-	// Drop deletes a watch and what it last saw; its fires stay.
+	// Drop deletes a watch and its snapshot. Its fires stay.
 	Drop struct{ ID int64 }
-	// Pause stops a watch, or lets it go on.
+	// Pause pauses or resumes a watch.
 	Pause struct {
 		ID     int64
 		Paused bool
 	}
 )
 
-// Look is how far a watch has come.
+// Look is the progress of a watch.
 type Look struct {
-	Ready   bool   // its first look is done: from then on changes are told
-	Trouble string // what it cannot see, or sees late; "": nothing
+	Ready   bool   // the first scan is done; later changes are reported
+	Trouble string // what it cannot see or sees late; "": nothing
 }

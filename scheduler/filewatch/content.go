@@ -17,40 +17,41 @@ import (
 	"hob/daemon/walk"
 )
 
-// Bounds of contents.
+// Limits of contents, in bytes.
 const (
-	maxText  = 32 << 10  // of a text that is kept for diffs
+	maxText  = 32 << 10  // of a text that is stored for diffs
 	maxTexts = 32 << 20  // of all such texts of a watch
 	maxHash  = 1 << 30   // of a file that is hashed
-	maxRules = 1 << 20   // of a file of ignore rules
-	block    = 256 << 10 // that is read at once
+	maxRules = 1 << 20   // of a file with ignore rules
+	block    = 256 << 10 // per read
 )
 
-// What stands for the hash of a content that is not hashed.
+// Replacements for the hash of a content that cannot be hashed.
 const (
-	changing   = "changing" // it was told while it still changed
-	linkPrefix = "link:"    // and the hash of where it leads
-	statPrefix = "stat:"    // size, time and inode: it is huge, or cannot be read
+	changing   = "changing" // it was reported while it was still changing
+	linkPrefix = "link:"    // followed by the hash of the link's target
+	statPrefix = "stat:"    // followed by size, time and inode: the file is huge or unreadable
 )
 
-// errMoved says that a file is not what it was a moment ago.
+// errMoved reports that a file has changed a moment ago.
 var errMoved = errors.New("it changed while it was looked at")
 
-// reader opens files, all by way of the guard.
+// reader opens files, always through the guard.
 type reader struct {
 	guard *fsguard.Guard
-	step  func() // is told of progress
+	step  func() // called to report progress
 }
 
-// content is what stands in a file.
+// content is the content of a file.
 type content struct {
 	hash string
-	text []byte // nil: it is none, or not to be shown
+	text []byte // nil: it is not text, or must not be shown
 }
 
-// read takes the content of a file that was seen as s. It is errMoved, or fs.ErrNotExist, when the file is another one by now;
-// fsguard.ErrState when it turns out to be hob's own.
+// read returns the content of a file that was seen in the state s. It returns errMoved or fs.ErrNotExist if the file has changed since, and
+// fsguard.ErrState if it belongs to hob.
 func (r reader) read(ctx context.Context, path string, s stat) (content, error) {
+	// The content of a link is its target; it is not followed.
 	if s.link {
 		target, err := os.Readlink(path)
 		sum := sha256.Sum256([]byte(target))
@@ -62,9 +63,11 @@ func (r reader) read(ctx context.Context, path string, s stat) (content, error) 
 		return content{}, err
 	case place.Area == fsguard.State:
 		return content{}, fsguard.ErrState
+	// The path must lead to the very file that was found by the scan.
 	case place.Path != path || !place.Exists() || statOf(place.Info) != s:
 		return content{}, errMoved
 	}
+	// Large and unreadable files are compared by size, time and inode only.
 	unread := content{hash: fmt.Sprintf("%s%d:%d:%d", statPrefix, s.size, s.mtime, s.ino)}
 	if s.size > maxHash {
 		return unread, nil
@@ -82,7 +85,7 @@ func (r reader) read(ctx context.Context, path string, s stat) (content, error) 
 	return c, errors.Join(err, f.Close())
 }
 
-// digest reads a file to its end; open says that its text may be shown.
+// digest reads a file to its end. open means that its text may be shown.
 func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (content, error) {
 	sum, buf := sha256.New(), make([]byte, min(s.size+1, block))
 	var text []byte
@@ -92,6 +95,7 @@ func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (cont
 		if size += int64(n); size <= maxText && open {
 			text = append(text, buf[:n]...)
 		}
+		// The file must not have changed while it was read.
 		switch {
 		case errors.Is(err, io.EOF):
 			info, err := f.Stat()
@@ -115,7 +119,7 @@ func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (cont
 
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// rules reads a file of ignore rules, or one of git's.
+// rules reads a file with ignore rules, or a file of git.
 func (r reader) rules(path string) ([]byte, error) {
 	place, err := r.guard.Resolve("", path)
 	if err != nil {
@@ -132,7 +136,7 @@ func (r reader) rules(path string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// ignored says that the rules leave a path out, or a folder on the way to it, by which a look at its folder did not find it.
+// ignored reports whether the rules exclude a path, or a folder above it. A scan of that folder would then not have found it.
 func (r reader) ignored(t *tracked, path string) bool {
 	if !t.watch.Gitignore {
 		return false

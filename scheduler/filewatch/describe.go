@@ -17,14 +17,14 @@ import (
 	"hob/daemon/event"
 )
 
-// Bounds of what an event says.
+// Limits of the text of an event.
 const (
 	maxNames = 200
-	maxDiff  = 8 << 10  // bytes of one file
-	maxDiffs = 24 << 10 // and of all
+	maxDiff  = 8 << 10  // bytes per file
+	maxDiffs = 24 << 10 // bytes of all files
 )
 
-// keyOf names a set of changes, each file by itself: the same contents of the same paths are told once.
+// keyOf returns the key of a set of changes. The same contents at the same paths give the same key, so they are reported only once.
 func keyOf(told []finding) string {
 	sum := sha256.New()
 	for _, f := range told {
@@ -33,8 +33,8 @@ func keyOf(told []finding) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// inOf is the inbox row that tells of changes. Names and contents are anybody's: it is always tainted, and never the owner's own
-// words.
+// inOf returns the inbox row of an event. File names and contents may come from anybody, so the row is always tainted and never typed by
+// the owner.
 func inOf(w Watch, changes []Change, key string, now time.Time) *event.In {
 	return &event.In{
 		Source: "watch:" + w.Name, ExtID: fmt.Sprintf("%d:%s", w.ID, key), Session: w.SessionKey(), Kind: event.Fire, Rank: event.RankRest,
@@ -43,7 +43,7 @@ func inOf(w Watch, changes []Change, key string, now time.Time) *event.In {
 	}
 }
 
-// compose says what happened: a line for each of the first names, counts of the rest, and the diffs.
+// compose writes the text of an event: a line for each of the first files, counts for the rest, and the diffs.
 func compose(name string, changes []Change) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[watch %s: %s]\n", name, counted(changes))
@@ -61,6 +61,7 @@ func compose(name string, changes []Change) string {
 	return b.String()
 }
 
+// line describes a change in one line.
 func line(c Change) string {
 	text := past(c.Kind) + " " + shown(c.Path)
 	if c.Kind == Rename {
@@ -78,6 +79,7 @@ func line(c Change) string {
 	return text
 }
 
+// past returns the kind of a change as a past participle.
 func past(k Kind) string {
 	switch k {
 	case Create:
@@ -91,7 +93,7 @@ func past(k Kind) string {
 	}
 }
 
-// counted are the numbers of changes by kind: "2 created, 1 removed".
+// counted returns the numbers of changes by kind: "2 created, 1 removed".
 func counted(changes []Change) string {
 	n := map[Kind]int{}
 	for _, c := range changes {
@@ -113,7 +115,7 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// shown is a path fit for a text: quoted when something in it cannot be seen.
+// shown returns a path for a text. It is quoted if it contains invisible characters.
 func shown(path string) string {
 	if !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -121,12 +123,12 @@ func shown(path string) string {
 	return path
 }
 
-// budget bounds the diffs of an event.
+// budget limits the diffs of an event.
 type budget struct{ left int }
 
 func (b *budget) open() bool { return b.left > 0 }
 
-// take cuts a diff to what is left, in whole lines.
+// take cuts a diff to the remaining size, in whole lines.
 func (b *budget) take(diff string) string {
 	room := min(maxDiff, b.left)
 	if len(diff) > room {
@@ -139,7 +141,7 @@ func (b *budget) take(diff string) string {
 	return diff
 }
 
-// unified is the difference of two texts, "" when there is none. Control characters are shown as U+FFFD.
+// unified returns the difference of two texts, or "". Control characters are shown as U+FFFD.
 func unified(path string, created bool, old, now []byte) string {
 	if bytes.Equal(old, now) {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"hob/scheduler"
 )
 
-// Bounds of a watch.
+// Limits of a watch.
 const (
 	defaultSettle  = 2 * time.Second
 	shortestSettle = 200 * time.Millisecond
@@ -29,8 +29,8 @@ const (
 	mostPaths      = 100
 )
 
-// Draft is a watch as it is asked for. A section [watches.NAME] of the config, the input of the tool watch and the flags of hob watch decode into
-// it. Empty fields take their defaults. Fields describes the fields that people and models give.
+// Draft is a requested watch. A config section [watches.NAME], the input of the tool watch, and the flags of hob watch decode into it. An
+// empty field takes its default. Fields describes the fields for people and models.
 type Draft struct {
 	Name      string   `toml:"-" json:"name,omitempty" jsonschema:"what it is called" max:"64"`                             // default: made from the prompt
 	Paths     []string `toml:"paths" json:"paths,omitempty" jsonschema:"files, folders or globs such as ~/Downloads/*.pdf"` // relative ones are in the workspace
@@ -46,57 +46,57 @@ type Draft struct {
 	Allow     string   `toml:"-" json:"allow,omitempty" jsonschema:"rights: net, net:HOST, read:PATH, message:ADDRESS; what is watched may be read"`
 	Rights    []string `toml:"allow" json:"-"`
 
-	// The rest is set by the one who decodes the draft, never by what is decoded.
+	// The decoding code sets the remaining fields; they never come from the input.
 
 	Origin  string            `toml:"-" json:"-"` // default: run-time
 	Trust   event.Trust       `toml:"-" json:"-"`
-	Typed   bool              `toml:"-" json:"-"` // the owner typed this call
-	ReplyTo event.Address     `toml:"-" json:"-"` // where it is asked for: the default of Deliver
+	Typed   bool              `toml:"-" json:"-"` // the owner typed this request
+	ReplyTo event.Address     `toml:"-" json:"-"` // address of the request, the default of Deliver
 	Now     time.Time         `toml:"-" json:"-"`
-	Mandate scheduler.Mandate `toml:"-" json:"-"` // what the caller has worked out of the rights
+	Mandate scheduler.Mandate `toml:"-" json:"-"` // the checked rights
 }
 
-// Fields describes the fields of a watch, in the order in which people read about them.
+// Fields describes the fields of a watch, in the order of the documentation.
 func Fields() []scheduler.Field {
 	return []scheduler.Field{
 		{Note: schema.Note{Name: "name"}, Flag: "what to call it (default: made from the prompt)"},
 		{
-			Note: schema.Note{Name: "paths", Unset: "a mistake", Example: `["~/Downloads/*.pdf"]`, Doc: "Files, folders and globs that are watched, relative ones in the workspace; there must be one."},
-			Flag: "a file, a folder or a glob in quotes; several times for several", FlagAs: "path",
+			Note: schema.Note{Name: "paths", Unset: "a mistake", Example: `["~/Downloads/*.pdf"]`, Doc: "The files, folders and globs to watch; relative paths are in the workspace. At least one is required."},
+			Flag: "a file, a folder or a glob in quotes; may be repeated", FlagAs: "path",
 		},
-		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"say: there is a new file"`, Doc: "What is to be done when they change; it must be there."}},
+		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"say: there is a new file"`, Doc: "What to do when they change. Required."}},
 		{
-			Note: schema.Note{Name: "include", Unset: "all files", Example: `["*.pdf", "docs/**"]`, Doc: "Only files below a folder that match one of these globs."},
-			Flag: "only files below a folder that match this glob, as in '*.pdf'; several times for several",
+			Note: schema.Note{Name: "include", Unset: "all files", Example: `["*.pdf", "docs/**"]`, Doc: "Only files in a folder that match one of these globs."},
+			Flag: "only files in a folder that match this glob, as in '*.pdf'; may be repeated",
 		},
 		{
 			Note: schema.Note{Name: "events", Unset: "all", Example: `["create", "write"]`, Pattern: `^(create|write|remove|rename)$`, Doc: "The kinds of changes that count."},
 			Flag: "the changes that count: create, write, remove, rename (default all)", Commas: true,
 		},
 		{
-			Note: schema.Note{Name: "settle", Unset: "`2s`", Example: `"2s"`, Doc: "How long a file must have rested before it is told; 200ms to 1h."},
-			Flag: "how long a file must rest before it is told (default 2s)",
+			Note: schema.Note{Name: "settle", Unset: "`2s`", Example: `"2s"`, Doc: "How long a file must be unchanged before it is reported; 200ms to 1h."},
+			Flag: "how long a file must be unchanged before it is reported (default 2s)",
 		},
 		{
-			Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
+			Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "The recipient of its answer: channel:address, `owner` or `none`."},
 			Flag: "where the answer goes: owner, none or an address",
 		},
-		{Note: schema.Note{Name: "flat", Example: "true", Doc: "Leave subfolders out."}, Flag: "leave subfolders out"},
-		{Note: schema.Note{Name: "gitignore", Example: "true", Doc: "Leave out what .gitignore leaves out."}, Flag: "leave out what .gitignore leaves out"},
-		{Note: schema.Note{Name: "own", Example: "true", Doc: "What hob's own file tools write counts too."}, Flag: "what hob's own file tools write counts too"},
+		{Note: schema.Note{Name: "flat", Example: "true", Doc: "Ignore subfolders."}, Flag: "leave subfolders out"},
+		{Note: schema.Note{Name: "gitignore", Example: "true", Doc: "Ignore the files that .gitignore excludes."}, Flag: "leave out what .gitignore leaves out"},
+		{Note: schema.Note{Name: "own", Example: "true", Doc: "Also report what hob's own file tools write."}, Flag: "what hob's own file tools write counts too"},
 		{
-			Note: schema.Note{Name: "poll", Unset: "hob is told by the system", Example: `"30s"`, Doc: "Look this often instead of waiting for events; 1s to 24h."},
-			Flag: "look this often instead of waiting for events, as in 30s",
+			Note: schema.Note{Name: "poll", Unset: "the system reports changes", Example: `"30s"`, Doc: "Scan at this interval instead of waiting for events; 1s to 24h."},
+			Flag: "scan at this interval instead of waiting for events, as in 30s",
 		},
 		{
-			Note: schema.Note{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`; what is watched may be read."},
-			Flag: "rights that it has without asking beside reading what is watched: net, net:HOST, read:PATH, message:ADDRESS, with commas between them",
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`; they may always read the watched files."},
+			Flag: "rights that its runs have without asking, besides reading the watched files: net, net:HOST, read:PATH, message:ADDRESS, separated by commas",
 		},
 	}
 }
 
-// New makes a watch out of a draft. It looks where the paths lead, and opens nothing. The error joins one line for every fault of
-// the draft. The caller gives the ID and sees to it that the name is unique.
+// New creates a watch from a draft. It resolves the paths and opens nothing. The error has one line for each fault of the draft. The caller
+// sets the ID and makes sure that the name is unique.
 func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 	f := faults{}
 	w := Watch{
@@ -110,10 +110,10 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 		Flat:   d.Flat, Gitignore: d.Gitignore, Own: d.Own,
 	}
 	if w.Prompt == "" {
-		f.add(errors.New("prompt: it is empty; say what is to be done when files change"))
+		f.add(errors.New("prompt: it is empty; say what to do when files change"))
 	}
 	if d.Trust == "" {
-		f.add(errors.New("trust: nobody stands behind the watch"))
+		f.add(errors.New("trust: the watch has no requester"))
 	}
 	if len(f.list) > 0 {
 		return Watch{}, errors.Join(f.list...)
@@ -121,7 +121,7 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 	return w, nil
 }
 
-// Check says why a watch cannot be used, nil when it can: one that was stored may stand on another machine by now.
+// Check returns the reason that a watch cannot be used, or nil. A stored watch may have been moved to another machine.
 func (w Watch) Check(guard *fsguard.Guard) error {
 	f := faults{}
 	f.paths(w.Paths, guard)
@@ -132,11 +132,12 @@ func (w Watch) Check(guard *fsguard.Guard) error {
 	return errors.Join(f.list...)
 }
 
-// faults gathers what is wrong with a draft.
+// faults collects the faults of a draft.
 type faults struct{ list []error }
 
 func (f *faults) add(err error) { f.list = append(f.list, err) }
 
+// name checks a watch's name, or makes one from the prompt. Names must differ from ids and flags, because commands take either.
 func (f *faults) name(d Draft) string {
 	name := strings.TrimSpace(d.Name)
 	switch {
@@ -154,7 +155,7 @@ func (f *faults) name(d Draft) string {
 	return name
 }
 
-// nameFrom makes a name of the first words of a prompt, "watch" when there are none.
+// nameFrom builds a name from the first words of a prompt; "watch" without any.
 func nameFrom(prompt string) string {
 	words := strings.FieldsFunc(strings.ToLower(prompt), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	name := ""
@@ -169,6 +170,7 @@ func nameFrom(prompt string) string {
 	return name
 }
 
+// deliver parses the address of the answers; without one it is the owner.
 func (f *faults) deliver(text string) event.Address {
 	to, err := event.ParseAddress(cmp.Or(strings.TrimSpace(text), string(event.ToOwner)))
 	if err != nil {
@@ -177,7 +179,7 @@ func (f *faults) deliver(text string) event.Address {
 	return to
 }
 
-// paths resolves each path: the part before a wildcard as the kernel would go.
+// paths resolves each path. The part before a wildcard is resolved like the kernel does.
 func (f *faults) paths(list []string, guard *fsguard.Guard) []string {
 	if len(list) == 0 || len(list) > mostPaths {
 		f.add(fmt.Errorf("paths: want between 1 and %d files, folders or globs", mostPaths))
@@ -196,6 +198,7 @@ func (f *faults) paths(list []string, guard *fsguard.Guard) []string {
 	return out
 }
 
+// resolve resolves the part of a path before its first pattern. hob's own state cannot be watched.
 func resolve(path string, guard *fsguard.Guard) (string, error) {
 	base, pattern := cutGlob(path)
 	if base == "" && pattern != "" {
@@ -216,7 +219,7 @@ func resolve(path string, guard *fsguard.Guard) (string, error) {
 	return full, err
 }
 
-// cutGlob parts a path before its first component with a wildcard in it; pattern is "" when there is none.
+// cutGlob splits a path before the first component with a wildcard. pattern is "" if there is none.
 func cutGlob(path string) (base, pattern string) {
 	for at := 0; at < len(path); {
 		end := strings.IndexByte(path[at:], '/')
@@ -231,6 +234,7 @@ func cutGlob(path string) (base, pattern string) {
 	return path, ""
 }
 
+// include checks the patterns of file names.
 func (f *faults) include(list []string) []string {
 	var out []string
 	for _, text := range list {
@@ -244,6 +248,7 @@ func (f *faults) include(list []string) []string {
 	return out
 }
 
+// events checks the kinds of changes and drops repeated ones.
 func (f *faults) events(list []string) []Kind {
 	var out []Kind
 	for _, text := range list {
@@ -259,6 +264,7 @@ func (f *faults) events(list []string) []Kind {
 	return out
 }
 
+// period parses a duration within its bounds.
 func (f *faults) period(field, text string, unset, least, most time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// MostFolders is how many folders one user of the system can watch, 0 where that is not known.
+// MostFolders returns how many folders one user of the system can watch; 0 if unknown.
 func MostFolders() int {
 	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
 	if err != nil {
-		return 0 // another system
+		return 0 // not Linux
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
 	if err != nil {
@@ -22,8 +22,8 @@ func MostFolders() int {
 	return n
 }
 
-// Exceeds reports whether a watch has more folders than so many; false too where ctx ended before that was known, and with Gitignore, which
-// leaves out folders that only the first look finds.
+// Exceeds reports whether a watch has more than most folders. It returns false if ctx ends before the answer is known. It also returns
+// false with Gitignore, because only the first scan finds the folders that the rules exclude.
 func Exceeds(ctx context.Context, w Watch, most int) bool {
 	s, err := newScope(w)
 	if err != nil || w.Gitignore {
@@ -36,7 +36,7 @@ func Exceeds(ctx context.Context, w Watch, most int) bool {
 			case ctx.Err() != nil || n > most:
 				return fs.SkipAll
 			case err != nil || !d.IsDir():
-				return nil // the first look tells what cannot be read
+				return nil // the first scan reports unreadable folders
 			case !s.enters(path) || machine(path):
 				return fs.SkipDir
 			}

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remote says that a folder lies on a file system that does not tell what others do on it (magic numbers of statfs(2)).
+// remote reports whether a folder is on a file system that does not report changes by other machines (magic numbers of statfs(2)).
 func remote(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return false // it is gone, or cannot be seen: the look at it will say so
+		return false // it is gone or invisible; the scan reports that
 	}
 	// NFS, SMB, SMB2, CIFS, 9P, AFS, Ceph, FUSE, Coda
 	network := []uint32{0x6969, 0x517b, 0xfe534d42, 0xff534d42, 0x01021997, 0x5346414f, 0x00c36400, 0x65735546, 0x73757245}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// remote says that a folder lies on a file system that does not tell what others do on it: a share, or a drive that stands for one.
+// remote reports whether a folder is on a file system that does not report changes by other machines: a share, or a drive mapped to one.
 func remote(dir string) bool {
 	volume := filepath.VolumeName(dir)
 	if strings.HasPrefix(volume, `\\`) {

@@ -5,38 +5,35 @@ import (
 	"sync"
 )
 
-// Bounds of a OwnWrites.
+// Limits of OwnWrites.
 const (
 	ownPaths  = 4096
-	ownHashes = 4 // of one path
+	ownHashes = 4 // per path
 )
 
-// OwnWrites notes what hob itself wrote, so that its own writes do not wake it. It is safe for concurrent use, and keeps the
-// newest 4,096 paths; what it has forgotten counts as written by somebody else. The zero OwnWrites is empty and ready.
+// OwnWrites records what hob itself has written, so that a watch does not fire for it. It is safe for concurrent use. It keeps the newest
+// 4,096 paths; a forgotten write counts as somebody else's. The zero value is ready to use.
 type OwnWrites struct {
 	mu    sync.Mutex
-	notes map[string][]string // hashes of a path, the newest last
-	order []string            // paths, the newest last
+	notes map[string][]string // hashes by path, newest last
+	order []string            // paths, newest last
 	kept  func(Note)
 }
 
-// Note is one thing that hob wrote: a path (absolute, links resolved) and the SHA-256 of its new content in hex, "" when hob
-// removed it.
+// Note is one write of hob: the absolute path with links resolved, and the SHA-256 of the new content in hex; "" if hob removed the file.
 type Note struct {
 	Path string `json:"path"`
 	Hash string `json:"hash"`
 }
 
-// Keep hands each further note to f too, under the lock: f may append it to something that outlives the process, from
-// which Note fills a new OwnWrites.
+// Keep also passes each later note to f, under the lock. f may append it to a file; after a restart, Note fills a new OwnWrites from it.
 func (l *OwnWrites) Keep(f func(Note)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept = f
 }
 
-// Note notes a write. It is to be called before the content can be seen at the path, or at least before a settle time has
-// passed since.
+// Note records a write. It must be called before the content is visible at the path, or at least within the settle time.
 func (l *OwnWrites) Note(path, hash string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +55,8 @@ func (l *OwnWrites) Note(path, hash string) {
 	}
 }
 
-// Wrote is part of Own. Once a content was seen that hob did not write, what was noted before counts no more: when somebody
-// brings it back, that is a change. It may be asked by several watches.
+// Wrote implements Own. After a content that hob did not write, earlier notes of the path no longer count: if somebody restores that
+// content, it is a change. Several watches may call it.
 func (l *OwnWrites) Wrote(path, hash string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"hob/daemon/glob"
 )
 
-// scope says which files a watch means. It looks at names only, and does not change.
+// scope decides which files belong to a watch. It uses only names, and does not change.
 type scope struct {
 	entries []entry
 	include []*glob.Pattern
-	names   []*glob.Pattern // those of include without a slash: for names at any depth
+	names   []*glob.Pattern // patterns of include without a slash, for names at any depth
 	flat    bool
 }
 
 // entry is one of a watch's paths.
 type entry struct {
-	path string        // of a file or folder; of a glob the folder before its first wildcard
-	glob *glob.Pattern // of the whole path without the slash it begins with
+	path string        // of a file or folder; for a glob, the folder before its first wildcard
+	glob *glob.Pattern // of the whole path without its leading slash
 }
 
-// newScope reads the paths of a watch, as New has resolved them.
+// newScope builds the scope from a watch's paths, as New has resolved them.
 func newScope(w Watch) (scope, error) {
 	s := scope{flat: w.Flat}
 	for _, path := range w.Paths {
@@ -43,6 +43,7 @@ func newScope(w Watch) (scope, error) {
 		if err != nil {
 			return scope{}, err
 		}
+		// A pattern without a slash matches names in every folder.
 		if strings.Contains(text, "/") {
 			s.include = append(s.include, p)
 		} else {
@@ -52,7 +53,7 @@ func newScope(w Watch) (scope, error) {
 	return s, nil
 }
 
-// wants says that a file is meant.
+// wants reports whether a file belongs to the watch.
 func (s scope) wants(path string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool {
 		if e.glob != nil {
@@ -65,6 +66,7 @@ func (s scope) wants(path string) bool {
 	})
 }
 
+// includes reports whether the include patterns admit a path: those without a slash by its name, the others by the path from the base.
 func (s scope) includes(base, path string) bool {
 	if len(s.include)+len(s.names) == 0 {
 		return true
@@ -75,12 +77,12 @@ func (s scope) includes(base, path string) bool {
 		slices.ContainsFunc(s.include, func(p *glob.Pattern) bool { return p.Path(rel) })
 }
 
-// enters says that files in a folder, or below it, can be meant.
+// enters reports whether a folder, or a folder below it, can contain files of the watch.
 func (s scope) enters(dir string) bool {
 	return s.holds(dir) || slices.ContainsFunc(s.entries, func(e entry) bool { return below(dir, e.path) })
 }
 
-// holds says that a folder stands at one of the paths or below one, not only on the way there.
+// holds reports whether a folder is one of the paths or below one, and not only on the way to one.
 func (s scope) holds(dir string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool {
 		switch {
@@ -99,8 +101,7 @@ func (s scope) holds(dir string) bool {
 	})
 }
 
-// starts are the folders in which a watch begins: those at its paths, and where nothing or a file stands, the nearest one
-// above.
+// starts returns the folders at which the scan starts: the paths that are folders, and for other paths the nearest existing folder above.
 func (s scope) starts() []string {
 	var list []string
 	for _, e := range s.entries {
@@ -118,7 +119,7 @@ func (s scope) starts() []string {
 	return list
 }
 
-// below says that path stands in dir, at any depth.
+// below reports whether path is inside dir, at any depth.
 func below(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
 	return ok && len(rest) > 1 && os.IsPathSeparator(rest[0])

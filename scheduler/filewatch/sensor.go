@@ -9,10 +9,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// mostDirty bounds how many folders are kept as dirty; when there are more, all are looked at.
+// mostDirty limits the folders that are recorded as dirty. With more, everything is scanned.
 const mostDirty = 1 << 14
 
-// notifier is what tells of changes in folders: fsnotify.
+// notifier reports changes in folders. fsnotify implements it.
 type notifier interface {
 	Add(path string) error
 	Remove(path string) error
@@ -23,6 +23,7 @@ type notifier interface {
 // system is the operating system's notifier.
 type system struct{ *fsnotify.Watcher }
 
+// openSystem opens the system's file events.
 func openSystem() (notifier, error) {
 	w, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
@@ -31,11 +32,11 @@ func openSystem() (notifier, error) {
 	return system{w}, nil
 }
 
-// Feed is part of notifier.
+// Feed implements notifier.
 func (s system) Feed() (<-chan fsnotify.Event, <-chan error) { return s.Events, s.Errors }
 
-// Remove is part of notifier. fsnotify 1.10 panics where a watched folder was removed and another watched one has taken its name before
-// it has read of either: its table then has the name without the watch (compare its issue 652). The next Add of the name mends the table.
+// Remove implements notifier. fsnotify 1.10 panics if a watched folder was removed and another watched one got its name before it has read
+// either event: its table then has the name without the watch (compare its issue 652). The next Add of the name repairs the table.
 func (s system) Remove(path string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,25 +46,25 @@ func (s system) Remove(path string) (err error) {
 	return s.Watcher.Remove(path)
 }
 
-// sensor reads a notifier as fast as it can and marks folders as dirty. It never waits for anybody.
+// sensor reads a notifier as fast as it can and marks folders as dirty. It never blocks.
 type sensor struct {
 	notifier
 	wake chan struct{} // something is dirty; one signal stands for many
 
 	mu    sync.Mutex
 	dirty map[string]struct{}
-	went  map[string]struct{} // names of what was removed or renamed
+	went  map[string]struct{} // names of removed or renamed files and folders
 	all   bool                // everything is dirty
-	lost  bool                // because the system has dropped events
-	err   error               // what else the notifier has said
+	lost  bool                // the system dropped events
+	err   error               // any other error of the notifier
 }
 
 func newSensor(n notifier) *sensor {
 	return &sensor{notifier: n, wake: make(chan struct{}, 1), dirty: map[string]struct{}{}, went: map[string]struct{}{}}
 }
 
-// run reads until the notifier is closed, and not only until somebody wants to stop: fsnotify may hold its lock while it waits for a
-// reader, and whoever still adds a folder then waits for that lock.
+// run reads until the notifier is closed, even after the watcher stops: fsnotify may hold its lock while it waits for a reader, and adding
+// a folder would wait for that lock.
 func (s *sensor) run() error {
 	events, problems := s.Feed()
 	for {
@@ -84,8 +85,8 @@ func (s *sensor) run() error {
 	}
 }
 
-// mark makes the folder that holds a name dirty. What went away may have been a watched folder: one of the same name, even
-// of the same inode, may stand there already, and nobody watches it.
+// mark marks the folder that contains a name as dirty. A name that went away may have been a watched folder. A new one with the same name,
+// even the same inode, may already exist, and is not watched.
 func (s *sensor) mark(name string, went bool) {
 	s.mu.Lock()
 	if !s.all {
@@ -107,7 +108,7 @@ func (s *sensor) everything() {
 	clear(s.went)
 }
 
-// problem makes everything dirty: whatever went wrong, events may be lost.
+// problem marks everything as dirty, since events may be lost.
 func (s *sensor) problem(err error) {
 	s.mu.Lock()
 	s.everything()
@@ -127,7 +128,7 @@ func (s *sensor) signal() {
 	}
 }
 
-// marks is what a sensor has gathered.
+// marks is what a sensor has collected.
 type marks struct {
 	dirs map[string]struct{}
 	went map[string]struct{}
@@ -136,7 +137,7 @@ type marks struct {
 	err  error
 }
 
-// take hands over what was gathered since the last time.
+// take returns and clears the marks.
 func (s *sensor) take() marks {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"hob/daemon/sys"
 )
 
-// Bounds of one commit.
+// Limits of one commit.
 const (
 	maxFiles      = 20_000
-	maxFirst      = 2000    // files in one commit of a first look
-	maxBatchTexts = 8 << 20 // bytes of texts; the texts of further files are not kept
+	maxFirst      = 2000    // files per commit of a first scan
+	maxBatchTexts = 8 << 20 // bytes of texts; further texts are not stored
 )
 
-// writer commits what rests, with the snapshot and the inbox row in one commit.
+// writer commits settled changes: the snapshot and the inbox row in one commit.
 type writer struct {
 	reader
 	store Store
@@ -33,18 +33,18 @@ type writer struct {
 	log   *slog.Logger
 }
 
-// finding is what became of a candidate.
+// finding is the result of examining a candidate.
 type finding struct {
 	ref
 	was, now row
 	text     []byte
 	kind     Kind
-	silent   bool   // only the snapshot is to know
-	young    bool   // another content could stand there under the same time: it is read once more
-	from     string // of a rename
+	silent   bool   // only the snapshot changes; nothing is reported
+	young    bool   // the file may get new content with the same time, so it is read again
+	from     string // the old path of a rename
 }
 
-// serve commits the candidates of a watch that rest.
+// serve commits the settled candidates of a watch.
 func (w *writer) serve(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
 	if now < t.retry || ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (w *writer) serve(ctx context.Context, t *tracked) {
 	var list []ref
 	if list, t.next = t.candidates.ready(t.watch.Settle, now); len(list) == 0 {
 		if t.next > 0 {
-			t.next = max(t.next, now+shortestGap/2) // the files of a burst rest one after the other
+			t.next = max(t.next, now+shortestGap/2) // the files of a burst settle one after another
 		}
 		return
 	}
@@ -72,7 +72,7 @@ func (w *writer) serve(ctx context.Context, t *tracked) {
 	_, t.next = t.candidates.ready(t.watch.Settle, w.clock.Mono())
 }
 
-// commit tries something again after a pause that doubles, when it fails.
+// commit runs f. After an error it sets a pause, which doubles each time.
 func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context, *tracked) error) {
 	switch err := f(ctx, t); {
 	case errors.Is(err, ErrStopped):
@@ -80,21 +80,23 @@ func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context,
 	case err != nil && ctx.Err() == nil:
 		t.pause = min(max(2*t.pause, firstRetry), lastRetry)
 		t.retry = w.clock.Mono() + t.pause
-		w.log.Error("what a watch has seen could not be committed, trying again", "watch", t.watch.Name, "pause", t.pause, "err", err)
+		w.log.Error("the changes of a watch could not be committed; trying again", "watch", t.watch.Name, "pause", t.pause, "err", err)
 		t.next = t.retry
 	case err == nil:
 		t.pause = 0
 	}
 }
 
-// firstLook takes all files as they are, and tells nothing. It goes on at the next call where there are many, so that the other watches are
-// served in between. Only with the last rows it is done: a crash before that begins it anew.
+// firstLook takes the present files into the snapshot and reports nothing. With many files it continues at the next call, so that other
+// watches are served in between. The last commit marks it as done; after a crash before that, it starts again.
 func (w *writer) firstLook(ctx context.Context, t *tracked) error {
+	// The list is fixed when the first scan has ended, and worked off in parts, so that other watches are served in between.
 	if t.first == nil {
 		t.first = append([]ref{}, t.candidates.all()...)
 	}
 	part := t.first[:min(maxFirst, len(t.first))]
 	list := w.examine(ctx, t, part)
+	// Files that exist when a watch begins are not changes.
 	for i := range list {
 		list[i].silent = true
 	}
@@ -108,6 +110,7 @@ func (w *writer) firstLook(ctx context.Context, t *tracked) error {
 		t.next = w.clock.Mono()
 		return nil
 	}
+	// The mark commits that the first scan is complete; after a restart it is not repeated.
 	done := []File{t.tree.mark(nil)}
 	if err := w.saw(ctx, Seen{Watch: t.watch, Files: done}); err != nil {
 		return err
@@ -118,7 +121,7 @@ func (w *writer) firstLook(ctx context.Context, t *tracked) error {
 	return nil
 }
 
-// examine looks at candidates again, and reads those that are still what they were. The others rest anew.
+// examine examines candidates again and reads those that have not changed since. The others must settle again.
 func (w *writer) examine(ctx context.Context, t *tracked, list []ref) []finding {
 	out := make([]finding, 0, len(list))
 	texts := 0
@@ -139,7 +142,7 @@ func (w *writer) examine(ctx context.Context, t *tracked, list []ref) []finding 
 	return out
 }
 
-// judge finds out what a candidate is; false: nothing is to be committed of it now.
+// judge examines one candidate. It returns false if there is nothing to commit now.
 func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	path := r.path()
 	f := finding{ref: r, was: t.tree.row(path)}
@@ -153,7 +156,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	case !t.scope.wants(path) || r.gone && w.ignored(t, path):
 		f.silent = true
 		return f.asGone(t)
-	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0: // a folder, say, stands there now
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0: // it is now a folder, for example
 		return w.judgeGone(t, f)
 	}
 	if !t.tree.live(r.dir) && w.elsewhere(r.dir) {
@@ -168,7 +171,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	if !r.restless {
 		c, err = w.read(ctx, path, s)
 	}
-	if errors.Is(err, errMoved) && !t.tree.looked { // it is there from the first, whatever it holds
+	if errors.Is(err, errMoved) && !t.tree.looked { // the first scan includes it, whatever its content
 		f.restless, c, err = true, content{hash: changing}, nil
 	}
 	if errors.Is(err, fsguard.ErrState) {
@@ -177,7 +180,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	}
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errMoved) && !errors.Is(err, fs.ErrNotExist) {
-			w.log.Warn("a watched file cannot be read now, trying again", "path", path, "err", err)
+			w.log.Warn("a watched file cannot be read now; trying again", "path", path, "err", err)
 		}
 		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
@@ -189,18 +192,18 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	return f, true
 }
 
-// elsewhere says that a path leads to a folder which stands in another place: a link has taken the place of a folder.
+// elsewhere reports whether a path leads to a folder in another place, because a link has replaced the folder.
 func (w *writer) elsewhere(dir string) bool {
 	place, err := w.guard.Resolve("", dir)
 	return err == nil && place.Path != dir
 }
 
-// judgeContent compares what a file holds with what it held.
+// judgeContent compares a file's content with the snapshot.
 func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding {
 	f.text = c.text
 	f.now = row{ino: s.ino, size: s.size, mtime: s.mtime, version: f.was.version, hash: c.hash}
 	if f.was.version > 0 && f.was.hash == c.hash && c.hash != changing {
-		f.silent = true // the same content: touched, or written once more
+		f.silent = true // unchanged content: the file was touched or written again
 		return f
 	}
 	f.kind = Write
@@ -211,16 +214,17 @@ func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding 
 	return f
 }
 
-// wrote asks who wrote a content even when it does not matter: OwnWrites keeps what was seen.
+// wrote asks who wrote a content, even if the watch counts own writes, because OwnWrites must learn of every content.
 func (w *writer) wrote(t *tracked, path, hash string) bool {
 	return w.own != nil && w.own.Wrote(path, hash) && !t.watch.Own
 }
 
+// judgeGone judges a file that is missing. It must be missing twice, because editors replace a file by removing and renaming.
 func (w *writer) judgeGone(t *tracked, f finding) (finding, bool) {
 	if !f.gone {
 		t.candidates.again(f.dir, f.name, stat{}, true, w.clock.Mono())
 		if f.was.version == 0 {
-			t.candidates.drop(f.dir, f.name) // it came and went
+			t.candidates.drop(f.dir, f.name) // it appeared and disappeared
 		}
 		return finding{}, false
 	}
@@ -230,7 +234,7 @@ func (w *writer) judgeGone(t *tracked, f finding) (finding, bool) {
 	return f, ok
 }
 
-// asGone makes a row that of a file which is not there, or not the watch's any more.
+// asGone turns a finding into the removal of its row: the file is gone or no longer belongs to the watch.
 func (f finding) asGone(t *tracked) (finding, bool) {
 	if f.was.version == 0 {
 		t.candidates.drop(f.dir, f.name)
@@ -241,11 +245,12 @@ func (f finding) asGone(t *tracked) (finding, bool) {
 	return f, true
 }
 
-// tell commits findings in one commit: the snapshot and, when there is something to tell, the fire and the inbox row.
+// tell commits findings: the snapshot and, if there is something to report, the fire and the inbox row.
 func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	if len(list) == 0 {
 		return ctx.Err()
 	}
+	// A removed and a created file with the same content are a rename.
 	pair(list)
 	told := t.changes(list)
 	s := Seen{Watch: t.watch, Files: t.rows(list)}
@@ -260,6 +265,7 @@ func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	if err := w.saw(ctx, s); err != nil {
 		return err
 	}
+	// The tree takes the rows only after their commit.
 	t.tree.put(s.Files)
 	for _, f := range list {
 		if f.restless {
@@ -274,6 +280,7 @@ func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	return nil
 }
 
+// saw commits changes and the new rows of files.
 func (w *writer) saw(ctx context.Context, s Seen) error {
 	fail.Point("watch.before")
 	err := w.store.Saw(ctx, s)
@@ -285,8 +292,8 @@ func (w *writer) saw(ctx context.Context, s Seen) error {
 	return nil
 }
 
-// rows are the snapshot's rows of findings, with the texts that may be kept. Where rows go, the commit notes with which version a path may
-// begin from then on.
+// rows returns the snapshot rows of findings, with the texts that may be stored. If rows are removed, the commit also raises the version at
+// which new paths start.
 func (t *tracked) rows(list []finding) []File {
 	files := make([]File, len(list))
 	room := maxTexts - t.tree.texts
@@ -299,8 +306,8 @@ func (t *tracked) rows(list []finding) []File {
 	return t.tree.marked(files)
 }
 
-// pair finds the renames: what went and what came with the same inode, content and time. The inode alone is no proof: the next
-// new file takes that of one that was removed.
+// pair finds renames: a removed and a created file with the same inode, content and time. The inode alone proves nothing, because a new
+// file may reuse the inode of a removed one.
 func pair(list []finding) {
 	went := map[uint64]int{}
 	for i, f := range list {
@@ -319,7 +326,7 @@ func pair(list []finding) {
 	}
 }
 
-// changes are the findings that the watch wants to be told of. A rename that is not wanted is a removal and a creation.
+// changes returns the findings to report. If the watch does not want renames, a rename becomes a removal and a creation.
 func (t *tracked) changes(list []finding) []finding {
 	wants := func(k Kind) bool { return len(t.watch.Events) == 0 || slices.Contains(t.watch.Events, k) }
 	var told []finding
@@ -341,13 +348,14 @@ func (t *tracked) changes(list []finding) []finding {
 	return told
 }
 
-// describe turns findings into changes, with diffs of the first small texts, and folds the files of renamed folders.
+// describe turns findings into changes, with diffs of the first small texts. The files of a renamed folder become one change.
 func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Change, error) {
 	list := make([]Change, 0, len(told))
 	moved := map[[2]string]int{}
 	diffs := budget{left: maxDiffs}
 	for _, f := range told {
 		c := Change{Kind: f.kind, Path: f.path(), From: f.from, Version: f.now.version, Size: f.now.size, Changing: f.restless}
+		// Files of a moved folder are described as one change.
 		if f.kind == Rename {
 			from, to := commonMove(f.from, c.Path)
 			if i, ok := moved[[2]string{from, to}]; ok {
@@ -361,6 +369,7 @@ func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Ch
 				c.From, c.Path, c.Size, c.Files = from+sep, to+sep, 0, 1
 			}
 		}
+		// Differences are shown for the first few texts only.
 		if f.text != nil && (f.kind == Write || f.kind == Create) && diffs.open() && len(list) < maxNames {
 			var old []byte
 			if f.kind == Write {

@@ -19,22 +19,22 @@ import (
 	"hob/daemon/walk"
 )
 
-// survey compares folders with the snapshot of a watch. What differs becomes a candidate; a folder that is new is watched
-// before it is listed, so that nothing gets lost in between.
+// survey compares folders with the snapshot of a watch. Differences become candidates. A new folder is watched before it is listed, so that
+// no change in between is lost.
 type survey struct {
 	w     *Watcher
 	t     *tracked
 	start string
-	deep  bool // all below, not only what is new
+	deep  bool // scan everything below, not only new folders
 	now   time.Duration
 	rules walk.RulesReader
-	above *walk.Rules // the rules in the start, without its own
+	above *walk.Rules // the rules that apply in start, without its own
 
-	mu     sync.Mutex // the walk has several workers; over tree, candidates and the rest of t
-	device uint64     // of the start
+	mu     sync.Mutex // several workers walk; guards tree, candidates and the rest of t
+	device uint64     // of start
 }
 
-// survey looks at a folder, and at those below that are new or, with deep, at all.
+// survey scans a folder and, below it, the new folders; with deep, all folders.
 func (w *Watcher) survey(ctx context.Context, t *tracked, start string, deep bool) error {
 	s := &survey{w: w, t: t, start: start, deep: deep, now: w.clock.Mono()}
 	place, err := w.access.Guard.Resolve("", start)
@@ -56,6 +56,7 @@ func (w *Watcher) survey(ctx context.Context, t *tracked, start string, deep boo
 	return nil
 }
 
+// walk scans the folders from start on. It reads the ignore rules of the folders above first.
 func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 	root, err := s.w.access.Guard.Folder(place)
 	if err != nil {
@@ -75,16 +76,17 @@ func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 	return walk.Walk(ctx, root, s)
 }
 
-// longestPath is what Linux takes, less the slash before a name and the zero after it. Systems that take less refuse the rest.
+// longestPath is the limit of Linux, without the slash before a name and the final zero byte. Systems with a smaller limit report an error
+// themselves.
 const longestPath = 4096 - 2
 
-// found is a file as a look at its folder found it.
+// found is a file in a folder.
 type found struct {
 	name string
 	stat
 }
 
-// Folder is part of walk.Visitor. It is called by several workers at once.
+// Folder implements walk.Visitor. Several workers call it at the same time.
 func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	path := s.start
 	if d.Path != "" {
@@ -94,6 +96,7 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	if s.w.isState(path, device, inode) {
 		return nil
 	}
+	// Network file systems report no changes of other machines.
 	if device != s.device && remote(path) {
 		s.locked(func() { s.t.remote = true })
 	}
@@ -107,7 +110,7 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		}
 		if len(path)+len(e.Name) > longestPath {
 			s.locked(func() {
-				s.t.unread = fmt.Sprintf("what lies in %s is left out: the paths are too long for the system", quoted(path))
+				s.t.unread = fmt.Sprintf("the contents of %s are ignored: the paths are too long for the system", quoted(path))
 			})
 			continue
 		}
@@ -126,10 +129,10 @@ func (s *survey) locked(f func()) {
 	f()
 }
 
-// unruly says that a file of ignore rules cannot be read; the error names it.
-func unruly(err error) string { return "what is to be ignored is not known: " + quoted(err.Error()) }
+// unruly is the trouble of an unreadable file of ignore rules, which the error names.
+func unruly(err error) string { return "the ignore rules cannot be read: " + quoted(err.Error()) }
 
-// enter are the ignore rules in a folder, nil where they do not count.
+// enter returns the ignore rules of a folder; nil if the watch does not use them.
 func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *walk.Rules {
 	if !s.t.watch.Gitignore {
 		return nil
@@ -150,7 +153,7 @@ func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *walk.Rul
 	return node
 }
 
-// leftOut says that a name in a folder is none of the watch's.
+// leftOut reports whether a name in a folder does not belong to the watch.
 func (s *survey) leftOut(node *walk.Rules, dir string, e walk.Entry) bool {
 	isFolder := e.Kind == walk.Folder
 	if s.t.watch.Gitignore && (e.Name == ".git" || node.Verdict(filepath.ToSlash(dir), e.Name, isFolder) == walk.Ignored) {
@@ -163,12 +166,12 @@ func (s *survey) leftOut(node *walk.Rules, dir string, e walk.Entry) bool {
 	return fsguard.IsTemp(e.Name) || !s.t.scope.wants(path)
 }
 
-// machine says that a folder shows the running system in the shape of files: a watch of all that is below the root has nothing to read there.
+// machine reports whether a folder shows the running system as files. A watch of everything below the root must not read these.
 func machine(path string) bool {
 	return runtime.GOOS == "linux" && (path == "/proc" || path == "/sys" || path == "/dev")
 }
 
-// look takes the stat of a file or a link; false: there is none, or it is neither.
+// look returns the stat of a file or link; false for anything else.
 func look(d *walk.Dir, dir string, e walk.Entry) (found, bool) {
 	if e.Kind == walk.File {
 		info, err := d.Stat(e.Name)
@@ -186,8 +189,7 @@ func statOf(info fs.FileInfo) stat {
 	return stat{ino: inode, size: info.Size(), mtime: info.ModTime().UnixNano(), link: info.Mode()&fs.ModeSymlink != 0}
 }
 
-// compare notes what differs in a folder, and returns the subfolders to go on with: they are watched by then, before they are
-// listed.
+// compare records the differences in a folder and returns the subfolders to scan. It watches them first.
 func (s *survey) compare(path string, inode uint64, files []found, subs []walk.Entry) []walk.Entry {
 	there := make(map[string]struct{}, len(files))
 	for _, f := range files {
@@ -202,7 +204,7 @@ func (s *survey) compare(path string, inode uint64, files []found, subs []walk.E
 		s.compareFiles(path, in, files, there)
 		enter, paths = s.compareFolders(path, in, subs)
 	})
-	for _, sub := range paths { // without the lock: it takes as long as all the rest
+	for _, sub := range paths { // without the lock, because it takes as long as the rest
 		if err := s.w.cover(s.t, sub); err != nil {
 			s.locked(func() { s.t.unwatched(sub, err) })
 		}
@@ -210,6 +212,7 @@ func (s *survey) compare(path string, inode uint64, files []found, subs []walk.E
 	return enter
 }
 
+// compareFiles compares the files of a folder with their rows: files that differ become candidates, and so do rows without a file.
 func (s *survey) compareFiles(path string, in *folder, files []found, there map[string]struct{}) {
 	t := s.t
 	for _, f := range files {
@@ -222,7 +225,7 @@ func (s *survey) compareFiles(path string, in *folder, files []found, there map[
 	t.missing(path, in, there, s.now)
 }
 
-// compareFolders keeps which subfolders there are, and returns those to go on with.
+// compareFolders records the subfolders and returns those to scan.
 func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (enter []walk.Entry, paths []string) {
 	t, old := s.t, in.subs()
 	enter = subs[:0]
@@ -240,7 +243,7 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 			s.w.giveUp(t, sub)
 		}
 		in := t.tree.folder(sub)
-		in.live, in.ino = true, e.Inode // until it is opened, which may come too late: who moves it takes its watch along
+		in.live, in.ino = true, e.Inode // until it is opened, which may be too late: a folder keeps its watch when it is moved
 		enter, paths = append(enter, e), append(paths, sub)
 	}
 	slices.Sort(now)
@@ -253,7 +256,8 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 	return enter, paths
 }
 
-// replaced says that another folder stands where one is known to the notifier, which must give that one up before it can take this one.
+// replaced reports whether another folder has taken a path that the notifier knows. The notifier must remove the old one before it can add
+// the new one.
 func (s *survey) replaced(path string, e walk.Entry) bool {
 	if !s.t.tree.live(path) {
 		return false
@@ -262,7 +266,7 @@ func (s *survey) replaced(path string, e walk.Entry) bool {
 	return was != 0 && e.Inode != was && inodeOf(path) != was // the first is a hint only
 }
 
-// missing notes the files of a folder that are not there any more.
+// missing records the files of a folder that no longer exist.
 func (t *tracked) missing(path string, in *folder, there map[string]struct{}, now time.Duration) {
 	for name := range in.rows() {
 		if _, ok := there[name]; !ok {
@@ -276,10 +280,10 @@ func (t *tracked) missing(path string, in *folder, there map[string]struct{}, no
 	}
 }
 
-// File is part of walk.Visitor: files are dealt with in their folder.
+// File implements walk.Visitor. Folder handles the files.
 func (*survey) File(int, *walk.Dir, walk.Entry) {}
 
-// Failed is part of walk.Visitor. What was known of a folder that cannot be read stays as it is, and it is tried again.
+// Failed implements walk.Visitor. The snapshot of an unreadable folder stays, and the folder is tried again.
 func (s *survey) Failed(path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,16 +295,16 @@ func (s *survey) Failed(path string, err error) {
 	s.t.unread = unreadable(dir, err)
 }
 
-// unreadable says of a folder that it cannot be read. Anybody may have given it its name.
+// unreadable is the trouble of an unreadable folder. The folder's name may come from anybody.
 func unreadable(dir string, err error) string {
 	reason, _, _ := strings.Cut(cause(err).Error(), "\n")
 	return fmt.Sprintf("the folder %s cannot be read: %s", quoted(dir), reason)
 }
 
-// longestQuote is how much of a name or an error a trouble tells, in bytes.
+// longestQuote limits a quoted name or error in a trouble, in bytes.
 const longestQuote = 200
 
-// quoted is what others may have written as it stands in a trouble: in quotes that it cannot end, and with all that is not printed made visible.
+// quoted quotes foreign text for a trouble, with invisible characters escaped.
 func quoted(text string) string {
 	if len(text) > longestQuote {
 		return strconv.Quote(text[:longestQuote]) + "…"
@@ -308,7 +312,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// seen notes that a folder could be read.
+// seen records that a folder could be read.
 func (t *tracked) seen(dir string) {
 	if _, was := t.unseen[dir]; !was {
 		return
@@ -318,7 +322,7 @@ func (t *tracked) seen(dir string) {
 	}
 }
 
-// cause drops what a path error says beside its reason.
+// cause strips the path from an error.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -327,19 +331,19 @@ func cause(err error) error {
 	return err
 }
 
-// cover watches a folder. An error says that it has to be polled.
+// cover watches a folder. An error means that it must be polled.
 func (w *Watcher) cover(t *tracked, path string) error {
 	if w.sensor == nil || t.watch.Poll > 0 {
 		return nil
 	}
 	err := w.sensor.Add(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil // gone again, which its parent tells; or not readable, which the look at it tells
+		return nil // it is gone, which its parent reports, or unreadable, which the scan reports
 	}
 	return err
 }
 
-// unwatched notes what cover has said of a folder.
+// unwatched records the result of cover.
 func (t *tracked) unwatched(path string, err error) {
 	if err == nil {
 		delete(t.polled, path)
@@ -351,8 +355,8 @@ func (t *tracked) unwatched(path string, err error) {
 	t.polled[path] = struct{}{}
 }
 
-// vanish notes all files in and below a folder as gone, and stops watching it. Should it be there after all, the look at the
-// folder above finds it as a new one.
+// vanish records all files in and below a folder as gone, and stops watching it. If the folder still exists, the scan of its parent finds
+// it as new.
 func (w *Watcher) vanish(t *tracked, path string) {
 	now := w.clock.Mono()
 	for _, dir := range t.tree.bury(path) {
@@ -368,7 +372,7 @@ func (w *Watcher) vanish(t *tracked, path string) {
 	}
 }
 
-// giveUp is vanish for a folder that another one has replaced: whoever else watches it has lost it too.
+// giveUp is vanish for a folder that another one has replaced. All watches of the folder have lost it.
 func (w *Watcher) giveUp(t *tracked, path string) {
 	gone := t.tree.below(path)
 	w.vanish(t, path)
@@ -380,7 +384,7 @@ func (w *Watcher) giveUp(t *tracked, path string) {
 	}
 }
 
-// uncover stops watching a folder that no watch needs any more.
+// uncover stops watching a folder that no watch needs.
 func (w *Watcher) uncover(dir string) {
 	if w.sensor == nil {
 		return
@@ -390,11 +394,11 @@ func (w *Watcher) uncover(dir string) {
 			return
 		}
 	}
-	// It may have gone by itself, with the folder.
+	// The watch may already have ended with the folder.
 	_ = w.sensor.Remove(dir)
 }
 
-// isState says that a folder is hob's state folder or in it; the numbers are 0 where they are not known.
+// isState reports whether a folder is hob's state folder or inside it. The numbers are 0 if unknown.
 func (w *Watcher) isState(path string, device, inode uint64) bool {
 	if path == w.access.State || below(w.access.State, path) {
 		return true

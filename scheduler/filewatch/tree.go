@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// firstLook is the path of the row that says that the first look at a watch is done, and with which version new paths begin.
+// firstLook is the path of the row that marks the first scan as done. Its version is the one at which new paths start.
 const firstLook = "."
 
-// row is what a watch last saw of a file.
+// row is the last seen state of a file.
 type row struct {
 	ino     uint64
 	size    int64
-	mtime   int64 // negated where it was too young to be relied on: the file has to be read again
+	mtime   int64 // negative if the file was too young, so that it must be read again
 	version int64
 	hash    string
-	gone    bool // it is on its way out: none of a tree is
+	gone    bool // marks a removal; rows of a tree are never gone
 }
 
 func (r row) looksLike(s stat) bool {
 	return r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
 }
 
-// written is when the file was written.
+// written returns the modification time.
 func (r row) written() int64 { return max(r.mtime, -r.mtime) }
 
-// folder is a folder with the files that were last seen in it. Most are empty, and there may be very many.
+// folder is a folder with the files last seen in it. There may be very many, and most are empty.
 type folder struct {
 	ino  uint64
-	in   *inside // nil: nothing
-	live bool    // it is there, and is watched or polled
+	in   *inside // nil: empty
+	live bool    // it exists and is watched or polled
 }
 
-// inside is what a folder holds.
+// inside is the content of a folder.
 type inside struct {
-	subs []string // its own live subfolders, whole paths
+	subs []string // the live subfolders, as full paths
 	rows map[string]row
 }
 
-// rows are the files of a folder, not to be changed.
+// rows returns the files of a folder. The map must not be changed.
 func (f *folder) rows() map[string]row {
 	if f.in == nil {
 		return nil
@@ -47,7 +47,7 @@ func (f *folder) rows() map[string]row {
 	return f.in.rows
 }
 
-// subs are the live subfolders of a folder.
+// subs returns the live subfolders.
 func (f *folder) subs() []string {
 	if f.in == nil {
 		return nil
@@ -55,7 +55,7 @@ func (f *folder) subs() []string {
 	return f.in.subs
 }
 
-// hold gives a folder its subfolders.
+// hold sets the subfolders.
 func (f *folder) hold(subs []string) {
 	if f.in == nil && len(subs) > 0 {
 		f.in = &inside{}
@@ -65,7 +65,7 @@ func (f *folder) hold(subs []string) {
 	}
 }
 
-// set gives a folder a row.
+// set sets a row.
 func (f *folder) set(name string, r row) {
 	if f.in == nil {
 		f.in = &inside{}
@@ -76,12 +76,12 @@ func (f *folder) set(name string, r row) {
 	f.in.rows[name] = r
 }
 
-// tree is the snapshot of a watch in memory.
+// tree is a watch's snapshot in memory.
 type tree struct {
 	folders map[string]*folder
-	looked  bool  // the first look is done
-	begin   int64 // the version with which a path begins that has no row
-	texts   int64 // bytes of the files whose text may be kept
+	looked  bool  // the first scan is done
+	begin   int64 // the version at which a new path starts
+	texts   int64 // size of the files whose text may be stored, in bytes
 }
 
 func newTree(files []File) *tree {
@@ -90,7 +90,8 @@ func newTree(files []File) *tree {
 	return t
 }
 
-// mark is the row of the first look when others are put. What went before its end was told to nobody: its versions may come again.
+// mark returns the row of the first scan for a commit of files. Files that were removed during the first scan were never reported, so their
+// versions may be reused.
 func (t *tree) mark(files []File) File {
 	m := File{Path: firstLook, Dir: true, Version: t.begin}
 	for _, f := range files {
@@ -101,7 +102,7 @@ func (t *tree) mark(files []File) File {
 	return m
 }
 
-// marked are rows to put, with the mark where rows among them go.
+// marked adds the mark to rows that include removals.
 func (t *tree) marked(files []File) []File {
 	if m := t.mark(files); m.Version > t.begin {
 		return append(files, m)
@@ -109,7 +110,7 @@ func (t *tree) marked(files []File) []File {
 	return files
 }
 
-// put takes in rows that were committed.
+// put takes in committed rows.
 func (t *tree) put(files []File) {
 	for _, f := range files {
 		if f.Path == firstLook {
@@ -128,7 +129,7 @@ func (t *tree) put(files []File) {
 	}
 }
 
-// drop forgets the row of a file that is gone, and its folder when that was all that was known of it.
+// drop removes the row of a removed file, and its folder if nothing else is known about it.
 func (t *tree) drop(path string) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	in := t.folders[dir]
@@ -140,7 +141,7 @@ func (t *tree) drop(path string) {
 	t.tidy(dir)
 }
 
-// tidy forgets a folder that is not there when nothing is known of files in it.
+// tidy removes a folder that does not exist and has no rows.
 func (t *tree) tidy(dir string) {
 	if in := t.folders[dir]; in != nil && !in.live && len(in.rows()) == 0 {
 		delete(t.folders, dir)
@@ -155,7 +156,7 @@ func (r row) file(path string) File {
 	return File{Path: path, Ino: r.ino, Size: r.size, Mtime: r.mtime, Version: r.version, Hash: r.hash, Gone: r.gone}
 }
 
-// weight is how much text a row may stand for.
+// weight returns the size of the text that may be stored for a row.
 func weight(r row) int64 {
 	if r.gone || r.size > maxText {
 		return 0
@@ -163,7 +164,7 @@ func weight(r row) int64 {
 	return r.size
 }
 
-// folder finds a folder, and makes one that is not live when there is none.
+// folder returns a folder, and creates one that is not live if necessary.
 func (t *tree) folder(path string) *folder {
 	f := t.folders[path]
 	if f == nil {
@@ -178,6 +179,7 @@ func (t *tree) live(path string) bool {
 	return f != nil && f.live
 }
 
+// row returns the row of a file, the zero row if there is none.
 func (t *tree) row(path string) row {
 	f := t.folders[filepath.Dir(path)]
 	if f == nil {
@@ -186,7 +188,7 @@ func (t *tree) row(path string) row {
 	return f.rows()[filepath.Base(path)]
 }
 
-// below lists a live folder and all live ones below it, the outermost first.
+// below lists a live folder and all live folders below it, outermost first.
 func (t *tree) below(path string) []string {
 	if !t.live(path) {
 		return nil
@@ -202,7 +204,7 @@ func (t *tree) below(path string) []string {
 	return all
 }
 
-// bury marks a folder and all below it as not live, and lists them as below does.
+// bury marks a folder and all below it as not live, and lists them like below.
 func (t *tree) bury(path string) []string {
 	all := t.below(path)
 	for _, dir := range all {
@@ -213,7 +215,7 @@ func (t *tree) bury(path string) []string {
 	return all
 }
 
-// commonMove takes the names that two paths share at their ends off: a/x/f and b/x/f have moved with a to b.
+// commonMove strips the common end of two paths: if a/x/f became b/x/f, then a became b.
 func commonMove(from, to string) (string, string) {
 	for filepath.Base(from) == filepath.Base(to) && filepath.Dir(from) != from && filepath.Dir(to) != to {
 		from, to = filepath.Dir(from), filepath.Dir(to)

@@ -1,7 +1,9 @@
-// Package filewatch notices when files change. A reader marks folders, a scanner lists them, waits until the changes have
-// settled, and commits what it saw together with the inbox row that reports it. The last state is kept in a snapshot, so
-// that changes made while hob was down are found, and none is reported twice. It never runs a prompt, and it
-// opens nothing of hob's own state.
+// Package filewatch reports when files change. The system's notifier marks folders as dirty (sensor.go). The watcher scans dirty folders
+// and compares them with the snapshot (survey.go, tree.go); what differs becomes a candidate. When the candidates have settled, the writer
+// reads them and commits the new snapshot together with the fire and the inbox row (serve.go). The snapshot is stored, so changes while hob
+// was not running are found, and none is reported twice.
+//
+// The package never runs a prompt, and opens no file of hob's own state.
 package filewatch
 
 import (
@@ -13,34 +15,34 @@ import (
 	"hob/scheduler"
 )
 
-// Kind is what happened to a file.
+// Kind is the kind of a change.
 type Kind string
 
 // The kinds of changes.
 const (
 	Create Kind = "create"
-	Write  Kind = "write" // new content, however it came there
+	Write  Kind = "write" // new content, by any means
 	Remove Kind = "remove"
-	Rename Kind = "rename" // the same file under another name, where both are watched
+	Rename Kind = "rename" // the same file under another name, if both names are watched
 )
 
-// Kinds lists all kinds.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Create, Write, Remove, Rename} }
 
 // Watch is a prompt that runs when files change.
 type Watch struct {
 	scheduler.Trigger
-	Paths     []string      `json:"paths"`               // absolute files, folders and globs (doublestar), ~ expanded, as resolved when made
-	Include   []string      `json:"include,omitempty"`   // globs against the path below a watched folder; one without a slash against the name; none: all
-	Events    []Kind        `json:"events,omitempty"`    // none: all four
-	Settle    time.Duration `json:"settle"`              // a file must have rested so long; default 2 s
-	Flat      bool          `json:"flat,omitempty"`      // not into subfolders
-	Gitignore bool          `json:"gitignore,omitempty"` // leave out what .gitignore leaves out, and .git
-	Own       bool          `json:"own,omitempty"`       // hob's own writes count too
-	Poll      time.Duration `json:"poll,omitempty"`      // look so often instead of waiting for events; 0: only where the file system tells nothing (network mounts: every 30 s)
+	Paths     []string      `json:"paths"`               // absolute files, folders and globs (doublestar), with ~ expanded, as resolved at the creation
+	Include   []string      `json:"include,omitempty"`   // globs for the path below a watched folder; one without a slash is for the name; none: all files
+	Events    []Kind        `json:"events,omitempty"`    // none: all kinds
+	Settle    time.Duration `json:"settle"`              // time without a change before a report; default 2 s
+	Flat      bool          `json:"flat,omitempty"`      // without subfolders
+	Gitignore bool          `json:"gitignore,omitempty"` // without the files that .gitignore excludes, and without .git
+	Own       bool          `json:"own,omitempty"`       // also report hob's own writes
+	Poll      time.Duration `json:"poll,omitempty"`      // scan interval instead of events; 0: only for file systems without events (network mounts: every 30 s)
 }
 
-// View is a watch as it is shown.
+// View is a watch as lists and details show it.
 type View struct {
 	ID        int64         `json:"id,omitempty" jsonschema:"number; a new watch gets it when the call is stored"`
 	Name      string        `json:"name" jsonschema:"unique name"`
@@ -66,7 +68,7 @@ type View struct {
 	Waits     string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
 }
 
-// View shows a watch; l is how far it has come.
+// View returns the view of a watch with its progress.
 func (w Watch) View(l Look) View {
 	v := View{
 		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: periodText(w.Settle), Poll: periodText(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
@@ -86,65 +88,65 @@ func periodText(d time.Duration) string {
 	return d.String()
 }
 
-// File is a row of snapshots: what a watch last saw at a path. The row whose path is "." says that the first look at the watch is done:
-// without it the next look is a first one, which tells nothing. Its version is that with which a path begins that has no row: it lies above
-// those of all rows that went, so that no version of a path comes twice, however often the path goes and comes back.
+// File is a row of snapshots: the last seen state of a path. A row with the path "." marks the first scan as done; without it the next scan
+// counts as the first and reports nothing. Its version is the one at which new paths start. It is higher than those of all removed rows, so
+// that a path never repeats a version, however often it disappears and returns.
 type File struct {
 	Path    string
 	Dir     bool
-	Ino     uint64 // 0: the system has no such numbers
+	Ino     uint64 // 0: the system has no inodes
 	Size    int64
-	Mtime   int64  // nanoseconds since 1970; negated where the next content might bear the same time, so that the file is read once more
-	Hash    string // SHA-256 in hex; "link:", "stat:" and "changing" begin what stands there when the content could not be hashed
-	Version int64  // grows with each new content of the path, also when an old one comes back
-	Text    []byte // of small text files only, ≤ 32 KiB; nil: none is kept
-	Gone    bool   // it was removed: its row goes
+	Mtime   int64  // nanoseconds since 1970; negative if later content may have the same time, so that the file must be read again
+	Hash    string // SHA-256 in hex; "link:", "stat:" or "changing" introduce a replacement for content that cannot be hashed
+	Version int64  // increases with each new content of the path, even if an old content returns
+	Text    []byte // only of text files up to 32 KiB; nil: not stored
+	Gone    bool   // the file was removed, and its row will be
 }
 
-// Change is one thing that an event tells of.
+// Change is one reported change.
 type Change struct {
 	Kind     Kind
-	Path     string // of a renamed folder with a slash at its end
+	Path     string // with a final slash for a renamed folder
 	From     string // of a rename
 	Version  int64
 	Size     int64
-	Files    int    // of a renamed folder: how many files were in it
-	Diff     string // unified, of small text files; may be cut
-	Changing bool   // it has not rested for so long that it is told while it still changes
+	Files    int    // number of files in a renamed folder
+	Diff     string // unified diff of a small text file; may be cut
+	Changing bool   // it has been changing for so long that it is reported before it settles
 }
 
-// Seen is what one look commits.
+// Seen is the content of one commit.
 type Seen struct {
 	Watch Watch
-	Files []File    // snapshot rows to put
-	In    *event.In // nil: nothing to tell (own writes, unwanted kinds, first look)
+	Files []File    // snapshot rows to store
+	In    *event.In // nil: nothing to report (own writes, unwanted kinds, first scan)
 	Key   string    // of the fire; "" when In is nil
 }
 
-// Store keeps watches and snapshots for a Watcher.
+// Store holds watches and snapshots for a Watcher.
 type Store interface {
-	// Watches lists the live ones, not paused, not broken.
+	// Watches lists the active watches.
 	Watches(ctx context.Context) ([]Watch, error)
 	// Snapshot lists the rows of a watch, without Text, in any order.
 	Snapshot(ctx context.Context, watch int64) ([]File, error)
-	// Text is the text kept of a path, nil when there is none.
+	// Text returns the stored text of a path, or nil.
 	Text(ctx context.Context, watch int64, path string) ([]byte, error)
-	// Saw puts the snapshot rows (over those with the same path; it deletes those that are Gone) and, when In is not nil, the fire and the
-	// inbox row, all in one commit. A Key that has a fire already puts the rows and nothing else. It is ErrStopped, and nothing is put, when the watch is not
-	// among Watches any more.
+	// Saw stores the snapshot rows (replacing those with the same path, and deleting those that are Gone) and, if In is not nil, the fire
+	// and the inbox row, all in one commit. If Key already has a fire, it stores only the rows. If the watch is no longer active, it stores
+	// nothing and returns ErrStopped.
 	Saw(ctx context.Context, s Seen) error
-	// Trouble tells the owner that a watch does not work as it should, once for the same text a day; "" says that it does again.
+	// Trouble tells the owner that a watch does not work properly, once a day for the same text; "" means that it works again.
 	Trouble(ctx context.Context, watch int64, text string) error
 }
 
-// ErrStopped says that a watch was paused or removed, or cannot be used any more.
+// ErrStopped reports that a watch was paused or removed, or cannot be used any more.
 var ErrStopped = errors.New("the watch is stopped")
 
-// Own knows what hob itself wrote. Wrote reports whether the newest content of a path is one that hob put there; hash is its
-// SHA-256 in hex, "" when the path is gone. OwnWrites is the one in use.
+// Own knows what hob itself has written. Wrote reports whether hob wrote the newest content of a path; hash is its SHA-256 in hex, "" if
+// the path is gone. OwnWrites implements it.
 type Own interface {
 	Wrote(path, hash string) bool
 }
 
-// SessionKey is the session that the watch's turns belong to.
+// SessionKey returns the session of the watch's turns.
 func (w Watch) SessionKey() string { return "watch:" + w.Name }

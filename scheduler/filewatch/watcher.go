@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	longestSleep = 30 * time.Second // as the runner of jobs; so often roots are looked at, and what cannot be watched
-	firstRetry   = time.Second      // of what could not be committed; it doubles
+	longestSleep = 30 * time.Second // as for jobs; also the interval for checking roots and folders without events
+	firstRetry   = time.Second      // after a failed commit; doubles each time
 	lastRetry    = time.Minute
 	shortestGap  = 50 * time.Millisecond
-	longestGap   = 5 * time.Second // between two looks at dirty folders
-	recentLoss   = time.Hour       // so long the loss of events counts as trouble
+	longestGap   = 5 * time.Second // between two scans of dirty folders
+	recentLoss   = time.Hour       // how long lost events are reported as trouble
 )
 
-// Access is where a Watcher may look.
+// Access defines what a Watcher may read.
 type Access struct {
 	Guard *fsguard.Guard
-	State string // hob's state folder, absolute, links resolved: never looked into
+	State string // hob's state folder, absolute with links resolved; never entered
 }
 
-// Watcher commits what changes in files. It keeps the snapshots in memory, about 150 bytes for each file and each folder that is there.
+// Watcher commits changes of files. It keeps the snapshots in memory: about 150 bytes per file and folder.
 type Watcher struct {
 	writer   *writer
 	store    Store
@@ -44,40 +44,40 @@ type Watcher struct {
 	open     func() (notifier, error)
 	progress atomic.Int64
 
-	sensor  *sensor // nil: the system gives none, all is polled
-	blind   error   // why there is none
+	sensor  *sensor // nil: the system offers no events, so everything is polled
+	blind   error   // why there are no events
 	list    map[int64]*tracked
 	lost    map[uint64]struct{} // inodes of folders that went away
 	stateID [2]uint64           // device and inode of the state folder
-	stale   bool                // the watches were changed
+	stale   bool                // the watches have changed
 	pending bool                // folders are dirty
-	gap     time.Duration       // dirty folders are not looked at before
-	roots   time.Duration       // when to look at the roots again
+	gap     time.Duration       // earliest time of the next scan of dirty folders
+	roots   time.Duration       // time of the next check of the roots
 }
 
-// tracked is a watch at work.
+// tracked is an active watch.
 type tracked struct {
 	watch      Watch
 	scope      scope
 	tree       *tree
 	candidates candidates
-	first      []ref // what the first look has still to take; nil: it has not begun
+	first      []ref // files that the first scan has not processed yet; nil: not started
 	starts     []string
 	polled     map[string]struct{} // folders that cannot be watched
-	remote     bool                // part of it lies on a file system that tells nothing
-	poll       time.Duration       // when to look without an event; 0: never
-	next       time.Duration       // when a candidate may rest; 0: there is none
-	retry      time.Duration       // nothing is committed before
-	pause      time.Duration       // after the last failed commit; 0: the last one worked
+	remote     bool                // part of it is on a file system without events
+	poll       time.Duration       // time of the next scan without an event; 0: none
+	next       time.Duration       // when a candidate may have settled; 0: none
+	retry      time.Duration       // earliest time of the next commit
+	pause      time.Duration       // after the last failed commit; 0: it succeeded
 	dropped    time.Duration       // when the system last lost events; 0: never
 	unseen     map[string]struct{} // folders that could not be read
-	unread     string              // why one could not
-	stopped    bool                // the store takes nothing of it any more
-	trouble    *string             // as it was told; nil: not since the start
+	unread     string              // the reason for one of them
+	stopped    bool                // the store no longer accepts its changes
+	trouble    *string             // as last reported; nil: not since the start
 }
 
-// NewWatcher makes a watcher. changed wakes it when watches were changed (a signal may stand for many; nil: never); without a
-// signal it reads them when it starts only. own may be nil: then hob's writes count as anybody's.
+// NewWatcher returns a watcher. changed wakes it after changes of watches; one signal may stand for many, and nil means none. Without a
+// signal it reads the watches only at the start. own may be nil; then hob's writes count as anybody's.
 func NewWatcher(store Store, c sys.Clock, changed <-chan struct{}, own Own, access Access, log *slog.Logger) *Watcher {
 	w := &Watcher{store: store, clock: c, changed: changed, access: access, log: log, open: openSystem}
 	w.writer = &writer{reader{access.Guard, w.step}, store, c, own, log}
@@ -85,14 +85,14 @@ func NewWatcher(store Store, c sys.Clock, changed <-chan struct{}, own Own, acce
 	return w
 }
 
-// Progress is the reading of the monotonic clock when the watcher last did something. It is never more than about half a minute
-// old while the watcher is alive. Safe to call from anywhere.
+// Progress returns the monotonic time at which the watcher was last active. While it works, this is at most about half a minute ago. It may
+// be called from any goroutine.
 func (w *Watcher) Progress() time.Duration { return time.Duration(w.progress.Load()) }
 
 func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
 
-// Run watches until ctx ends; then it returns nil. It returns an error when the watches cannot be listed and may then be
-// called again. What goes wrong with a single watch is logged and told, and tried again a minute later.
+// Run watches until ctx ends, and then returns nil. It returns an error if watches cannot be listed; it may then be called again. An error
+// of a single watch is logged and reported, and tried again after a minute.
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	w.list, w.lost, w.stale, w.sensor = map[int64]*tracked{}, map[uint64]struct{}{}, true, nil
 	readers := sys.NewGroup(w.log, nil)
@@ -117,7 +117,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// round does all that is due.
+// round does everything that is due.
 func (w *Watcher) round(ctx context.Context) error {
 	w.step()
 	w.lookAtState()
@@ -138,7 +138,7 @@ func (w *Watcher) round(ctx context.Context) error {
 		w.lookAgain(ctx, t)
 		w.writer.serve(ctx, t)
 		w.report(ctx, t)
-		if t.stopped { // paused, and perhaps let go on already: the snapshot tells where it stands
+		if t.stopped { // paused, and perhaps already resumed: the snapshot has its state
 			w.end(t)
 			w.stale = true
 		}
@@ -157,7 +157,7 @@ func (w *Watcher) lookAtState() {
 	}
 }
 
-// reload takes in which watches there are. One that means the same files as before goes on.
+// reload reads the watches. A watch with unchanged files continues.
 func (w *Watcher) reload(ctx context.Context) error {
 	list, err := w.store.Watches(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *Watcher) reload(ctx context.Context) error {
 		if err := w.begin(ctx, watch); err != nil {
 			return err
 		}
-		if t != nil { // after: what both look at stays watched
+		if t != nil { // afterwards, so that common folders stay watched
 			w.end(t)
 		}
 	}
@@ -191,7 +191,7 @@ func sameFiles(a, b Watch) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// begin takes up a watch where its snapshot stands.
+// begin starts a watch from its snapshot.
 func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	scope, err := newScope(watch)
 	if err = errors.Join(err, watch.Check(w.access.Guard)); err != nil {
@@ -213,13 +213,13 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	w.settleStarts(ctx, t)
 	for dir, f := range t.tree.folders {
 		if !f.live {
-			t.missing(dir, f, nil, w.clock.Mono()) // it went while nobody looked
+			t.missing(dir, f, nil, w.clock.Mono()) // it disappeared while hob was not watching
 		}
 	}
 	return nil
 }
 
-// prune lets the rows of gone files go that an older hob has kept.
+// prune deletes the rows of removed files that an older version of hob has kept.
 func (w *Watcher) prune(ctx context.Context, t *tracked, files []File) error {
 	gone := slices.DeleteFunc(files, func(f File) bool { return !f.Gone })
 	if len(gone) == 0 {
@@ -245,9 +245,8 @@ func (w *Watcher) end(t *tracked) {
 	}
 }
 
-// settleStarts finds out where a watch begins now, and looks at what is new of it. A folder that has another inode than before
-// is another folder. Where it began before, a file or nothing stood below: that folder stays watched, since it tells when what
-// stands there by now goes away.
+// settleStarts determines the roots of a watch again and scans the new ones. A folder with another inode is another folder. A former root
+// above a missing path stays watched: it reports when the path disappears again.
 func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 	t.starts = t.scope.starts()
 	for _, start := range t.starts {
@@ -262,11 +261,12 @@ func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 	}
 }
 
-// replaced says that another folder stands at a start than did, or none.
+// replaced reports whether a root is now another folder, or missing.
 func (t *tracked) replaced(start string) bool {
 	return t.tree.live(start) && inodeOf(start) != t.tree.folders[start].ino
 }
 
+// inodeOf returns the inode of a path, 0 if there is none.
 func inodeOf(path string) uint64 {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -276,7 +276,7 @@ func inodeOf(path string) uint64 {
 	return inode
 }
 
-// look is a survey whose errors end in the log; only the end of ctx is one.
+// look is survey with errors logged.
 func (w *Watcher) look(ctx context.Context, t *tracked, dir string, deep bool) {
 	if deep {
 		fail.Point("watch.rescan")
@@ -286,11 +286,11 @@ func (w *Watcher) look(ctx context.Context, t *tracked, dir string, deep bool) {
 	}
 }
 
-// pass looks at what the sensor has marked.
+// pass scans what the sensor has marked.
 func (w *Watcher) pass(ctx context.Context) {
 	m := w.sensor.take()
 	if m.err != nil {
-		w.log.Warn("watching files had a problem, looking at everything", "err", m.err)
+		w.log.Warn("watching files failed; scanning everything", "err", m.err)
 	}
 	for _, t := range w.list {
 		if t.watch.Poll > 0 {
@@ -303,6 +303,8 @@ func (w *Watcher) pass(ctx context.Context) {
 	}
 }
 
+// passOver handles the collected events of a watch: it drops removed folders, and looks at the changed ones, or at all after a loss of
+// events.
 func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
 	for dir := range m.went {
 		if t.tree.live(dir) {
@@ -321,7 +323,7 @@ func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
 	w.settleStarts(ctx, t)
 }
 
-// lookAtAll surveys a whole watch.
+// lookAtAll scans a whole watch.
 func (w *Watcher) lookAtAll(ctx context.Context, t *tracked) {
 	t.unread = ""
 	for _, start := range t.starts {
@@ -332,8 +334,8 @@ func (w *Watcher) lookAtAll(ctx context.Context, t *tracked) {
 	w.settleStarts(ctx, t)
 }
 
-// rewatch watches the folders again whose inodes were lost under other names. Who renames a folder takes its watch along: it
-// goes on under the old name, and when that is given up, the new one has none.
+// rewatch watches folders again whose inodes were lost under other names. A renamed folder keeps its watch under the old name; when that
+// watch is removed, the new name has none.
 func (w *Watcher) rewatch() {
 	if w.sensor == nil || len(w.lost) == 0 {
 		return
@@ -349,9 +351,10 @@ func (w *Watcher) rewatch() {
 	clear(w.lost)
 }
 
-// lookAgain looks at what no event tells of.
+// lookAgain scans the parts for which no event is expected.
 func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
+	// Without file events, look regularly.
 	every := t.watch.Poll
 	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
 		every = longestSleep
@@ -369,6 +372,7 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 			t.unwatched(dir, w.cover(t, dir))
 			w.look(ctx, t, dir, false)
 		}
+		// These folders could not be read or watched at the last look.
 		for dir := range t.unseen {
 			t.unwatched(dir, w.cover(t, dir))
 			w.look(ctx, t, dir, false)
@@ -378,19 +382,20 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	}
 }
 
-// report tells the owner when something is wrong with a watch, and when it is not any more.
+// report tells the owner about trouble with a watch, and when it is over.
 func (w *Watcher) report(ctx context.Context, t *tracked) {
 	text := w.troubleOf(t)
 	if t.trouble != nil && text == *t.trouble || ctx.Err() != nil {
 		return
 	}
 	if err := w.store.Trouble(ctx, t.watch.ID, text); err != nil {
-		w.log.Error("trouble with a watch could not be told", "watch", t.watch.Name, "err", err)
+		w.log.Error("the trouble of a watch could not be reported", "watch", t.watch.Name, "err", err)
 		return
 	}
 	t.trouble = &text
 }
 
+// troubleOf returns what limits a watch, with advice, "" if nothing does. The most severe comes first.
 func (w *Watcher) troubleOf(t *tracked) string {
 	switch {
 	case w.sensor == nil && t.watch.Poll == 0:
@@ -421,6 +426,7 @@ func (w *Watcher) rest(ctx context.Context) {
 		}
 	}
 	sooner(w.roots)
+	// While collected events wait for the end of their gap, new ones need not wake the watcher.
 	var wake <-chan struct{}
 	switch {
 	case w.pending:

@@ -1,5 +1,8 @@
-// Package gate decides whether a due slot runs: free tests of the world before a paid run. What opens and what shuts is pure; Runner is
-// the shell that serves due slots. It never runs a prompt, and how one looks at the world is another's business.
+// Package gate decides whether a due slot runs: a free test before a paid run. Each part of a gate looks at one thing (hours, a file, a
+// page, a command) and compares it with what it saw when the job last succeeded. The comparisons are pure functions (gate.go). Runner
+// evaluates the gates of due slots and commits the verdicts (runner.go). The looks themselves are an Evaluator's task, in package triggers.
+//
+// The package never runs a prompt.
 package gate
 
 import (
@@ -10,37 +13,37 @@ import (
 	"hob/scheduler"
 )
 
-// Seen is what a gate saw of the world. It is compared with what the gate saw when the job last ran well; the first look counts as new.
+// Seen is what a gate saw. It is compared with what it saw when the job last succeeded; the first look counts as new.
 type Seen struct {
-	Command string `json:"command,omitempty"` // hash over the command and its output
+	Command string `json:"command,omitempty"` // hash of the command and its output
 	Page    Page   `json:"page,omitzero"`
-	Files   string `json:"files,omitempty"` // hash over the globs and what they name
+	Files   string `json:"files,omitempty"` // hash of the globs and the files they name
 }
 
-// Page is a version of what stands at a web address.
+// Page is a version of a web page.
 type Page struct {
 	Link     string `json:"link,omitempty"`
 	ETag     string `json:"etag,omitempty"`     // RFC 9110 section 8.8.3
-	Modified string `json:"modified,omitempty"` // its Last-Modified, as the server wrote it
-	Hash     string `json:"hash,omitempty"`     // of its content; "": the server said that it has not changed
+	Modified string `json:"modified,omitempty"` // Last-Modified, as the server wrote it
+	Hash     string `json:"hash,omitempty"`     // of the content; "": the server reported no change
 }
 
-// Output is what a command came to.
+// Output is the result of a command.
 type Output struct {
-	Hash string // over the command and its output
+	Hash string // hash of the command and its output
 	Code int    // its exit code
 }
 
 // Text is a file whose content matters.
 type Text struct {
-	Text    string // cut to what a run is told
-	Foreign string // why it counts as somebody else's text, "" when it does not
+	Text    string // cut to the part that a run gets
+	Foreign string // why it counts as foreign text; "" if it does not
 }
 
-// Empty reports whether the text asks for nothing: it has only blank lines, headings and comments.
+// Empty reports whether the text requests nothing: it contains only blank lines, headings and comments.
 func (t Text) Empty() bool { return empty(t.Text) }
 
-// remembered reads what was stored of an earlier look. What cannot be read was never seen: the gate opens.
+// remembered decodes an earlier look. An undecodable one counts as never seen, so the gate opens.
 func remembered(text string) Seen {
 	var s Seen
 	if json.Unmarshal([]byte(text), &s) != nil {
@@ -49,7 +52,7 @@ func remembered(text string) Seen {
 	return s
 }
 
-// stored is what a look saw, as remembered reads it; "" when it saw nothing that is compared.
+// stored encodes a look for remembered; "" if nothing is to be compared.
 func (s Seen) stored() (string, error) {
 	if s == (Seen{}) {
 		return "", nil
@@ -58,12 +61,12 @@ func (s Seen) stored() (string, error) {
 	return string(doc), err
 }
 
-// sight is what one part of a gate says: why it is shut, or else what it saw that opened it.
+// sight is the result of one part: why it is closed, or what opened it.
 type sight struct{ shut, open string }
 
 const unchanged = "gate: no change"
 
-// byCommand judges a command that has ended.
+// byCommand judges a finished command.
 func byCommand(g scheduler.Gate, last string, out Output) sight {
 	switch {
 	case g.Exit && out.Code != 0:
@@ -77,8 +80,8 @@ func byCommand(g scheduler.Gate, last string, out Output) sight {
 	}
 }
 
-// byPage judges a web address. A server that gives a content a new ETag, or the same one to two contents, is not believed where the
-// contents can be compared.
+// byPage judges a web page. ETags are not trusted where contents can be compared: some servers give one content several ETags, or two
+// contents the same one.
 func byPage(last, now Page) sight {
 	if now.Hash == "" || last.Link == now.Link && last.Hash == now.Hash {
 		return sight{shut: unchanged}
@@ -94,7 +97,7 @@ func byFiles(last, now string) sight {
 	return sight{open: "the files are new"}
 }
 
-// byContent judges a file that must have something in it.
+// byContent judges a file that must have content.
 func byContent(name string, text Text) sight {
 	if empty(text.Text) {
 		return sight{shut: name + " is empty"}
@@ -102,15 +105,14 @@ func byContent(name string, text Text) sight {
 	return sight{}
 }
 
-// empty reports whether a text asks for nothing: it has only blank lines, headings, comments (<!-- … -->) and boxes with nothing behind
-// them.
+// empty reports whether a text requests nothing: it contains only blank lines, headings, comments (<!-- … -->) and empty check boxes.
 func empty(text string) bool {
 	for {
 		before, rest, found := strings.Cut(text, "<!--")
 		if !found {
 			break
 		}
-		_, after, _ := strings.Cut(rest, "-->") // one without an end goes on to the end, as in HTML
+		_, after, _ := strings.Cut(rest, "-->") // an unclosed comment extends to the end, as in HTML
 		text = before + "\n" + after
 	}
 	for line := range strings.Lines(text) {
@@ -123,7 +125,7 @@ func empty(text string) bool {
 	return true
 }
 
-// heading reports whether a line is a heading: one to six # and then a space or nothing (CommonMark, ATX headings).
+// heading reports whether a line is a heading: one to six #, then a space or nothing (CommonMark, ATX headings).
 func heading(line string) bool {
 	rest := strings.TrimLeft(line, "#")
 	marks := len(line) - len(rest)

@@ -18,58 +18,58 @@ import (
 )
 
 const (
-	lanes        = 4                // gates that are looked at at once
-	longestLook  = 60 * time.Second // at one gate, all its parts together
-	longestSleep = 30 * time.Second // Go's timers stand still while the machine sleeps
-	longestWhy   = 300              // characters of why a gate failed
+	lanes        = 4                // gates evaluated at the same time
+	longestLook  = 60 * time.Second // for all parts of one gate together
+	longestSleep = 30 * time.Second // Go's timers stop while the machine sleeps
+	longestWhy   = 300              // length of a failure's reason, in characters
 )
 
-// Slot is a fire in the state due: its gate has not been looked at.
+// Slot is a due fire whose gate has not been evaluated.
 type Slot struct {
 	Fire   int64
 	Key    string
-	Job    scheduler.Job // as it is now
+	Job    scheduler.Job // in its present state
 	Gone   bool          // the job was removed meanwhile
-	Reason string        // what the fire's row says already
-	Note   string        // what the run is told beside the prompt
-	Seen   string        // what the gate saw when the job last ran well
+	Reason string        // the reason in the fire's row
+	Note   string        // text for the run after the prompt
+	Seen   string        // what the gate saw when the job last succeeded
 }
 
-// Verdict is what becomes of a due slot.
+// Verdict is the result for a due slot.
 type Verdict struct {
 	Fire    int64
 	Job     int64
-	Outcome scheduler.Outcome // "": it runs, and In is its inbox row; Skipped: the gate is shut; Failed: the gate could not be looked at
+	Outcome scheduler.Outcome // "": it runs, and In is its inbox row; Skipped: the gate is closed; Failed: the gate could not be evaluated
 	Reason  string
-	Seen    string // becomes the job's own when the run has ended well
+	Seen    string // stored with the job after a successful run
 	In      event.In
 }
 
-// Store keeps due slots.
+// Store holds due slots.
 type Store interface {
-	// Gated lists slots in the state due that can be looked at now, oldest first and at most one of each job: not while an earlier fire of
-	// the job is under way, since what that one has dealt with is known at its end, and not while the job backs off after failures.
+	// Gated lists due slots whose gates can be evaluated now, oldest first, at most one per job. A slot waits while an earlier fire of its
+	// job is open, because that run may still handle the change, and during the pause after a failure.
 	Gated(ctx context.Context, now time.Time, most int) ([]Slot, error)
-	// Judge commits a verdict in one transaction: the fire's row, the inbox row of one that runs, the job's backoff when the gate failed. It
-	// changes nothing when the fire is not due any more.
+	// Judge commits a verdict in one transaction: the fire's row, the inbox row of a run, and the job's backoff after a failure. It changes
+	// nothing if the fire is no longer due.
 	Judge(ctx context.Context, v Verdict) error
 }
 
-// Evaluator is how a gate looks at the world. An error says why one could not look; it ends as the fire's reason.
+// Evaluator makes the looks of a gate. An error is the reason that a look failed; it becomes the fire's reason.
 type Evaluator interface {
-	// Busy says why hob cannot be troubled with the job now, "" when it can.
+	// Busy returns the reason that hob is busy, or "".
 	Busy(ctx context.Context, j scheduler.Job) (string, error)
-	// Content reads the file that must have something in it. One that is missing is empty.
+	// Content reads the file that must have content. A missing file is empty.
 	Content(ctx context.Context, j scheduler.Job) (Text, error)
-	// Files hashes what the gate's paths and globs name.
+	// Files hashes the files of the gate's paths and globs.
 	Files(ctx context.Context, j scheduler.Job) (string, error)
-	// Page asks for the gate's address, unless it has not changed since last.
+	// Page requests the gate's address, unless it has not changed since last.
 	Page(ctx context.Context, j scheduler.Job, last Page) (Page, error)
-	// Command runs the gate's command, confined.
+	// Command runs the gate's command in the sandbox.
 	Command(ctx context.Context, j scheduler.Job) (Output, error)
 }
 
-// Runner serves due slots: it looks at their gates, outside any transaction, and commits what comes of it.
+// Runner evaluates the gates of due slots, outside any transaction, and commits the verdicts.
 type Runner struct {
 	store    Store
 	world    Evaluator
@@ -79,33 +79,33 @@ type Runner struct {
 	progress atomic.Int64
 }
 
-// NewRunner makes a runner. changed wakes it when slots have come due or runs have ended (a signal may stand for many; nil: never); without
-// a signal it looks every 30 s.
+// NewRunner returns a runner. changed wakes it when slots have come due or runs have ended; one signal may stand for many, and nil means
+// none. Without a signal it looks every 30 s.
 func NewRunner(store Store, world Evaluator, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
 	k := &Runner{store: store, world: world, clock: c, changed: changed, log: log}
 	k.progress.Store(int64(c.Mono()))
 	return k
 }
 
-// Progress is the reading of the monotonic clock when the runner last did something, or when the oldest look under way began: one that
-// hangs is no progress. It is never more than about a minute old while the runner is alive. Safe to call from anywhere.
+// Progress returns the monotonic time at which the runner was last active or, if earlier, the start of the oldest running evaluation: a
+// hanging one is no progress. While it works, this is at most about a minute ago. It may be called from any goroutine.
 func (k *Runner) Progress() time.Duration { return time.Duration(k.progress.Load()) }
 
-// served is a look that has ended.
+// served is a finished evaluation.
 type served struct {
 	fire int64
 	err  error // of the store
 }
 
-// Run serves due slots until ctx ends; then it returns nil. It returns an error when the store fails, and may then be called again. What a
-// look did not come to the end of is looked at again: the row stays due.
+// Run evaluates gates until ctx ends, and then returns nil. It returns an error if the store fails; it may then be called again. An
+// interrupted evaluation is repeated, because its row is still due.
 func (k *Runner) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	group := sys.NewGroup(k.log, nil)
 	defer group.Wait()
 	defer cancel()
 	ended := make(chan served, lanes)
-	under := map[int64]time.Duration{} // fires whose gates are looked at, and since when
+	under := map[int64]time.Duration{} // fires whose gates are being evaluated, with the start time
 	for ctx.Err() == nil {
 		if err := k.begin(ctx, group, under, ended); err != nil {
 			return sys.UnlessDone(ctx, err)
@@ -117,7 +117,7 @@ func (k *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin looks at as many gates as there are free lanes.
+// begin starts as many evaluations as there are free lanes.
 func (k *Runner) begin(ctx context.Context, group *sys.Group, under map[int64]time.Duration, ended chan<- served) error {
 	if len(under) == lanes {
 		return nil
@@ -139,7 +139,7 @@ func (k *Runner) begin(ctx context.Context, group *sys.Group, under map[int64]ti
 	return nil
 }
 
-// rest waits until a look has ended, something has changed or half a minute has passed.
+// rest waits until an evaluation has ended, something has changed, or half a minute has passed.
 func (k *Runner) rest(ctx context.Context, under map[int64]time.Duration, ended <-chan served) error {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
@@ -161,11 +161,11 @@ func (k *Runner) rest(ctx context.Context, under map[int64]time.Duration, ended 
 	return nil
 }
 
-// serve looks at one gate and commits what comes of it. Its errors are the store's.
+// serve evaluates one gate and commits the verdict. Its errors are the store's.
 func (k *Runner) serve(ctx context.Context, slot Slot) error {
 	fail.Point("gate.before")
 	v := k.judge(ctx, slot)
-	if ctx.Err() != nil { // hob stops: who knows what was cut off
+	if ctx.Err() != nil { // hob stops, so the result may be incomplete
 		return nil
 	}
 	if err := k.store.Judge(ctx, v); err != nil {
@@ -175,7 +175,7 @@ func (k *Runner) serve(ctx context.Context, slot Slot) error {
 	return nil
 }
 
-// judge looks at one gate.
+// judge evaluates one gate.
 func (k *Runner) judge(ctx context.Context, slot Slot) Verdict {
 	v := Verdict{Fire: slot.Fire, Job: slot.Job.ID, Outcome: scheduler.Skipped}
 	switch {
@@ -198,8 +198,8 @@ func (k *Runner) judge(ctx context.Context, slot Slot) Verdict {
 		if inner.Err() != nil && errors.Is(inner.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("it took longer than %s", longestLook)
 		}
-		v.Outcome, v.Reason = scheduler.Failed, "gate: "+cut(netguard.Defang(err.Error())) // it may name where a stranger leads to
-		k.log.Warn("a gate could not be looked at", "job", slot.Job.Name, "err", err)
+		v.Outcome, v.Reason = scheduler.Failed, "gate: "+cut(netguard.Defang(err.Error())) // the text may name a foreign address, so its links are disarmed
+		k.log.Warn("a gate could not be evaluated", "job", slot.Job.Name, "err", err)
 	case shut != "":
 		v.Reason = shut
 	default:
@@ -208,17 +208,17 @@ func (k *Runner) judge(ctx context.Context, slot Slot) Verdict {
 	return v
 }
 
-// look is one look at a gate.
+// look is one evaluation of a gate.
 type look struct {
 	world Evaluator
 	job   scheduler.Job
-	last  Seen // when the job last ran well
+	last  Seen // when the job last succeeded
 	now   Seen
 	saw   []string // what opened it, in a few words
-	text  Text     // of the file that must have something in it
+	text  Text     // of the file that must have content
 }
 
-// all looks at the parts that are set, the cheap ones first, until one is shut, and returns why that is; "": the gate is open.
+// all evaluates the configured parts, the cheap ones first, until one is closed. It returns the reason, or "" for an open gate.
 func (l *look) all(ctx context.Context, now time.Time) (shut string, err error) {
 	for _, part := range []func(context.Context) (sight, error){
 		func(context.Context) (sight, error) { return l.hours(now) }, l.idle, l.content, l.files, l.page, l.command,
@@ -234,6 +234,7 @@ func (l *look) all(ctx context.Context, now time.Time) (shut string, err error) 
 	return "", nil
 }
 
+// hours shuts the gate outside the active hours.
 func (l *look) hours(now time.Time) (sight, error) {
 	zone, err := scheduler.Zone(l.job.Zone)
 	if err != nil {
@@ -246,6 +247,7 @@ func (l *look) hours(now time.Time) (sight, error) {
 	return sight{shut: "gate: outside " + l.job.Gate.Active}, nil
 }
 
+// idle shuts the gate while hob is busy.
 func (l *look) idle(ctx context.Context) (sight, error) {
 	if !l.job.Gate.Idle {
 		return sight{}, nil
@@ -254,6 +256,7 @@ func (l *look) idle(ctx context.Context) (sight, error) {
 	return sight{shut: why}, err
 }
 
+// content shuts the gate when there is no content. The text is kept for the prompt.
 func (l *look) content(ctx context.Context) (sight, error) {
 	if l.job.Gate.Content == "" {
 		return sight{}, nil
@@ -263,6 +266,7 @@ func (l *look) content(ctx context.Context) (sight, error) {
 	return byContent(l.job.Gate.Content, l.text), err
 }
 
+// files shuts the gate when the files are the same as at the last check.
 func (l *look) files(ctx context.Context) (sight, error) {
 	if len(l.job.Gate.Files) == 0 {
 		return sight{}, nil
@@ -272,6 +276,7 @@ func (l *look) files(ctx context.Context) (sight, error) {
 	return byFiles(l.last.Files, l.now.Files), err
 }
 
+// page shuts the gate when the page is the same as at the last check.
 func (l *look) page(ctx context.Context) (sight, error) {
 	if l.job.Gate.URL == "" {
 		return sight{}, nil
@@ -281,6 +286,7 @@ func (l *look) page(ctx context.Context) (sight, error) {
 	return byPage(l.last.Page, l.now.Page), err
 }
 
+// command opens the gate by the command's exit code, or when its output has changed.
 func (l *look) command(ctx context.Context) (sight, error) {
 	if l.job.Gate.Command == "" {
 		return sight{}, nil
@@ -292,8 +298,8 @@ func (l *look) command(ctx context.Context) (sight, error) {
 	return byCommand(l.job.Gate, l.last.Command, out), err
 }
 
-// input is the inbox row of a slot whose gate is open: what the gate saw stands behind the prompt, but for a reminder ("say: …"), which is
-// told as it is.
+// input returns the inbox row of a slot with an open gate. What the gate saw follows the prompt, except for a reminder ("say: …"), which is
+// sent unchanged.
 func (l *look) input(slot Slot, now time.Time) event.In {
 	in := scheduler.Input(slot.Job, slot.Key, slot.Note, now)
 	in.Fire = slot.Fire
@@ -306,12 +312,12 @@ func (l *look) input(slot Slot, now time.Time) event.In {
 	if l.text.Text != "" {
 		in.Parts = append(in.Parts, event.Say("# "+l.job.Gate.Content+"\n"+l.text.Text)...)
 		in.Tainted = in.Tainted || l.text.Foreign != ""
-		in.Typed = false // the prompt is not all that was said
+		in.Typed = false // the message is more than the owner's prompt
 	}
 	return in
 }
 
-// cut keeps a reason to one line of a bearable length.
+// cut shortens a reason to one line.
 func cut(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > longestWhy {

@@ -28,6 +28,7 @@ func (p *reader) clocks() ([]clockTime, error) {
 		return nil, err
 	}
 	found := []clockTime{first}
+	// More times, separated by commas or "and". What is no time belongs to the rest of the phrase.
 	for {
 		mark = p.pos
 		comma, and := p.take(","), p.take("and")
@@ -45,6 +46,7 @@ func (p *reader) clocks() ([]clockTime, error) {
 		}
 		found = append(found, next)
 	}
+	// "at 5 days" is not a time.
 	if spec.Unit(p.word(0)) > 0 {
 		return nil, p.unclear("not %q behind it; %s", p.word(0), examples)
 	}
@@ -77,15 +79,18 @@ func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 		return clockTime{}, false, nil
 	}
 	p.pos++
+	// "ten thirty"
 	if parts[0] > 0 && len(parts) == 1 && !strings.ContainsAny(body, "0123456789") {
 		parts = append(parts, p.minuteWord()...)
 	}
+	// "10 pm" and "10 p.m.", where am or pm is a word of its own
 	if one, next := cutHalf("1" + p.word(0)); half == "" && one == "1" && next != "" {
 		half = next
 		p.pos++
 		_ = strings.HasSuffix(p.toks[p.pos-1].text, ".m") && p.take(".")
 	}
 	oclock := p.takeAny("o'clock", "o’clock", "oclock")
+	// A bare number is only a time after "at" or "o'clock".
 	if len(parts) == 1 && !bare && !oclock && half == "" {
 		p.pos = mark
 		return clockTime{}, false, nil
@@ -184,6 +189,7 @@ func clockParts(body string) ([]int, bool) {
 	return parts, true
 }
 
+// timeOf returns the time of hours, minutes and seconds, with am or pm; false if there is no such time.
 func timeOf(parts []int, half string) (clockTime, bool) {
 	parts = append(slices.Clone(parts), 0, 0)
 	c := clockTime{hour: parts[0], minute: parts[1], second: parts[2]}

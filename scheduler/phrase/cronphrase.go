@@ -86,6 +86,7 @@ func turned(fields []token) bool {
 	return err == nil
 }
 
+// cronTokens parses tokens as the fields of a cron spec.
 func cronTokens(fields []token) (spec.Spec, error) {
 	words := make([]string, len(fields))
 	for i, f := range fields {

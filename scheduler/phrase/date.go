@@ -26,6 +26,7 @@ func (p *parser) date() (day, bool, error) {
 	case p.in.take("the", "day", "after", "tomorrow"), p.in.take("day", "after", "tomorrow"):
 		return p.today(2), true, nil
 	}
+	// Only when no relative day fits, try weekdays and dates.
 	if d, ok := p.weekday(); ok {
 		return d, true, nil
 	}

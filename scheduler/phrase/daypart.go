@@ -43,6 +43,7 @@ func (p part) has(hour int) bool {
 	return hour >= p.from && hour <= p.until
 }
 
+// when returns the words for a part of the day within a sentence.
 func (p part) when() string {
 	switch p.name {
 	case "tonight":

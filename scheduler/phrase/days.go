@@ -86,6 +86,7 @@ func (p dayReader) every() bool {
 	return false
 }
 
+// anyDays reads the days of a recurring schedule, from the most common forms to names of days.
 func (p dayReader) anyDays(every bool) (*dayset, error) {
 	if set := p.commonDays(every); set != nil {
 		return set, nil
@@ -104,6 +105,7 @@ func (p dayReader) anyDays(every bool) (*dayset, error) {
 	return p.daysByName(every)
 }
 
+// commonDays reads every day, weekdays and weekends.
 func (p dayReader) commonDays(every bool) *dayset {
 	_, part := partOf(p.in.word(0))
 	plural := pluralPart(p.in.word(1))
@@ -236,6 +238,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 	low, high, ranged := strings.Cut(p.in.word(0), "-")
 	from, ok := weekdayOf(low)
 	to := from
+	// "mon-fri" is one word; "monday to friday" are three.
 	if ranged {
 		from, ok = shortDay(low)
 		if to, ranged = shortDay(high); !ranged {
@@ -253,6 +256,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 			p.in.pos, to = mark, from
 		}
 	}
+	// The range may pass the end of the week.
 	for day := from; ; day = (day + 1) % 7 {
 		days.add(day)
 		if day == to {
@@ -261,6 +265,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 	}
 }
 
+// yearDay reads the day of a yearly schedule.
 func (p dayReader) yearDay(wanted bool) *dayset {
 	if !wanted {
 		return nil

@@ -31,6 +31,7 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	if first.seconds()%3600 != 0 || last.seconds()%3600 != 0 || first.hour >= last.hour {
 		return spec.Spec{}, true, p.in.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")
 	}
+	// Cron's fields can only count periods that divide the hour or the day.
 	times := ""
 	switch minutes, hours := int(period/time.Minute), int(period/time.Hour); {
 	case period == time.Hour:

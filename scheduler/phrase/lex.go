@@ -43,6 +43,7 @@ func chunks(text string) func(yield func(start, end int) bool) {
 	}
 }
 
+// cut splits a word into tokens at separators.
 func cut(text string, start, end int) []token {
 	var toks []token
 	add := func(from, to int) {
@@ -66,6 +67,7 @@ func cut(text string, start, end int) []token {
 	return toks
 }
 
+// separates reports whether a character separates tokens: a colon or comma only outside numbers, other punctuation only at the end.
 func separates(c byte, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch c {

@@ -117,15 +117,18 @@ func (p *parser) today(plus int) day {
 
 // dated reads times and days in either order: "at 17:00 tomorrow", "every weekday at 9", "2026-12-24 17:00", "twice a day".
 func (p *parser) dated() (spec.Spec, bool, error) {
+	// The exact forms first: an instant, a cron spec.
 	if s, is, err := p.exactly(); is {
 		return s, true, err
 	}
+	// "three times a day"
 	if times, daily, err := p.in.spread(); err != nil {
 		return spec.Spec{}, true, err
 	} else if times > 0 {
 		s, err := p.spreadOver(times, daily)
 		return s, true, err
 	}
+	// Otherwise times and days may come in either order.
 	var t daytime
 	if err := p.in.before(&t); err != nil {
 		return spec.Spec{}, true, err
@@ -154,10 +157,12 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	case err != nil:
 		return spec.Spec{}, true, err
 	case t.afterMidnight() && (isDate || set != nil && *set != dayset{}):
+		// "monday at 2 at night" has two meanings.
 		return spec.Spec{}, true, p.in.unclear("not which night, the one before that day or the one after it: write the day and 02:00")
 	case set != nil:
 		s, err := p.repeated(*set, t.clocks)
 		return s, true, err
+	// Only a time was given: the next day on which it is still ahead.
 	case !isDate:
 		date = p.today(0)
 		date.days, date.named = 1, false
@@ -200,6 +205,7 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 		p.in.pos = mark
 		return spec.Spec{}, p.in.unclear("not %q; %s", p.in.rest(), examples)
 	}
+	// Without times they are spread over the day.
 	if t.clocks == nil {
 		t.clocks = evenly(times)
 	}

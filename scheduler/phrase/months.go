@@ -22,6 +22,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		return nil, nil
 	}
 	start := p.in.pos
+	// Counting working days would need the holidays of the country.
 	if len(p.places()) > 0 && p.in.takeAny("weekday", "workday") {
 		return nil, p.in.unclear("working days are not counted; name a day, e.g. the last friday of the month")
 	}
@@ -31,6 +32,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		p.in.pos = mark
 		return nil, nil
 	}
+	// "every second monday" may count weeks or the days of a month: ask.
 	_, part := partOf(p.in.word(0))
 	switch named := p.ofMonth(); {
 	case part && every && !named:

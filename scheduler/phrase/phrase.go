@@ -58,6 +58,8 @@ func Prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	return prefix(words, zone, now)
 }
 
+// prefix reads a schedule at the start of the words and returns the rest. A schedule without a time gets the usual hour, which the result
+// reports.
 func prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
 	if zone == nil {
 		zone = time.UTC
@@ -67,6 +69,7 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	if len(p.in.toks) == 0 {
 		return Resolved{}, "", fmt.Errorf("%w: it is empty; %s", ErrNone, examples)
 	}
+	// Read the schedule, then make sure that what follows does not belong to it.
 	s, err := p.schedule()
 	if err != nil {
 		return Resolved{}, "", err
@@ -119,6 +122,7 @@ func (p *parser) schedule() (spec.Spec, error) {
 // dangling refuses a rest that also speaks about time.
 func (p *parser) dangling() error {
 	mark := p.in.pos
+	// The position is restored: this only looks ahead.
 	defer func() { p.in.pos = mark }()
 	if err := p.days.unsayable(); err != nil {
 		return err
@@ -126,6 +130,7 @@ func (p *parser) dangling() error {
 	if err := p.zoned(); err != nil {
 		return err
 	}
+	// Words that would continue a schedule, but were not understood, must not be dropped silently.
 	_, weekday := weekdayOf(p.in.word(0))
 	switch p.in.word(0) {
 	case "at", "on", "and", "or", "in", "from", "for", "every", "each", ",", "next":
@@ -222,6 +227,7 @@ func (p *reader) cron() (s spec.Spec, is bool, err error) {
 	return s, true, nil
 }
 
+// macro reads a schedule that begins with @.
 func (p *reader) macro() (spec.Spec, bool, error) {
 	name := p.word(0)
 	p.pos++

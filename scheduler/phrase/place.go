@@ -39,6 +39,7 @@ func (p *parser) place(in bool) (string, bool) {
 	if name := p.raw(0); strings.Contains(name, "/") && isZone(name) {
 		return name, true
 	}
+	// Cities are written with capital letters; "time" after them makes sure.
 	var words []string
 	for i := range longestPlace {
 		word := p.raw(i)
@@ -48,6 +49,7 @@ func (p *parser) place(in bool) (string, bool) {
 		}
 		words = append(words, word)
 	}
+	// Try the longest name first.
 	for n := len(words); n > 0; n-- {
 		if !in && p.in.word(n) != "time" {
 			continue
@@ -71,6 +73,7 @@ func (p *parser) raw(i int) string {
 	return p.in.text[t.start:t.end]
 }
 
+// isZone reports whether a name is that of a time zone. It must look like one, because LoadLocation opens files.
 func isZone(name string) bool {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' && r != '/' }) {
 		return false

@@ -45,6 +45,7 @@ func (p *reader) take(words ...string) bool {
 	return true
 }
 
+// takeAny consumes the next word if it is one of these.
 func (p *reader) takeAny(words ...string) bool {
 	for _, w := range words {
 		if p.take(w) {

@@ -13,7 +13,7 @@ import (
 	"hob/scheduler"
 )
 
-// Memory keeps jobs and fires as a database would: jobs as JSON, slots under a unique key. It survives a Runner, not the process.
+// Memory is a scheduler.Store in memory. Like a database it keeps jobs as JSON, and slots under a unique key. Its data outlives a Runner.
 type Memory struct {
 	mu      sync.Mutex
 	jobs    map[int64]row
@@ -21,11 +21,11 @@ type Memory struct {
 	keys    map[string]bool
 	inbox   []event.In
 	asked   []string
-	tell    []string // "JOB KEY" of slots that the owner is to be told of
+	tell    []string // "JOB KEY" of the slots to report to the owner
 	told    [][]string
-	rules   string // the print of the zones' rules
-	leap    scheduler.Leap
-	leaps   []string // what the owner was told of the clock
+	rules   string // hash of the time zone rules
+	jump    scheduler.ClockJump
+	notices []string // notices about the clock
 	version int64
 	changed chan struct{}
 	commits int
@@ -39,15 +39,15 @@ type row struct {
 	gone    bool
 }
 
-// NewMemory makes an empty store.
+// NewMemory returns an empty store.
 func NewMemory() *Memory {
 	return &Memory{jobs: map[int64]row{}, fires: map[int64][]scheduler.Slot{}, keys: map[string]bool{}, changed: make(chan struct{}, 1)}
 }
 
-// Changed signals that jobs were changed.
+// Changed signals changes of jobs.
 func (m *Memory) Changed() <-chan struct{} { return m.changed }
 
-// Put stores a job; ID 0 makes a new one.
+// Put stores a job; ID 0 adds one.
 func (m *Memory) Put(_ context.Context, j scheduler.Job) (scheduler.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,6 +59,7 @@ func (m *Memory) Put(_ context.Context, j scheduler.Job) (scheduler.Job, error) 
 	return j, err
 }
 
+// put stores the JSON of a job. A paused or broken job has no due time.
 func (m *Memory) put(j scheduler.Job) error {
 	body, err := json.Marshal(j)
 	if err != nil {
@@ -72,6 +73,7 @@ func (m *Memory) put(j scheduler.Job) error {
 	return nil
 }
 
+// bump stores a row with a new version and signals the change.
 func (m *Memory) bump(id int64, r row) {
 	m.version++
 	r.version = m.version
@@ -82,28 +84,28 @@ func (m *Memory) bump(id int64, r row) {
 	}
 }
 
-// Spoil overwrites the row of a job with something that is not one.
+// Spoil replaces the row of a job by one that cannot be decoded.
 func (m *Memory) Spoil(id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bump(id, row{body: []byte("{"), due: m.jobs[id].due})
 }
 
-// Remove deletes a job; its fires stay.
+// Remove deletes a job but not its fires.
 func (m *Memory) Remove(id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bump(id, row{gone: true})
 }
 
-// Refuse lets every commit of a firing fail for which f gives an error. Nil: none.
+// Refuse makes every commit fail that contains a firing for which f returns an error. nil: none.
 func (m *Memory) Refuse(f func(scheduler.Firing) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refuse = f
 }
 
-// Moved is part of scheduler.Store.
+// Moved implements scheduler.Store.
 func (m *Memory) Moved(_ context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +118,7 @@ func (m *Memory) Moved(_ context.Context, since int64) ([]scheduler.Entry, int64
 	return list, m.version, nil
 }
 
-// Job is part of scheduler.Store.
+// Job implements scheduler.Store.
 func (m *Memory) Job(_ context.Context, id int64) (scheduler.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +138,7 @@ func (m *Memory) job(id int64) (scheduler.Job, error) {
 	return j, nil
 }
 
-// Fire is part of scheduler.Store.
+// Fire implements scheduler.Store.
 func (m *Memory) Fire(_ context.Context, batch []scheduler.Firing) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,12 +196,12 @@ func (m *Memory) fire(f scheduler.Firing) error {
 	return nil
 }
 
-// newest is the part of a job's fires in which unfinished ones can be: a look at all of a year's would be slow.
+// newest returns the part of a job's fires that can contain unfinished ones. Searching the fires of a year would be slow.
 func newest(list []scheduler.Slot) []scheduler.Slot { return list[max(len(list)-64, 0):] }
 
 func unfinished(s scheduler.Slot) bool { return s.State != scheduler.StateDone }
 
-// Disable is part of scheduler.Store.
+// Disable implements scheduler.Store.
 func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,7 +213,7 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 	return m.put(j)
 }
 
-// Report is part of scheduler.Store.
+// Report implements scheduler.Store.
 func (m *Memory) Report(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,14 +223,14 @@ func (m *Memory) Report(context.Context) error {
 	return nil
 }
 
-// ZoneRules is part of scheduler.Zones.
+// ZoneRules implements scheduler.Zones.
 func (m *Memory) ZoneRules(context.Context) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.rules, nil
 }
 
-// Crons is part of scheduler.Zones.
+// Crons implements scheduler.Zones.
 func (m *Memory) Crons(_ context.Context, after int64, most int) ([]scheduler.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -241,7 +243,7 @@ func (m *Memory) Crons(_ context.Context, after int64, most int) ([]scheduler.Jo
 	return list, nil
 }
 
-// Redate is part of scheduler.Zones.
+// Redate implements scheduler.Zones.
 func (m *Memory) Redate(_ context.Context, print string, list []scheduler.Redated) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -259,21 +261,21 @@ func (m *Memory) Redate(_ context.Context, print string, list []scheduler.Redate
 	return nil
 }
 
-// Told lists the reports, each with the slots ("JOB KEY") that it is about.
+// Told returns the reports, each with its slots ("JOB KEY").
 func (m *Memory) Told() [][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.told)
 }
 
-// Fires lists the rows of a job's slots in the order in which they came.
+// Fires returns the rows of a job's slots in the order of their commits.
 func (m *Memory) Fires(_ context.Context, id int64) ([]scheduler.Slot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.fires[id]), nil
 }
 
-// Finish ends all unfinished fires as ran.
+// Finish ends all unfinished fires with the outcome ran.
 func (m *Memory) Finish(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,21 +290,21 @@ func (m *Memory) Finish(context.Context) error {
 	return nil
 }
 
-// Inbox lists the inputs that fires have queued.
+// Inbox returns the inputs that fires queued.
 func (m *Memory) Inbox() []event.In {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.inbox)
 }
 
-// Asked lists the questions that were put.
+// Asked returns the questions that were asked.
 func (m *Memory) Asked() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.asked)
 }
 
-// Commits counts the batches that were committed.
+// Commits returns the number of committed batches.
 func (m *Memory) Commits() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

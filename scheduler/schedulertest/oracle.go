@@ -1,20 +1,20 @@
-// Package schedulertest is what tests of schedules share: an oracle that finds slots by walking through time
-// minute by minute, a store in memory, and a year of jobs, restarts and clock jumps that any store can be put through.
-// It shares no code with the scheduler's own search for slots, and is never linked into the program.
+// Package schedulertest contains test tools for schedules: an oracle, a store in memory, and Year, a simulation of many jobs with restarts
+// and clock jumps that checks any store. The oracle finds slots by walking through time step by step and shares no code with the
+// scheduler's own search.
 package schedulertest
 
 import "time"
 
-// Oracle finds the slots of a cron schedule the slow way: it looks at the wall clock at every step of time.
+// Oracle finds the slots of a cron schedule by looking at the local time at every step.
 type Oracle struct {
 	Zone    *time.Location
-	Match   func(wall time.Time) bool // wall: what the clock shows, as a time in UTC
-	Elapsed bool                      // the hour field begins with "*"
+	Match   func(wall time.Time) bool // wall is the local time, as a time in UTC
+	Elapsed bool                      // the hour field begins with "*": slots follow elapsed time
 	Step    time.Duration             // default: a minute; the zone's offsets must be whole steps
-	Fold    time.Duration             // how far back clocks may go in this stretch of time; default 30 h
+	Fold    time.Duration             // how far clocks may go back in this period; default 30 h
 }
 
-// Slots lists the slots after `after` up to until, both included only at the end.
+// Slots returns the slots after `after` up to and including until.
 func (o Oracle) Slots(after, until time.Time) []time.Time {
 	if o.Step == 0 {
 		o.Step = time.Minute
@@ -23,7 +23,7 @@ func (o Oracle) Slots(after, until time.Time) []time.Time {
 		o.Fold = 30 * time.Hour
 	}
 	var list []time.Time
-	start := after.Truncate(o.Step).Add(-o.Fold) // far enough back to have seen the first pass of a fold
+	start := after.Truncate(o.Step).Add(-o.Fold) // early enough to have seen the first pass of a repeated hour
 	shown := map[int64]bool{}
 	before := o.wall(start.Add(-o.Step))
 	for t := start; !t.After(until); t = t.Add(o.Step) {
@@ -38,7 +38,8 @@ func (o Oracle) Slots(after, until time.Time) []time.Time {
 	return list
 }
 
-// fires: a match that the wall shows for the first time, or one that it has just left out. By elapsed time: any match that it shows.
+// fires reports whether a slot is due: the local time matches and is shown for the first time, or the clock just skipped a matching time.
+// By elapsed time every match is due.
 func (o Oracle) fires(shown map[int64]bool, before, wall time.Time) bool {
 	if o.Elapsed {
 		return o.Match(wall)
@@ -51,6 +52,7 @@ func (o Oracle) fires(shown map[int64]bool, before, wall time.Time) bool {
 	return !shown[wall.Unix()] && o.Match(wall)
 }
 
+// wall returns the local time as a time in UTC.
 func (o Oracle) wall(t time.Time) time.Time {
 	_, offset := t.In(o.Zone).Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC().Truncate(o.Step)

@@ -9,7 +9,7 @@ import (
 	"hob/scheduler"
 )
 
-// planned is a job of the simulation and how its slots are found without the scheduler.
+// planned is a job of the simulation, with a function that finds its slots without the scheduler.
 type planned struct {
 	draft  scheduler.Draft
 	slots  func(created, until time.Time) []time.Time
@@ -19,17 +19,17 @@ type planned struct {
 
 func yearBegins() time.Time { return time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC) }
 
-// kind is a schedule, and which wall times it means.
+// kind is a schedule and the local times that it means.
 type kind struct {
 	name, when string
 	match      func(w time.Time) bool
 	elapsed    bool
-	period     time.Duration // of "every"; then nothing else counts
+	period     time.Duration // of "every"; then the other fields have no meaning
 	maxLate    string
 	single     bool
 }
 
-// kinds are jobs of all sorts; zone is where "every other" is counted.
+// kinds returns jobs of all kinds. "every other" counts in zone.
 func kinds(zone *time.Location) []kind {
 	at := func(hour, minute int) func(time.Time) bool {
 		return func(w time.Time) bool { return w.Hour() == hour && w.Minute() == minute }
@@ -37,7 +37,7 @@ func kinds(zone *time.Location) []kind {
 	and := func(a func(time.Time) bool, b func(time.Time) bool) func(time.Time) bool {
 		return func(w time.Time) bool { return a(w) && b(w) }
 	}
-	first := func(hour int, fits func(time.Time) bool) time.Time { // the first such day, as the wall shows it
+	first := func(hour int, fits func(time.Time) bool) time.Time { // the first such day, in local time
 		wall := yearBegins().In(zone)
 		day := time.Date(wall.Year(), wall.Month(), wall.Day(), hour, 0, 0, 0, time.UTC)
 		for wall.Day() == day.Day() && wall.Hour() >= hour || !fits(day) {
@@ -80,7 +80,7 @@ func kinds(zone *time.Location) []kind {
 	}
 }
 
-// plan is every kind of job in every zone; the policies go round.
+// plan returns every kind of job in every zone. The policies alternate.
 func plan(t *testing.T) []*planned {
 	var list []*planned
 	for z, name := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Cairo", "Pacific/Apia", "UTC"} {

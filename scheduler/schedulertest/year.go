@@ -13,20 +13,20 @@ import (
 	"hob/scheduler"
 )
 
-// World is a store under test, opened.
+// World is an opened store under test.
 type World struct {
 	Store   scheduler.Store
 	Changed <-chan struct{}
-	Put     func(context.Context, scheduler.Job) (scheduler.Job, error)    // stores a new job and answers with its ID
+	Put     func(context.Context, scheduler.Job) (scheduler.Job, error)    // stores a new job and returns it with its ID
 	Fires   func(ctx context.Context, job int64) ([]scheduler.Slot, error) // all rows of a job
-	Finish  func(context.Context) error                                    // ends all unfinished fires as ran
+	Finish  func(context.Context) error                                    // ends all unfinished fires with the outcome ran
 	Close   func() error
 }
 
-// Year runs jobs of every kind in six zones for so many days from 2026-03-05 (the clocks change on 8 and 29 March, 5 and 24 April), with
-// random restarts, downtimes, suspends and clocks put forward and back. Then it compares all rows with what the rules ask for: each
-// slot has exactly one row, it was served as soon as it could be, and came to the end that its job's policies want.
-// open opens the same data again at each restart; it is called inside a bubble of testing/synctest.
+// Year simulates jobs of every kind in six zones for some days from 2026-03-05 (clocks change on 8 and 29 March, 5 and 24 April), with
+// random restarts, downtimes, suspends and clock jumps. Then it compares all rows with the rules: each slot has exactly one row, was served
+// as early as possible, and has the outcome that its job's policies demand. open opens the same data again at each restart, inside a bubble
+// of testing/synctest.
 func Year(t *testing.T, seed uint64, days int, open func(*testing.T, sys.Clock) World) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,13 +46,13 @@ func Year(t *testing.T, seed uint64, days int, open func(*testing.T, sys.Clock) 
 	})
 }
 
-// span is a stretch of wall time in which the runner was up and the clock ran on evenly. What ran in it was finished at its end.
+// span is a period in which the runner was up and the clock did not jump. Runs finish at its end.
 type span struct {
 	from, until time.Time
-	slack       time.Duration // how long the runner may take to notice that it has begun
+	slack       time.Duration // how long the runner may take to notice its beginning
 }
 
-// noticed is how long a runner may sleep before it looks at the clock again.
+// noticed is how long a runner sleeps at most before it looks at the clock again.
 const noticed = 31 * time.Second
 
 type year struct {
@@ -66,7 +66,7 @@ type year struct {
 	cancel context.CancelFunc
 	ended  chan error
 	jumped bool
-	spans  []span // in the order in which they were lived through
+	spans  []span // in the order of the simulation
 }
 
 func newYear(t *testing.T, seed uint64, open func(*testing.T, sys.Clock) World) *year {
@@ -77,7 +77,7 @@ func newYear(t *testing.T, seed uint64, open func(*testing.T, sys.Clock) World) 
 	return y
 }
 
-// random is a length of time up to limit, short ones more often.
+// random returns a duration up to limit; short ones are more likely.
 func (y *year) random(limit time.Duration) time.Duration {
 	f := y.rand.Float64()
 	return time.Duration(f * f * float64(limit))
@@ -116,7 +116,7 @@ func (y *year) put() {
 	}
 }
 
-// stretch is some time of being up, with a jump of the clock now and then. A suspend is one forward: timers stand still in it.
+// stretch keeps the runner up for some time with occasional clock jumps. A suspend is a jump forward, as timers stop during it.
 func (y *year) stretch(longest int) {
 	for range 1 + y.rand.IntN(longest) {
 		y.calm(time.Hour + y.random(time.Hour))

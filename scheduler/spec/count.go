@@ -21,6 +21,7 @@ func (s *Spec) tally(after, until time.Time, zone *time.Location, anchor time.Ti
 	return s.between(high(zone, a)+1, high(zone, b)+1) - s.collapsed(zone, a, b)
 }
 
+// tallyElapsed counts the slots of a schedule by elapsed time, one stretch with the same offset at a time.
 func (s *Spec) tallyElapsed(zone *time.Location, after, until int64) int64 {
 	var n int64
 	for t := after + 1; t <= until; {

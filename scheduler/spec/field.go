@@ -15,6 +15,7 @@ type field struct {
 	names    []string // names[i] stands for min+i
 }
 
+// cronFields returns the six fields of a cron spec with their ranges.
 func cronFields() []field {
 	return []field{
 		{name: "second", max: 59},
@@ -89,6 +90,7 @@ func cleanFields(fields []string) (clean, shown []string, more special, err erro
 
 // take reads an item that robfig's parser does not know, and returns its canonical form: "L", "5L", "5#2".
 func (s *special) take(f field, item string) (shown string, ok bool, err error) {
+	// L is the last day of a month, 5#2 the second Friday, 5L the last one.
 	if f.name == "day" && item == "l" {
 		s.last = true
 		return "L", true, nil
@@ -157,6 +159,7 @@ func (f field) clean(item string) (string, error) {
 	return item, nil
 }
 
+// step parses the number after a slash.
 func (f field) step(text string) (int, error) {
 	step, err := digits(text)
 	switch {
@@ -168,6 +171,7 @@ func (f field) step(text string) (int, error) {
 	return step, nil
 }
 
+// value parses a number, or the name of a month or weekday.
 func (f field) value(text string) (int, error) {
 	if i := slices.Index(f.names, text); i >= 0 {
 		return f.min + i, nil

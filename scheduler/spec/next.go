@@ -74,6 +74,8 @@ func (s *Spec) nextPeriod(after, anchor int64) (int64, bool) {
 	return anchor + k*period, true
 }
 
+// nextFixed returns the next slot of a schedule by local time: it finds the next matching local time, and then the instant when clocks
+// reach it.
 func (s *Spec) nextFixed(zone *time.Location, after int64) (int64, bool) {
 	wall, ok := s.match(high(zone, after) + 1)
 	if !ok {
@@ -82,6 +84,8 @@ func (s *Spec) nextFixed(zone *time.Location, after int64) (int64, bool) {
 	return reach(zone, max(after+1, wall-farthest), wall), true
 }
 
+// nextElapsed returns the next slot of a schedule by elapsed time. A match beyond the end of a stretch is searched again with the next
+// offset.
 func (s *Spec) nextElapsed(zone *time.Location, after int64) (int64, bool) {
 	for t := after + 1; ; {
 		st := stretchAt(zone, t)
@@ -99,6 +103,7 @@ func (s *Spec) nextElapsed(zone *time.Location, after int64) (int64, bool) {
 // stretch is a range of instants, from ≤ t < until, with one offset from UTC in seconds.
 type stretch struct{ from, until, offset int64 }
 
+// stretchAt returns the period around t in which the zone's offset does not change.
 func stretchAt(zone *time.Location, t int64) stretch {
 	at := time.Unix(t, 0).In(zone)
 	_, offset := at.Zone()
@@ -111,8 +116,8 @@ func stretchAt(zone *time.Location, t int64) stretch {
 		st.until = end.Unix()
 	}
 	if st.until <= t {
-		// Past its table Go takes every year for 365 days long and answers with the end of 30 December of
-		// a leap year on the 31st. What it means is the end of the year in UTC.
+		// Past its table Go takes every year for 365 days long and answers with the end of 30 December of a leap year on the 31st. What it
+		// means is the end of the year in UTC.
 		st.until = time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 	}
 	return st
@@ -148,6 +153,7 @@ func Instant(zone *time.Location, year int, month time.Month, day, second int) t
 	return time.Unix(reach(zone, wall-farthest, wall), 0).In(zone)
 }
 
+// floorDiv divides and rounds down, also below 0.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

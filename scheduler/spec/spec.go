@@ -80,6 +80,7 @@ func (s Spec) String() string { return s.text }
 // Recurring reports whether the schedule repeats. It is false for a single instant.
 func (s Spec) Recurring() bool { return s.kind == kindCron || s.kind == kindEvery }
 
+// parseAt parses an instant.
 func parseAt(text string) (Spec, error) {
 	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 	if err != nil {
@@ -96,6 +97,7 @@ func At(at time.Time) Spec {
 	return Spec{kind: kindAt, at: at.UTC(), text: "at " + at.Format(time.RFC3339Nano)}
 }
 
+// parseEvery parses a period.
 func parseEvery(text string) (Spec, error) {
 	period, err := ParsePeriod(text)
 	if err != nil {
@@ -117,6 +119,8 @@ func Every(period time.Duration) (Spec, error) {
 	return Spec{kind: kindEvery, period: period, text: "every " + Plain(period)}, nil
 }
 
+// parseCron parses a cron spec of five or six fields, optionally with "every N" after it, or a macro. A spec that never matches is an
+// error.
 func parseCron(text string) (Spec, error) {
 	fields := strings.Fields(strings.ToLower(text))
 	if len(fields) == 0 {
@@ -128,6 +132,7 @@ func parseCron(text string) (Spec, error) {
 	if strings.HasPrefix(fields[0], "@") {
 		return parseMacro(fields)
 	}
+	// "every other" and the like count days, weeks or months, beside the fields.
 	var behind []string
 	if i := slices.Index(fields, "every"); i >= 0 {
 		fields, behind = fields[:i], fields[i:]
@@ -162,6 +167,7 @@ func howMany(fields int) string {
 	return fmt.Sprintf("%d fields", fields)
 }
 
+// parseMacro parses a spec that begins with @.
 func parseMacro(fields []string) (Spec, error) {
 	macros := map[string]string{
 		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",

@@ -73,6 +73,7 @@ func (s *Spec) turnable() error {
 // days returns the selected days of a month as a bit set, with bit 1 for the first day. first is the day number of the first day.
 func (t *turn) days(year, month int, first int64) uint64 {
 	length := int64(MonthDays(year, month))
+	// The count begins after this month.
 	if first+length <= t.from {
 		return 0
 	}
@@ -94,6 +95,7 @@ func (t *turn) days(year, month int, first int64) uint64 {
 			mask = monthMask(year, month)
 		}
 	}
+	// Days before the start do not count.
 	if before := t.from - first; before > 0 {
 		mask = mask >> (before + 1) << (before + 1)
 	}

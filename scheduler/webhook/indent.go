@@ -2,8 +2,8 @@ package webhook
 
 import "strings"
 
-// indent writes valid JSON on several lines and stops when it has written enough: a body of brackets must not become a thousand times its
-// size. whole: that was all.
+// indent formats valid JSON on several lines. It stops when it has written most bytes: a body of brackets must not grow a thousand times.
+// whole means that nothing was left out.
 func indent(doc []byte, most int) (text string, whole bool) {
 	w := indenter{}
 	for _, c := range doc {
@@ -18,11 +18,12 @@ func indent(doc []byte, most int) (text string, whole bool) {
 type indenter struct {
 	b       strings.Builder
 	depth   int
-	text    bool // inside of quotes
-	escaped bool // behind a backslash
-	opened  bool // behind a bracket that may turn out to be empty
+	text    bool // inside quotes
+	escaped bool // after a backslash
+	opened  bool // after an opening bracket that may be closed at once
 }
 
+// next writes one byte. Within a string it only looks for the end.
 func (w *indenter) next(c byte) {
 	switch {
 	case w.text:
@@ -41,7 +42,7 @@ func (w *indenter) next(c byte) {
 	}
 }
 
-// token writes what is neither space nor the end of anything.
+// token writes any character except white space and closing brackets.
 func (w *indenter) token(c byte) {
 	if w.opened {
 		w.line()

@@ -15,23 +15,23 @@ import (
 	"unicode/utf8"
 )
 
-// ErrMedia says that a body is of a type that no payload is read from.
+// ErrMedia reports a body of an unsupported type.
 var ErrMedia = errors.New("want application/json, application/x-www-form-urlencoded or text, not compressed")
 
-// Payload is a body that was read, with the headers that came with it.
+// Payload is a decoded body with its headers.
 type Payload struct {
-	data any // of JSON or a form; nil: it is a text
+	data any // from JSON or a form; nil: it is text
 	head http.Header
 	body []byte
 }
 
-// Media checks the type of a body before anything is made of it; the error is ErrMedia.
+// Media checks the type of a body before it is decoded. The error is ErrMedia.
 func Media(head http.Header) error {
 	if code := head.Get("Content-Encoding"); code != "" && !strings.EqualFold(code, "identity") {
 		return ErrMedia
 	}
 	if len(head.Values("Content-Type")) == 0 {
-		return nil // a text, or JSON, as it turns out
+		return nil // text or JSON, decided by the content
 	}
 	if _, ok := media(head); !ok {
 		return ErrMedia
@@ -47,8 +47,8 @@ func media(head http.Header) (kind string, ok bool) {
 
 const formMedia = "application/x-www-form-urlencoded"
 
-// Read makes a payload of a request. A body that is not what its type says is a text. A form whose only JSON stands in the field
-// "payload", as Slack's interactive messages and GitHub's forms have it, is that JSON.
+// Read decodes the payload of a request. A body that does not match its type is text. A form whose JSON is in the field "payload" (Slack's
+// interactive messages, GitHub's forms) becomes that JSON.
 func Read(r Request) Payload {
 	p := Payload{head: r.Header, body: r.Body}
 	if Form(r.Header) {
@@ -63,6 +63,7 @@ func Read(r Request) Payload {
 	return p
 }
 
+// fields converts a form. Some services send their JSON in a form's field payload.
 func fields(form url.Values) any {
 	if inner := form.Get("payload"); inner != "" {
 		if doc, ok := document([]byte(inner)); ok {
@@ -76,7 +77,7 @@ func fields(form url.Values) any {
 	return all
 }
 
-// document reads one JSON value, numbers as they are written.
+// document decodes one JSON value and keeps numbers as written.
 func document(body []byte) (any, bool) {
 	var doc any
 	if !json.Valid(body) {
@@ -87,7 +88,7 @@ func document(body []byte) (any, bool) {
 	return doc, d.Decode(&doc) == nil
 }
 
-// field finds a value. "body" is the whole body; "header" leads to the headers, but for those that hold what opens doors.
+// field returns a value by its path. "body" is the whole body; "header" leads to the headers, except those with credentials.
 func (p Payload) field(path []string) (string, bool) {
 	switch {
 	case len(path) == 1 && path[0] == "body":
@@ -110,6 +111,7 @@ func (p Payload) field(path []string) (string, bool) {
 	return scalar(at), true
 }
 
+// step returns a member of an object, or an element of a list.
 func step(at any, key string) (any, bool) {
 	switch at := at.(type) {
 	case map[string]any:
@@ -125,7 +127,7 @@ func step(at any, key string) (any, bool) {
 	return nil, false
 }
 
-// scalar is a value as a text; an object or a list is JSON.
+// scalar returns a value as text; an object or list as JSON.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -144,11 +146,11 @@ func scalar(v any) string {
 	return b.String()
 }
 
-// mostData is how much of a body a model gets to see, in bytes.
+// mostData limits the part of a body for the model, in bytes.
 const mostData = 16 << 10
 
-// Data is the part of an input that holds the body: what it is, what it lacks, and the body itself, which is the last thing in it, so that
-// nothing in it can pretend to stand behind it.
+// Data returns the part of an input with the body: a description, the missing fields, and the body. The body comes last, so that nothing in
+// it can pretend to be after it.
 func (p Payload) Data(name string, missing []string) string {
 	text, whole := p.shown()
 	var b strings.Builder
@@ -163,7 +165,7 @@ func (p Payload) Data(name string, missing []string) string {
 	return b.String()
 }
 
-// shown is the body as people read it, up to its cap; false: it is longer.
+// shown returns the body as text for people, up to its limit; false if it was cut.
 func (p Payload) shown() (text string, whole bool) {
 	doc := p.body
 	if Form(p.head) && p.data != nil {
@@ -178,7 +180,7 @@ func (p Payload) shown() (text string, whole bool) {
 	return strings.TrimRight(cut, "\n"), whole && len(cut) == len(text)
 }
 
-// trim cuts a text at a character, to at most so many bytes.
+// trim cuts a text to most bytes, between characters.
 func trim(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -189,11 +191,11 @@ func trim(s string, most int) string {
 	return s[:most]
 }
 
-// clean makes a value fit for a line: one line, no control characters, at most so many characters.
+// clean makes a value safe for one line: no control characters, at most most characters.
 func clean(s string, most int) string {
-	s = trim(s, (most+1)*2*utf8.UTFMax) // what is far too long need not be looked at
+	s = trim(s, (most+1)*2*utf8.UTFMax) // a very long value need not be processed completely
 	s = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) { // also what parts lines and paragraphs beyond ASCII
+		if unicode.IsSpace(r) { // includes line and paragraph separators beyond ASCII
 			return ' '
 		}
 		return r
@@ -205,8 +207,8 @@ func clean(s string, most int) string {
 	return string(runes)
 }
 
-// tidy takes out what is not seen but acts: control characters, and those that turn the direction of writing or hide text. The one that
-// joins emoji stays.
+// tidy removes invisible characters with an effect: control characters, and those that change the direction of text or hide it. The joiner
+// in emoji stays.
 func tidy(s string, keep func(rune) bool) string {
 	return strings.Map(func(r rune) rune {
 		if !keep(r) && (unicode.IsControl(r) || r != '\u200d' && unicode.Is(unicode.Cf, r)) {
@@ -216,7 +218,7 @@ func tidy(s string, keep func(rune) bool) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// Form reports whether a body is a form.
+// Form reports whether the body is a form.
 func Form(head http.Header) bool {
 	kind, _ := media(head)
 	return kind == formMedia

@@ -10,12 +10,13 @@ import (
 	"strconv"
 )
 
-// NewSecret writes random bytes, 24 at least, as Standard Webhooks writes a secret. The text serves every kind.
+// NewSecret encodes random bytes, at least 24, in the form of Standard Webhooks. The text is valid for every kind.
 func NewSecret(random []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(random) }
 
-// Sign fills in the headers that a sender of the hook's kind would send with a request. What is there already stays as it is: so a test
-// can send an old timestamp, the same id again or a stranger's signature. id names the delivery.
+// Sign sets the headers that a sender of the hook's kind would send. Existing headers stay, so that a test can send an old timestamp, a
+// repeated id or a foreign signature. id identifies the delivery.
 func (h Hook) Sign(secret string, r Request, id string) error {
+	// Headers that the request has already stay.
 	set := func(name, value string) {
 		if r.Header.Get(name) == "" {
 			r.Header.Set(name, value)
@@ -51,7 +52,7 @@ func (h Hook) Sign(secret string, r Request, id string) error {
 	return nil
 }
 
-// signature is what a sender writes into its header of the signature.
+// signature returns the value of the signature header.
 func (h Hook) signature(key []byte, r Request, now string) string {
 	sum := func(before string) []byte {
 		mac := hmac.New(sha256.New, key)
@@ -71,7 +72,8 @@ func (h Hook) signature(key []byte, r Request, now string) string {
 	}
 }
 
-// Sample is a small payload as a sender of the kind might send it, for a test. id names the delivery where the form has it in the body; no two of GitHub's are the same.
+// Sample returns a small payload of the kind for a test. id identifies the delivery where the form has it in the body. No two samples have
+// the same body.
 func Sample(kind Kind, id string) (body []byte, head http.Header) {
 	text := fmt.Sprintf(`{"id":%q,"event":"test","message":"hello","number":1}`, id) // no two samples have the same body
 	switch kind {

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Template is the owner's prompt with fields of the payload in it: {{.pull_request.title}}, {{.items.0.name}}, {{.body}},
-// {{.header.X-GitHub-Event}}. It has no code: no conditions, no loops, no calls.
+// Template is the owner's prompt with fields of the payload: {{.pull_request.title}}, {{.items.0.name}}, {{.body}},
+// {{.header.X-GitHub-Event}}. It contains no code: no conditions, loops or calls.
 type Template struct {
 	pieces []piece
 	says   bool
 }
 
-// piece is a text, or the path of a field behind it.
+// piece is a text, followed by the path of a field.
 type piece struct {
 	text string
 	path []string
 }
 
-// mostFields bounds the fields of one template.
+// mostFields limits the fields of one template.
 const mostFields = 64
 
-// Parse reads a template. Its errors name the field that is wrong.
+// Parse parses a template. Its errors name the wrong field.
 func Parse(text string) (Template, error) {
 	t := Template{says: strings.HasPrefix(strings.TrimSpace(text), "say:")}
 	for {
@@ -47,7 +47,7 @@ func Parse(text string) (Template, error) {
 	}
 }
 
-// fieldPath reads ".pull_request.title".
+// fieldPath parses ".pull_request.title".
 func fieldPath(field string) ([]string, error) {
 	name, ok := strings.CutPrefix(strings.TrimSpace(field), ".")
 	path := strings.Split(name, ".")
@@ -62,15 +62,15 @@ func fieldPath(field string) ([]string, error) {
 	return path, nil
 }
 
-// Says reports whether the text is to be delivered as it is, without a model.
+// Says reports whether the text is delivered unchanged, without a model.
 func (t Template) Says() bool { return t.says }
 
-// mostValue is the longest value that stands in a prompt, in characters.
+// mostValue is the longest value in a prompt, in characters.
 const mostValue = 500
 
-// Render puts a payload's values into the template, each cleaned and at most 500 characters long. In a prompt they stand in quotes, so
-// that no model takes them for the owner's words; in a text that is delivered as it is they do not. missing names the fields that the payload
-// does not have; they are empty.
+// Render inserts a payload's values, each cleaned and cut to 500 characters. In a prompt they are quoted, so that the model does not take
+// them for the owner's words; in a text that is delivered directly they are not. missing names the fields that the payload does not have;
+// they are empty.
 func (t Template) Render(p Payload) (text string, missing []string) {
 	var b strings.Builder
 	for i, piece := range t.pieces {
@@ -91,7 +91,7 @@ func (t Template) Render(p Payload) (text string, missing []string) {
 	return strings.TrimSpace(b.String()), missing
 }
 
-// quoted is a value that cannot end its own quotes.
+// quoted quotes a value so that it cannot end its own quotes.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

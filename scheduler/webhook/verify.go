@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Why a request is not let in.
+// The reasons that a request is rejected.
 var (
 	ErrUnsigned = errors.New("the signature is missing")
 	ErrForged   = errors.New("the signature is wrong")
@@ -23,28 +23,28 @@ var (
 	ErrSecret   = errors.New("the secret of the webhook cannot be used")
 )
 
-// Request is what somebody posted.
+// Request is a received request.
 type Request struct {
 	Header http.Header
-	Body   []byte    // raw: signatures are over its bytes
-	At     time.Time // when it came
+	Body   []byte    // unchanged: signatures cover its bytes
+	At     time.Time // time of receipt
 }
 
-// claim is what a request says of itself: what its sender has signed, how, and when.
+// claim is the signature of a request: what is signed, how, and when.
 type claim struct {
-	content    [3]string // what is signed stands before the body: their sum, so that the body need not be copied
-	signatures []string  // each is enough
+	content    [3]string // the signed text before the body, in parts, so that the body need not be copied
+	signatures []string  // one valid signature is enough
 	at         string    // Unix seconds; "": the form has none
 	encode     func([]byte) string
 }
 
-// Verify checks that one of the secrets signed a request, and that it is not a replay from outside the window. All comparisons take the
-// same time whatever is wrong. The error is ErrUnsigned, ErrForged, ErrStale or, for a secret that is none, ErrSecret. A hook of the kind
-// None lets everybody in.
+// Verify checks that one of the secrets has signed the request, and that it is not a replay from outside the tolerance. All comparisons
+// take constant time. The error is ErrUnsigned, ErrForged, ErrStale or, for an invalid secret, ErrSecret. A hook of the kind None accepts
+// everybody.
 //
 // The forms are those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec, "Signature scheme"), of GitHub
 // ("Validating webhook deliveries"), Slack ("Verifying requests from Slack") and Stripe ("Resolve webhook signature verification errors",
-// "Verify manually"), as their documents have them.
+// "Verify manually").
 func (h Hook) Verify(secrets []string, r Request) error {
 	if h.Kind == None {
 		return nil
@@ -63,20 +63,20 @@ func (h Hook) Verify(secrets []string, r Request) error {
 	return h.fresh(c.at, r.At)
 }
 
-// CheckSecret says whether a secret can be used for a kind; ErrSecret wrapped with the reason.
+// CheckSecret reports whether a secret can be used for a kind; the error wraps ErrSecret with the reason.
 func CheckSecret(kind Kind, secret string) error {
 	_, err := Hook{Kind: kind}.keys([]string{secret})
 	return err
 }
 
-// leastSecret is the shortest key that is used, in bytes: whoever has seen one signature can try out shorter ones at home.
+// leastSecret is the shortest key in bytes. A shorter one could be found by trying, from a single signature.
 const leastSecret = 16
 
-// secretPrefix is what stands before the secrets of Standard Webhooks and of Stripe.
+// secretPrefix is the prefix of secrets of Standard Webhooks and Stripe.
 const secretPrefix = "whsec_"
 
-// keys are the bytes of the secrets. Only Standard Webhooks writes them in base64, behind the prefix; for the others the text is the key,
-// Stripe's prefix included.
+// keys returns the bytes of the secrets. Standard Webhooks encodes them in base64 after the prefix; for the others the text is the key,
+// including Stripe's prefix.
 func (h Hook) keys(secrets []string) ([][]byte, error) {
 	var keys [][]byte
 	for _, s := range secrets {
@@ -101,7 +101,7 @@ func (h Hook) keys(secrets []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// proven compares every signature with that of every key, and ends early for none.
+// proven compares every signature with that of every key, in constant time.
 func (c claim) proven(keys [][]byte, body []byte) bool {
 	right := 0
 	for _, key := range keys {
@@ -118,7 +118,7 @@ func (c claim) proven(keys [][]byte, body []byte) bool {
 	return right == 1
 }
 
-// fresh refuses a timestamp outside the window.
+// fresh rejects a timestamp outside the tolerance.
 func (h Hook) fresh(at string, now time.Time) error {
 	if at == "" {
 		return nil
@@ -130,7 +130,7 @@ func (h Hook) fresh(at string, now time.Time) error {
 	return nil
 }
 
-// claim reads the headers of the hook's kind; false: they are not there, or are not what the form wants.
+// claim reads the headers of the hook's kind; false if they are missing or malformed.
 func (h Hook) claim(head http.Header) (claim, bool) {
 	switch h.Kind {
 	case Standard:
@@ -148,8 +148,8 @@ func (h Hook) claim(head http.Header) (claim, bool) {
 	}
 }
 
-// standardClaim reads webhook-id, webhook-timestamp and webhook-signature ("v1,BASE64 v1,BASE64"), or the same three under the older
-// names svix-…. An id with a full stop is refused: what is signed is joined by them, and could be cut elsewhere.
+// standardClaim reads webhook-id, webhook-timestamp and webhook-signature ("v1,BASE64 v1,BASE64"), or the same under the older names
+// svix-…. An id with a full stop is rejected: full stops join the signed parts, which could then be split differently.
 func standardClaim(head http.Header) (claim, bool) {
 	prefix := standardPrefix(head)
 	id, at := only(head, prefix+"Id"), only(head, prefix+"Timestamp")
@@ -169,7 +169,7 @@ func standardPrefix(head http.Header) string {
 	return "Webhook-"
 }
 
-// stripeClaim reads "t=SECONDS,v1=HEX,v1=HEX"; other schemes than v1 are passed over.
+// stripeClaim reads "t=SECONDS,v1=HEX,v1=HEX". It ignores schemes other than v1.
 func stripeClaim(header string) (claim, bool) {
 	c := claim{encode: hex.EncodeToString}
 	times := 0
@@ -185,13 +185,13 @@ func stripeClaim(header string) (claim, bool) {
 	return c, times == 1 && digits(c.at) && len(c.signatures) > 0
 }
 
-// plainClaim reads "sha256=HEX"; bare: HEX alone is enough.
+// plainClaim reads "sha256=HEX". Unless strict, HEX alone is enough.
 func plainClaim(header string, strict bool) (claim, bool) {
 	s, ok := strings.CutPrefix(header, "sha256=")
 	return claim{signatures: []string{s}, encode: hex.EncodeToString}, s != "" && (ok || !strict)
 }
 
-// plain is the header with the signature of the kind SHA256.
+// plain returns the signature header of the kind SHA256.
 func (h Hook) plain(head http.Header) string {
 	if h.Header != "" {
 		return only(head, h.Header)
@@ -202,7 +202,7 @@ func (h Hook) plain(head http.Header) string {
 	return only(head, "X-Hub-Signature-256")
 }
 
-// only is the value of a header that stands there once, else "".
+// only returns the value of a header that occurs exactly once, otherwise "".
 func only(head http.Header, name string) string {
 	if values := head.Values(name); len(values) == 1 {
 		return values[0]
@@ -210,16 +210,17 @@ func only(head http.Header, name string) string {
 	return ""
 }
 
-// digits reports whether a text is a plain number of seconds: no sign, no space, nothing else that a parser might pass over.
+// digits reports whether a text is a plain number of seconds, without a sign or space that a parser might ignore.
 func digits(s string) bool {
 	return s != "" && len(s) <= 12 && strings.Trim(s, "0123456789") == ""
 }
 
-// mostID is the longest id of a sender that is kept as it is, in bytes.
+// mostID is the longest sender's id that is kept unchanged, in bytes.
 const mostID = 120
 
-// Delivery is the sender's own id of a delivery, by which a second one of the same is known: webhook-id, X-GitHub-Delivery, the event's id in
-// the body of Slack and Stripe (else its time and signature, or of Stripe its time and a hash of the body), or what Idempotency-Key or X-Request-Id say. "": it has none.
+// Delivery returns the sender's id of a delivery, which identifies repetitions: webhook-id; X-GitHub-Delivery; the event's id in the body
+// of Slack and Stripe (otherwise the time and signature, or for Stripe the time and a hash of the body); Idempotency-Key or X-Request-Id.
+// "" means that there is none.
 func (h Hook) Delivery(r Request) string {
 	id := ""
 	switch h.Kind {
@@ -234,7 +235,7 @@ func (h Hook) Delivery(r Request) string {
 	case Stripe:
 		if id = member(r.Body, "id"); id == "" {
 			c, _ := stripeClaim(only(r.Header, "Stripe-Signature"))
-			sum := sha256.Sum256(r.Body) // the header is no name: it may hold more than what is signed
+			sum := sha256.Sum256(r.Body) // the header is not an id: it may contain more than the signed parts
 			id = c.at + ":" + hex.EncodeToString(sum[:])
 		}
 	default:
@@ -249,8 +250,8 @@ func (h Hook) Delivery(r Request) string {
 	return id
 }
 
-// Content is a hash of the body, where the same body is the same delivery even if its id differs: the sender does not sign the id, so a copy
-// of a delivery can be sent under another one. "": only the id counts.
+// Content returns a hash of the body if the same body means the same delivery even with another id. Such senders do not sign the id, so a
+// copy can be sent under another one. "" means that only the id counts.
 func (h Hook) Content(r Request) string {
 	if h.SameBody() == 0 {
 		return ""
@@ -259,7 +260,7 @@ func (h Hook) Content(r Request) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// member is a text at the top of a JSON object, "" when there is none.
+// member returns a text field of a JSON object, or "".
 func member(body []byte, name string) string {
 	var doc map[string]json.RawMessage
 	var text string
@@ -269,8 +270,8 @@ func member(body []byte, name string) string {
 	return text
 }
 
-// Greeting is the answer to a verified request that only tries the address: Slack's url_verification, whose challenge is to be sent
-// back, and GitHub's ping. False: it is an event.
+// Greeting returns the answer to a verified request that only tests the address: Slack's url_verification, with its challenge, and GitHub's
+// ping. It returns false for an event.
 func (h Hook) Greeting(r Request) (map[string]string, bool) {
 	switch {
 	case h.Kind == Slack && member(r.Body, "type") == "url_verification":

@@ -1,5 +1,6 @@
-// Package webhook defines webhooks: how a sender proves its identity, which requests are repetitions, and what becomes of a
-// payload. It is pure: it reads no clock and does no I/O.
+// Package webhook defines webhooks: how a sender proves its identity (verify.go), which requests are repetitions, and how a payload becomes
+// an inbox row (payload.go, template.go). The API server receives the request, calls Verify, Delivery and Input, and commits the row before
+// it answers. The package is pure: it reads no clock and does no I/O.
 package webhook
 
 import (
@@ -14,7 +15,7 @@ import (
 	"hob/scheduler"
 )
 
-// Kind is the form in which a sender signs.
+// Kind is the signature scheme of a sender.
 type Kind string
 
 // The kinds of webhooks.
@@ -24,15 +25,15 @@ const (
 	Slack    Kind = "slack"    // X-Slack-Signature
 	Stripe   Kind = "stripe"   // Stripe-Signature
 	SHA256   Kind = "sha256"   // a plain HMAC of the body in a header
-	None     Kind = "none"     // unsigned: anybody may post
+	None     Kind = "none"     // unsigned: anybody may send
 )
 
-// Kinds are all of them, the default first.
+// Kinds returns all kinds, the default first.
 func Kinds() []string {
 	return []string{string(Standard), string(GitHub), string(Slack), string(Stripe), string(SHA256), string(None)}
 }
 
-// Limits of a hook that names none, and the most that it may name.
+// The defaults and limits of a hook.
 const (
 	DefaultTolerance = 5 * time.Minute
 	DefaultBody      = 1 << 20 // bytes
@@ -46,22 +47,22 @@ const (
 	longestName      = 64
 )
 
-// OnlyID is the Once of a hook whose deliveries are told apart by their ids alone.
+// OnlyID is the Once of a hook that identifies deliveries by their ids alone.
 const OnlyID time.Duration = -1
 
-// Hook is an address that others post to. Its Prompt is the owner's template.
+// Hook is an address for requests of others. Its Prompt is the owner's template.
 type Hook struct {
 	scheduler.Trigger
 	Kind      Kind          `json:"kind"`
-	Tolerance time.Duration `json:"tolerance"`        // how far a sender's timestamp may be off, before and after
+	Tolerance time.Duration `json:"tolerance"`        // allowed difference of a sender's timestamp, in both directions
 	MaxBody   int64         `json:"max_body"`         // bytes
-	PerMinute int           `json:"per_minute"`       // requests that were let in; of kind None: all requests
-	Once      time.Duration `json:"once,omitempty"`   // GitHub and SHA256 only: for this long, the same body is the same delivery; 0: the default, OnlyID: never. SameBody has the effective value
-	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
+	PerMinute int           `json:"per_minute"`       // limit of accepted requests; for the kind None, of all requests
+	Once      time.Duration `json:"once,omitempty"`   // only GitHub and SHA256: for this time the same body is the same delivery; 0: the default, OnlyID: never. SameBody returns the effective value
+	Header    string        `json:"header,omitempty"` // only SHA256: the header with the signature; "": X-Signature-256 or X-Hub-Signature-256
 }
 
-// New makes a hook out of a draft. The error joins one line for every fault of the draft, which begins with the name of the field. The
-// caller gives the ID and sees to it that the name is unique.
+// New creates a hook from a draft. The error has one line for each fault of the draft, starting with the field's name. The caller sets the
+// ID and makes sure that the name is unique.
 func New(d Draft, now time.Time) (Hook, error) {
 	kind := Kind(cmp.Or(strings.ToLower(strings.TrimSpace(d.Kind)), string(Standard)))
 	deliver, wrong := event.ParseAddress(cmp.Or(strings.TrimSpace(d.Deliver), string(event.ToOwner)))
@@ -79,11 +80,11 @@ func New(d Draft, now time.Time) (Hook, error) {
 	return h, errors.Join(append(h.faults(), wrong)...)
 }
 
-// looseID says that senders of this kind sign neither an id nor a time: a copy of a delivery under another id is as well signed as the first.
+// looseID reports whether senders of this kind sign neither an id nor a time. A copy of a delivery under another id then has a valid
+// signature.
 func (k Kind) looseID() bool { return k == GitHub || k == SHA256 }
 
-// BodyCounts is how long, by default, two deliveries of a kind with the same body are one delivery: 0 where the sender signs an id or a time,
-// or nothing at all.
+// BodyCounts returns the default of SameBody for a kind; 0 if the sender signs an id or a time, or nothing at all.
 func BodyCounts(kind Kind) time.Duration {
 	if kind.looseID() {
 		return defaultOnce
@@ -91,7 +92,7 @@ func BodyCounts(kind Kind) time.Duration {
 	return 0
 }
 
-// SameBody is how long two deliveries with the same body are one delivery, even if their ids differ. 0: only the id counts.
+// SameBody returns how long two deliveries with the same body are one delivery, even if their ids differ. 0 means that only the id counts.
 func (h Hook) SameBody() time.Duration {
 	if h.Once == 0 {
 		return BodyCounts(h.Kind)
@@ -99,7 +100,7 @@ func (h Hook) SameBody() time.Duration {
 	return max(h.Once, 0)
 }
 
-// Rate is how many requests a hook of a kind takes in a minute, unless it says otherwise.
+// Rate returns the default limit of requests per minute for a kind.
 func Rate(kind Kind) int {
 	if kind == None {
 		return UnsignedRate
@@ -107,7 +108,7 @@ func Rate(kind Kind) int {
 	return DefaultRate
 }
 
-// faults says what is wrong with a hook.
+// faults returns the faults of a hook.
 func (h Hook) faults() (list []error) {
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -117,7 +118,7 @@ func (h Hook) faults() (list []error) {
 	_, broken := Parse(h.Prompt)
 	add(!goodName(h.Name), "name %q: want at most %d of A-Z a-z 0-9 - and _, a letter among them and no - in front: it becomes part of an address", h.Name, longestName)
 	add(!slices.Contains(Kinds(), string(h.Kind)), "kind %q: want %s", h.Kind, strings.Join(Kinds(), ", "))
-	add(h.Prompt == "", "prompt: it is empty; say what is to be done with what comes in")
+	add(h.Prompt == "", "prompt: it is empty; say what to do with a request")
 	add(broken != nil, "prompt: %w", broken)
 	add(h.Tolerance < time.Second || h.Tolerance > longestTolerance, "tolerance %v: want from 1s to %v", h.Tolerance, longestTolerance)
 	add(h.MaxBody < 1 || h.MaxBody > MostBody, "max_body %d: want from 1 to %d bytes", h.MaxBody, MostBody)
@@ -129,7 +130,7 @@ func (h Hook) faults() (list []error) {
 	return list
 }
 
-// goodName reports whether a name can stand in an address as it is.
+// goodName reports whether a name can be part of an address unchanged.
 func goodName(name string) bool {
 	return name != "" && name[0] != '-' && len(name) <= longestName && !strings.ContainsFunc(name, notToken) && strings.ContainsFunc(name, letter)
 }
@@ -137,10 +138,10 @@ func goodName(name string) bool {
 func letter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 func notToken(r rune) bool { return !letter(r) && (r < '0' || r > '9') && r != '-' && r != '_' }
 
-// Session is the key of the conversation that the hook's turns belong to.
+// Session returns the session of the hook's turns.
 func (h Hook) Session() string { return "hook:" + h.Name }
 
-// trust is who stands behind a request that was let in.
+// trust returns the trust of an accepted request.
 func (h Hook) trust() event.Trust {
 	if h.Kind == None {
 		return event.Public
@@ -148,8 +149,8 @@ func (h Hook) trust() event.Trust {
 	return event.Machine
 }
 
-// Input is the inbox row of a request that was let in. id is the sender's own of the delivery, or a fresh one. The payload is data that
-// somebody else wrote: the row is tainted, and its words are nobody's own.
+// Input returns the inbox row of an accepted request. id is the sender's id of the delivery, or a new one. Somebody else wrote the payload,
+// so the row is tainted and not typed.
 func (h Hook) Input(r Request, id string) (event.In, error) {
 	t, err := Parse(h.Prompt)
 	if err != nil {

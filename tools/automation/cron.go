@@ -15,23 +15,27 @@ import (
 	"hob/tools"
 )
 
-// maxRuns is how many slots runs shows.
+// maxRuns is how many slots the action runs shows.
 const maxRuns = 20
 
-// Request is what cron takes.
+// Request is the input of cron.
 type Request struct {
 	Action string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
 	ID     int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
 	scheduler.Draft
 }
 
-// Schedule is what cron answers.
+// Schedule is the data that cron returns.
 type Schedule struct {
 	Jobs []scheduler.View `json:"jobs,omitempty" jsonschema:"the jobs concerned"`
 	Runs []Run            `json:"runs,omitempty" jsonschema:"of action runs: slots, newest first"`
 }
 
-// NewCron makes the tool cron: prompts that run by themselves.
+// NewCron returns the tool cron, which schedules prompts.
+//
+// A call runs in two steps. The intent checks the fields, works the wished job out in full and lists what the user has to allow: the
+// schedule, rights of the job, the addresses it answers to, and what its gate touches. The run works it out again and returns the row to
+// store; the store commits it together with the result of the call.
 func NewCron(jobs Jobs, gates Gates) tools.Tool {
 	c := cron{jobs, gates}
 	return tools.New[Request, Schedule](tools.Spec{
@@ -45,6 +49,7 @@ type cron struct {
 	gates Gates
 }
 
+// intent describes what a call would do, for the decision whether it needs approval.
 func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.Intent, error) {
 	if err := complete(in); err != nil {
 		return tools.Intent{}, err
@@ -53,7 +58,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	if in.Action == "list" || in.Action == "runs" {
 		i.Effect = tools.Read
 	}
-	if in.Allow != "" && in.Allow != scheduler.NoRights { // the job will do without asking what others ask for
+	if in.Allow != "" && in.Allow != scheduler.NoRights { // the job will do without approval what other turns need one for
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
 	}
@@ -77,8 +82,8 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	return i, err
 }
 
-// planned is the job that a call is about, as it is now; of a new one, and of none, the zero Job. What the call wants is worked out in full:
-// nobody is asked to agree to what would be refused afterwards.
+// planned returns the job that a call concerns, as it is now; the zero View for a new job and for lists. It also works out the wished job,
+// so that the user is not asked to approve a call that would be refused later.
 func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job scheduler.View, err error) {
 	switch in.Action {
 	case "list", "runs":
@@ -95,8 +100,8 @@ func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job sch
 	return job, err
 }
 
-// speaksTo is where a job would answer after the call: the address given, else the one that the job has. What is changed or run
-// speaks there, whoever approved of the address once.
+// speaksTo returns where the job will answer after the call: the given address, else the one of the job. An update or a run needs that
+// address approved again, whoever approved it before.
 func speaksTo(in Request, job scheduler.View) event.Address {
 	switch {
 	case in.Deliver != "":
@@ -107,10 +112,10 @@ func speaksTo(in Request, job scheduler.View) event.Address {
 	return ""
 }
 
-// aRight is the form of a right; whoever keeps the job reads it.
+// aRight matches the form of a right. The scheduler checks its value.
 var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
 
-// complete says all that is missing or too much for the action.
+// complete lists all fields that are missing or not allowed for the action, in one error.
 func complete(in Request) error {
 	faults := in.Faults()
 	if len(faults) == 0 {
@@ -119,7 +124,7 @@ func complete(in Request) error {
 	return tools.Refuse(tools.Validation, "action list shows the jobs", "cron %s: %s", in.Action, strings.Join(faults, "; "))
 }
 
-// Faults are what is wrong with the fields beside what their schema says.
+// Faults lists errors in the fields that their schema cannot express.
 func (in Request) Faults() (faults []string) {
 	if in.Action == "add" {
 		if strings.TrimSpace(in.When) == "" {
@@ -159,13 +164,13 @@ func (in Request) Faults() (faults []string) {
 	return faults
 }
 
-// changes reports whether a draft names something that is to change beside the name.
+// changes reports whether a draft changes something besides the name.
 func changes(d scheduler.Draft) bool {
 	d.Name = ""
 	return len(scheduler.Given(d)) > 0
 }
 
-// lateness reads max_late: 0 is what is not given, below 0 the default again.
+// lateness parses max_late: 0 for not given, below 0 for the default.
 func lateness(text string) (time.Duration, error) {
 	switch text {
 	case "":
@@ -180,6 +185,7 @@ func lateness(text string) (time.Duration, error) {
 	return d, err
 }
 
+// summary describes the call in one line, for approvals and the log.
 func summary(in Request) string {
 	which := in.Name
 	if which == "" && in.ID != 0 {
@@ -195,7 +201,7 @@ func summary(in Request) string {
 	return text + withRights(in.Allow)
 }
 
-// withRights says which rights a call would give, for whoever is asked to agree to it.
+// withRights names the rights that a call would grant, for the user who approves it.
 func withRights(list string) string {
 	if list == "" || list == scheduler.NoRights {
 		return ""
@@ -203,6 +209,7 @@ func withRights(list string) string {
 	return ", with the right " + brief(strings.Join(strings.Split(strings.ReplaceAll(list, " ", ""), ","), ", "))
 }
 
+// brief cuts a text to one line of 80 characters.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 80 {
@@ -211,6 +218,7 @@ func brief(text string) string {
 	return text
 }
 
+// run executes the call. Changes are rows that the store commits with the result.
 func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Intent) (tools.Result, error) {
 	if err := complete(in); err != nil {
 		return tools.Result{}, err
@@ -236,7 +244,8 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	}
 }
 
-// foreign says that one of the prompts was written after foreign text had been read.
+// foreign returns why the result is foreign text, "" if it is not: a prompt was written, or a run spoke, after its turn had read foreign
+// text.
 func foreign(list []scheduler.View, runs ...Run) string {
 	for _, j := range list {
 		if j.Tainted {
@@ -247,14 +256,14 @@ func foreign(list []scheduler.View, runs ...Run) string {
 		switch {
 		case r.Tainted:
 			return "what a run says that had read foreign text"
-		case r.Turn == 0 && r.Outcome == "failed": // why is what a server or a command has said
+		case r.Turn == 0 && r.Outcome == "failed": // the reason quotes a server or a command
 			return "what a gate says of what it looked at"
 		}
 	}
 	return ""
 }
 
-// find looks the job up; when there is none, the answer names those that it may be.
+// find returns the job that the call names. If there is none, the error suggests similar names.
 func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 	which := in.Name
 	if in.ID != 0 {
@@ -275,6 +284,7 @@ func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 	for i, j := range list {
 		names[i] = j.Name
 	}
+	// Without a similar name, suggest the first ones.
 	near := tools.Nearest(which, names, 3)
 	if len(near) == 0 {
 		near = names[:min(len(names), 10)]
@@ -286,7 +296,8 @@ func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 	return scheduler.View{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
 }
 
-// wish works out what an add or an update would make of a job.
+// wish works out the job that an add or update would make. The call, not the model, supplies the trust, the taint and the default zone and
+// address.
 func (c cron) wish(ctx context.Context, call tools.Call, in Request, old scheduler.View) (scheduler.View, tools.Change, error) {
 	d := in.Draft
 	d.ID, d.Trust, d.Mandate.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
@@ -308,6 +319,7 @@ func (c cron) wish(ctx context.Context, call tools.Call, in Request, old schedul
 	return c.jobs.Plan(ctx, d)
 }
 
+// plan returns the result of add and update with the row to store.
 func (c cron) plan(ctx context.Context, call tools.Call, in Request, old scheduler.View, done string) (tools.Result, error) {
 	job, change, err := c.wish(ctx, call, in, old)
 	if err != nil {
@@ -318,6 +330,7 @@ func (c cron) plan(ctx context.Context, call tools.Call, in Request, old schedul
 	}, nil
 }
 
+// alter returns the result of another verb. change is nil when the job is already in that state.
 func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v Verb) (tools.Result, error) {
 	job, change, err := c.jobs.Alter(ctx, job, v, call.ID)
 	if err != nil {
@@ -327,13 +340,13 @@ func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v 
 		return tools.Result{Content: unchanged("job "+job.Name, v), Data: Schedule{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
 	text := map[Verb]string{
-		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + sentence(job),
+		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "resumed: " + sentence(job),
 		RunNow: "queued to run now: " + job.Name,
 	}[v]
 	return tools.Result{Content: text, Data: Schedule{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
 }
 
-// unchanged says that a job or watch is already as a verb would make it.
+// unchanged states that a job or watch is already in the state that a verb makes.
 func unchanged(what string, v Verb) string {
 	if v == Pause {
 		return "nothing has changed: " + what + " was paused already"
@@ -341,7 +354,7 @@ func unchanged(what string, v Verb) string {
 	return "nothing has changed: " + what + " was not paused"
 }
 
-// sentence tells a job with its resolved schedule, zone and next local times.
+// sentence describes a job with its parsed schedule, zone and next local times, so that a misunderstood schedule is noticed at once.
 func sentence(j scheduler.View) string {
 	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
 	if j.ID == 0 {
@@ -379,7 +392,7 @@ func sentence(j scheduler.View) string {
 	return text
 }
 
-// held says that a job waits because it has failed; "" when it does not.
+// held describes how long a job pauses after failures, "" if it does not.
 func held(j scheduler.View) string {
 	if j.Held.IsZero() {
 		return ""
@@ -395,7 +408,7 @@ func held(j scheduler.View) string {
 	return fmt.Sprintf("held until %s after %d %s", j.Held.In(zone).Format("15:04"), j.Failures, times)
 }
 
-// times are the next slots as the clock on the wall shows them.
+// times returns the next slots as local times.
 func times(j scheduler.View) []string {
 	loc, err := tools.Zone(j.Zone)
 	if err != nil {
@@ -404,7 +417,7 @@ func times(j scheduler.View) []string {
 	next := j.Next[:min(len(j.Next), 3)]
 	form := "Mon 2006-01-02 15:04"
 	if slices.ContainsFunc(next, func(t time.Time) bool { return t.Second() != 0 }) {
-		form += ":05" // or the times of "every 5s" would look the same
+		form += ":05" // times of "every 5s" would look the same
 	}
 	out := make([]string, 0, len(next))
 	for _, t := range next {
@@ -413,6 +426,7 @@ func times(j scheduler.View) []string {
 	return out
 }
 
+// table lists jobs, one per line.
 func table(jobs []scheduler.View) string {
 	if len(jobs) == 0 {
 		return "there are no jobs yet"

@@ -108,7 +108,7 @@ func TestAnswers(t *testing.T) {
 		{`{"action":"update","name":"morning","prompt":"x"}`, "changed: morning (#7)"},
 		{`{"action":"update","id":7,"name":"evening"}`, "changed: morning (#7)"},
 		{`{"action":"pause","name":"morning"}`, "paused: morning"},
-		{`{"action":"resume","name":"paused"}`, "goes on: paused (#9)"},
+		{`{"action":"resume","name":"paused"}`, "resumed: paused (#9)"},
 		{`{"action":"resume","id":7}`, "nothing has changed: job morning was not paused"},
 		{`{"action":"pause","name":"paused"}`, "nothing has changed: job paused was paused already"},
 		{`{"action":"pause","id":7,"name":"morning"}`, "paused: morning"},

@@ -9,14 +9,15 @@ import (
 	"hob/tools"
 )
 
-// Gates knows what a job's gate would touch.
+// Gates works out what a job's gate would touch.
 type Gates interface {
-	// Judge says what a gate would touch at each of its looks; network: the job may use the network. What a person or model should read of
-	// an error is made with tools.Refuse.
+	// Judge returns the intent of one check of a gate. network: the job may use the network. Errors meant for the user or the model are
+	// made with tools.Refuse.
 	Judge(ctx context.Context, call tools.Call, gate string, network bool) (tools.Intent, error)
 }
 
-// gated adds to a call's intent what its gate would touch: the gate runs by itself, and whoever sets it must be allowed what it does.
+// gated adds to the call's intent what its gate would touch. The gate later runs without approval, so whoever sets it must be allowed all
+// of it now.
 func (c cron) gated(ctx context.Context, call tools.Call, in Request, old scheduler.View, i *tools.Intent) error {
 	if in.GateText == "" || in.Action != "add" && in.Action != "update" {
 		return nil
@@ -39,6 +40,7 @@ func (c cron) gated(ctx context.Context, call tools.Call, in Request, old schedu
 	return nil
 }
 
+// netWanted reports whether the rights include the whole network.
 func netWanted(rights []string) bool {
 	return slices.ContainsFunc(rights, func(r string) bool { return strings.TrimSpace(r) == "net" })
 }

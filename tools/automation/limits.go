@@ -9,17 +9,17 @@ import (
 	"hob/scheduler"
 )
 
-// Limits are what a run of a job may do at most. A part that is not given is left as it is.
+// Limits bound each run of a job. A limit that is not given stays as it is.
 type Limits struct {
-	Tools    []string // the only tools that it may call; none: all
-	Tokens   int64    // that it may use; 0: as any turn
+	Tools    []string // the only tools that a run may call; none: all
+	Tokens   int64    // the most tokens that a run may use; 0: the limit of any turn
 	OfTools  bool     // Tools is given
 	OfTokens bool     // Tokens is given
 }
 
 var errLimits = errors.New(`want "tools=read,grep tokens=20000", with tools=all, tokens=none or none where there is to be no limit`)
 
-// ParseLimits reads "tools=read,grep tokens=20000", one of the two or both; "tools=all" and "tokens=none" lift a limit, "none" lifts both.
+// ParseLimits parses "tools=read,grep tokens=20000", or one of the two. "tools=all" and "tokens=none" remove a limit, "none" removes both.
 func ParseLimits(text string) (Limits, error) {
 	var l Limits
 	if strings.TrimSpace(text) == "none" {
@@ -47,6 +47,7 @@ func ParseLimits(text string) (Limits, error) {
 	return l, nil
 }
 
+// tokenCount parses a number of tokens; "none" is 0.
 func tokenCount(text string) (int64, error) {
 	if text == "none" {
 		return 0, nil
@@ -58,7 +59,7 @@ func tokenCount(text string) (int64, error) {
 	return n, nil
 }
 
-// limitsOf is what a job's runs may do at most, in words; "" where nothing limits them.
+// limitsOf describes the limits of a job's runs, "" if there are none.
 func limitsOf(j scheduler.View) string {
 	var parts []string
 	if len(j.Tools) > 0 {

@@ -12,7 +12,7 @@ import (
 	"hob/tools"
 )
 
-// runs shows the newest slots of a job, also of one that is gone, which has its name on record; where none is named those of all.
+// runs returns the newest slots of a job, or of all jobs if none is named. A removed job still has its slots, which record its name.
 func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 	var job scheduler.View
 	var missing error
@@ -41,14 +41,14 @@ func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 	return res, nil
 }
 
-// history tells the slots of a job, or of all, newest first: when each was due, what it came to, how late, and what it cost.
+// history lists slots, newest first: when each was due, its outcome, how late it was and what it cost.
 func history(j scheduler.View, runs []Run) string {
 	switch {
 	case len(runs) == 0 && j.Name == "":
 		return "nothing has come due yet"
 	case len(runs) == 0:
 		return j.Name + " has not come due yet"
-	case j.ID != 0 && j.Name == "": // it is gone, and was asked for by its number
+	case j.ID != 0 && j.Name == "": // the job was removed, and named by its id
 		j.Name = runs[0].Job
 	}
 	lines := []string{"newest first:"}
@@ -69,6 +69,7 @@ func history(j scheduler.View, runs []Run) string {
 	return strings.Join(lines, "\n")
 }
 
+// line describes one slot.
 func (r Run) line(zone *time.Location) string {
 	words := []string{r.Due.In(zone).Format("Mon 2006-01-02 15:04"), r.State, r.Outcome}
 	if r.State == "done" {
@@ -103,7 +104,7 @@ func (r Run) line(zone *time.Location) string {
 	return strings.TrimSuffix(strings.Join(words, " "), ";")
 }
 
-// stretch is from when to when it ran.
+// stretch returns from when to when the slot ran.
 func (r Run) stretch(zone *time.Location) string {
 	text := r.Started.In(zone).Format("15:04:05") + " to "
 	if r.Ended.IsZero() {

@@ -1,5 +1,7 @@
-// Package automation holds the tools that make hob act by itself. They plan changes of the schedule as rows
-// for the store to apply with the call's result; they never write them, and never run anything.
+// Package automation contains the tools cron and watch, with which the model and the user schedule prompts.
+//
+// The tools never write to the store. A call works out a new row and returns it as a tools.Change; the store commits the row together with
+// the result of the call, so that a crash leaves both or neither. The scheduler and the file watcher then run the prompts.
 package automation
 
 import (
@@ -10,23 +12,24 @@ import (
 	"hob/tools"
 )
 
-// Jobs is the schedule as the tool cron needs it. What a person or model should read of an error is made with
-// tools.Refuse (a schedule that cannot be understood, a name that is taken); any other error is a fault of hob's own.
+// Jobs is the part of the schedule that the tool cron needs. Errors meant for the user or the model are made with tools.Refuse (a schedule
+// that cannot be parsed, a name that is taken); any other error is a fault of hob.
 type Jobs interface {
 	// List returns all jobs that are not removed, by name.
 	List(ctx context.Context) ([]scheduler.View, error)
 	// Find looks a job up by its name or, in decimal, its id.
 	Find(ctx context.Context, nameOrID string) (scheduler.View, bool, error)
-	// Plan works out a new job (Draft.ID is 0) or a change of one, and the row that makes it so.
+	// Plan works out a new job (Draft.ID is 0) or a change of one, and the row to store.
 	Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error)
-	// Alter works out what a verb does to a job, and the row that makes it so; nil: it is as wished already. The key names a run by hand.
+	// Alter works out the job after a verb, and the row to store; nil if nothing changes. key identifies a run by hand, so that a repeated
+	// call starts one run.
 	Alter(ctx context.Context, j scheduler.View, v Verb, key string) (scheduler.View, tools.Change, error)
-	// Runs returns the newest slots of the job with j's ID, or, where that is 0, of those that have or had its name; those of all where it
-	// has none either. Newest first.
+	// Runs returns the newest slots of the job with j's ID, newest first. If the ID is 0 it returns those of jobs that have or had j's
+	// name, and without a name those of all jobs.
 	Runs(ctx context.Context, j scheduler.View, limit int) ([]Run, error)
 }
 
-// Verb is what can be done to a job beside changing it.
+// Verb is an action on a job besides changing it.
 type Verb string
 
 // The verbs.
@@ -37,7 +40,7 @@ const (
 	RunNow Verb = "run"
 )
 
-// Run is one slot of a job as it is shown.
+// Run is one slot of a job, as shown to the user.
 type Run struct {
 	Job     string    `json:"job,omitempty" jsonschema:"whose slot it is"`
 	Zone    string    `json:"zone,omitempty" jsonschema:"time zone of the job"`

@@ -16,19 +16,20 @@ import (
 	"hob/tools"
 )
 
-// WatchRequest is what watch takes.
+// WatchRequest is the input of watch.
 type WatchRequest struct {
 	Action string `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
 	ID     int64  `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
 	filewatch.Draft
 }
 
-// Watching is what watch answers.
+// Watching is the data that watch returns.
 type Watching struct {
 	Watches []filewatch.View `json:"watches,omitempty" jsonschema:"the watches concerned"`
 }
 
-// NewWatch makes the tool watch: prompts that run when files change. g resolves the paths for the gate.
+// NewWatch returns the tool watch, which runs prompts when files change. g resolves paths, so that approvals name the real places. A call
+// takes the same two steps as one of cron.
 func NewWatch(watches Watches, g *fsguard.Guard) tools.Tool {
 	w := watcher{watches, g}
 	return tools.New[WatchRequest, Watching](tools.Spec{
@@ -42,6 +43,7 @@ type watcher struct {
 	guard   *fsguard.Guard
 }
 
+// intent describes what a call would do. Paths are resolved here and kept for the run, which watches exactly the approved places.
 func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (tools.Intent, error) {
 	if err := wellFormed(in); err != nil {
 		return tools.Intent{}, err
@@ -50,7 +52,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 	if in.Action == "list" {
 		i.Effect = tools.Read
 	}
-	if in.Allow != "" { // its runs will do without asking what others ask for
+	if in.Allow != "" { // its runs will do without approval what other turns need one for
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the watch may then use "+in.Allow+" without asking")
 	}
@@ -64,9 +66,9 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 			return tools.Intent{}, err
 		}
 		p := tools.PathOf(place, false)
-		p.Foreign = "" // nothing of it is read by this call
+		p.Foreign = "" // the call itself reads nothing from it
 		if within(w.guard.Home(), place.Path) && in.Action == "add" && !in.Flat {
-			p.Area = tools.Sensitive // it is asked about
+			p.Area = tools.Sensitive // ask for approval
 			i.Warnings = append(i.Warnings, place.Path+" has very many folders: name the folders that matter, or give flat")
 		}
 		i.Paths, keep = append(i.Paths, p), append(keep, pattern)
@@ -85,14 +87,14 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 	return i, err
 }
 
-// within reports whether a path lies in a folder, or is it.
+// within reports whether a path is a folder or inside it.
 func within(path, folder string) bool {
 	rest, err := filepath.Rel(folder, path)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// planned is the watch that a call is about, as it is now; of a new one, and of none, the zero Watch. A new one is worked out in full: nobody
-// is asked to agree to what would be refused afterwards.
+// planned returns the watch that a call concerns, as it is now; the zero View for a new one and for lists. It also works out a new watch,
+// so that the user is not asked to approve a call that would be refused later.
 func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old filewatch.View, err error) {
 	switch in.Action {
 	case "list":
@@ -104,7 +106,7 @@ func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, 
 	return old, err
 }
 
-// speaks names where the watch would answer: what is made or let go on speaks there.
+// speaks adds the address that the watch answers to, if the call makes the watch or resumes it.
 func speaks(call tools.Call, in WatchRequest, old filewatch.View, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
@@ -119,10 +121,10 @@ func speaks(call tools.Call, in WatchRequest, old filewatch.View, i *tools.Inten
 	}
 }
 
-// globs are the characters that make a part of a path a pattern.
+// globs are the characters that make a component of a path a pattern.
 const globs = "*?[{"
 
-// resolve finds where a path leads, up to its first part that is a pattern, and the whole of it with that front resolved.
+// resolve resolves the part of a path before its first pattern, and returns it and the whole path with that part resolved.
 func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, error) {
 	front, rest := filepath.Clean(path), ""
 	for strings.ContainsAny(front, globs) {
@@ -137,13 +139,14 @@ func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, e
 	if err != nil {
 		return place, "", tools.RefusePath(w.guard, call, path, err)
 	}
+	// Watching hob's own state would make it react to itself.
 	if place.Area == fsguard.State {
 		return place, "", tools.RefusePath(w.guard, call, path, fsguard.ErrState)
 	}
 	return place, filepath.Join(place.Path, rest), nil
 }
 
-// wellFormed says all that is missing or too much for the action. Whoever keeps the watch judges the values.
+// wellFormed lists all fields that are missing or not allowed for the action, in one error. The file watcher checks their values.
 func wellFormed(in WatchRequest) error {
 	faults := in.Faults()
 	if len(faults) == 0 {
@@ -152,7 +155,7 @@ func wellFormed(in WatchRequest) error {
 	return tools.Refuse(tools.Validation, "action list shows the watches", "watch %s: %s", in.Action, strings.Join(faults, "; "))
 }
 
-// Faults are what is wrong with the fields beside what their schema says.
+// Faults lists errors in the fields that their schema cannot express.
 func (in WatchRequest) Faults() (faults []string) {
 	add := func(bad bool, text string) {
 		if bad {
@@ -181,8 +184,8 @@ func (in WatchRequest) Faults() (faults []string) {
 	return faults
 }
 
-// unruly says what is wrong with the address and the rights of a new watch. Its runs read names and texts that are anybody's: they
-// never get the shell, nor a folder to write to.
+// unruly checks the address and the rights of a new watch. Its runs read file names and contents that anybody may have written, so they
+// never get the shell or a folder to write to.
 func unruly(in WatchRequest) (faults []string) {
 	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
 		faults = append(faults, "deliver: "+err.Error())
@@ -197,7 +200,7 @@ func unruly(in WatchRequest) (faults []string) {
 	return faults
 }
 
-// span reads a length of time; "" is 0, the default.
+// span parses a duration; "" is 0, the default.
 func span(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -209,6 +212,7 @@ func span(text string) (time.Duration, error) {
 	return d, err
 }
 
+// told describes the call in one line, for approvals and the log.
 func told(in WatchRequest) string {
 	text := strings.TrimSpace("watch " + in.Action + " " + in.Name)
 	if in.Name == "" && in.ID != 0 {
@@ -223,6 +227,7 @@ func told(in WatchRequest) string {
 	return text + withRights(in.Allow)
 }
 
+// run executes the call. Changes are rows that the store commits with the result.
 func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i tools.Intent) (tools.Result, error) {
 	if err := wellFormed(in); err != nil {
 		return tools.Result{}, err
@@ -246,15 +251,16 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 	if change == nil {
 		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]filewatch.View{one}}, Foreign: strange(one)}, nil
 	}
-	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + watchSentence(one)}[Verb(in.Action)]
+	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
 }
 
+// answer returns the result for a changed watch.
 func answer(text string, one filewatch.View, change tools.Change) tools.Result {
 	return tools.Result{Content: text, Data: Watching{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
 
-// wish works out a new watch.
+// wish works out a new watch. The call, not the model, supplies the trust, the taint and the address.
 func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
 	d.Paths, d.Trust, d.Mandate.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
@@ -270,6 +276,7 @@ func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, pat
 	return w.watches.Plan(ctx, d)
 }
 
+// add returns the result of add with the row to store, and warns about folders that are missing or too many.
 func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (tools.Result, error) {
 	one, change, err := w.wish(ctx, call, in, paths)
 	if err != nil {
@@ -287,8 +294,8 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 	return answer(text, one, change), nil
 }
 
-// strange says why what is shown of the watches is foreign: a prompt that was written after foreign text had been read, or a trouble, which
-// names what somebody else may have named.
+// strange returns why a list of watches is foreign text, "" if it is not: a prompt was written after its turn had read foreign text, or a
+// problem names files that anybody may have named.
 func strange(list ...filewatch.View) string {
 	for _, one := range list {
 		if one.Tainted {
@@ -308,7 +315,7 @@ func whichWatch(in WatchRequest) string {
 	return in.Name
 }
 
-// find looks a watch up; when there is none, the answer names those that it may be.
+// find returns the watch that the call names. If there is none, the error suggests similar names.
 func (w watcher) find(ctx context.Context, in WatchRequest) (filewatch.View, error) {
 	which := whichWatch(in)
 	one, ok, err := w.watches.Find(ctx, which)
@@ -337,7 +344,7 @@ func (w watcher) find(ctx context.Context, in WatchRequest) (filewatch.View, err
 	return filewatch.View{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
 }
 
-// watchSentence tells a watch with what it looks at.
+// watchSentence describes a watch and its paths.
 func watchSentence(w filewatch.View) string {
 	text := w.Name + ": " + strings.Join(w.Paths, ", ")
 	if w.ID != 0 {
@@ -357,7 +364,7 @@ func watchSentence(w filewatch.View) string {
 	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(w.Prompt), w.Deliver)
 }
 
-// watchWays are what narrows or changes the watching, in words.
+// watchWays describes the options of a watch.
 func watchWays(w filewatch.View) string {
 	var ways []string
 	add := func(holds bool, text string) {
@@ -366,16 +373,17 @@ func watchWays(w filewatch.View) string {
 		}
 	}
 	add(len(w.Include) > 0, "only "+strings.Join(w.Include, ", "))
-	add(len(w.Events) > 0, "told of "+strings.Join(w.Events, ", "))
+	add(len(w.Events) > 0, "events "+strings.Join(w.Events, ", "))
 	add(w.Flat, "without subfolders")
 	add(w.Gitignore, "without what .gitignore leaves out")
 	add(w.Own, "hob's own writes too")
-	add(w.Poll != "", "looked at every "+w.Poll)
+	add(w.Poll != "", "polled every "+w.Poll)
 	add(len(w.Allow) > 0, "may use "+strings.Join(w.Allow, ", "))
-	add(w.Settle != "", "after a rest of "+w.Settle)
+	add(w.Settle != "", "after "+w.Settle+" without changes")
 	return strings.Join(ways, "; ")
 }
 
+// watchTable lists watches, one per line.
 func watchTable(list []filewatch.View) string {
 	if len(list) == 0 {
 		return "there are no watches yet"
@@ -393,7 +401,7 @@ func watchTable(list []filewatch.View) string {
 		case one.Trouble != "":
 			state = "watching, but: " + one.Trouble
 		case !one.Ready:
-			state = "looking for the first time"
+			state = "first scan is running"
 		}
 		if one.Failures > 0 {
 			state += fmt.Sprintf(", failed %d in a row", one.Failures)

@@ -13,17 +13,17 @@ import (
 	"hob/daemon/event"
 )
 
-// Limits of what the daemon takes with one message: it is told before anything is sent.
+// Limits of the daemon for the attachments of a message. The client checks them before it sends anything.
 const (
 	MaxAttachments     = 10
-	MaxAttachment      = 8 << 20  // bytes of one
-	MaxAttachmentBytes = 20 << 20 // bytes of all
+	MaxAttachment      = 8 << 20  // bytes of one attachment
+	MaxAttachmentBytes = 20 << 20 // bytes of all attachments together
 )
 
-// Attachment is a file that is sent with a message.
+// Attachment is a file sent with a message.
 type Attachment = api.Attachment
 
-// Attach reads files to send them with a message. What cannot be sent is an *event.Fault.
+// Attach reads files to send them with a message. A file that cannot be sent is an *event.Fault.
 func Attach(paths ...string) ([]Attachment, error) {
 	if len(paths) > MaxAttachments {
 		return nil, event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments", MaxAttachments)
@@ -43,7 +43,8 @@ func Attach(paths ...string) ([]Attachment, error) {
 	return list, nil
 }
 
-// readWhole reads a regular file. It waits for nobody: a pipe is refused, also one that takes the file's place meanwhile.
+// readWhole reads a regular file. It must not block, which opening a pipe would: it refuses anything else than a regular file before and
+// after opening it, and opens without waiting, as the file may be replaced in between.
 func readWhole(path string) (data []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,7 +53,7 @@ func readWhole(path string) (data []byte, err error) {
 	if err := unfit(path, info); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the person names it
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user named it
 	if err != nil {
 		return nil, unread(path, err)
 	}
@@ -75,7 +76,7 @@ func readWhole(path string) (data []byte, err error) {
 	return data, nil
 }
 
-// unfit says why a file cannot be sent; nil means that it can.
+// unfit returns why a file cannot be sent, nil if it can.
 func unfit(path string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -92,7 +93,7 @@ func tooLarge(path string) error {
 	return event.NewFault(event.TooLarge, "put it into the workspace and name the file", "%s is over %d MB", path, MaxAttachment>>20)
 }
 
-// unread says why a file could not be read.
+// unread explains why a file could not be read.
 func unread(path string, err error) error {
 	f := &event.Fault{Kind: event.Clash, Err: err}
 	switch {
@@ -106,7 +107,7 @@ func unread(path string, err error) error {
 	return f
 }
 
-// plainly is an error without the path, which has been named.
+// plainly returns the error without the path, which the message has already.
 func plainly(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

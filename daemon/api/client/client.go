@@ -1,5 +1,8 @@
-// Package client speaks hob's local API: it finds the daemon of a home and turns the API's
-// answers into values and errors. It starts nothing, retries nothing and never opens hob's database.
+// Package client is the client of hob's local API: it finds the daemon of a home, sends requests and turns the answers into values and
+// errors.
+//
+// Find tries the socket of the home, then the port of its loopback address, then the socket of the system-wide service. The client starts
+// no daemon, repeats no request and never opens hob's database.
 package client
 
 import (
@@ -29,26 +32,26 @@ const (
 	systemSocket = "/run/hob/hob.sock"
 )
 
-// maxSocketPath is the longest socket path, in bytes, that the daemon uses.
+// maxSocketPath is the longest path of a socket that the daemon uses, in bytes. Kernels allow little more.
 const maxSocketPath = 100
 
-// ErrNoDaemon says that no hob answers for the home.
+// ErrNoDaemon is returned when no daemon answers for the home.
 var ErrNoDaemon = errors.New("hob is not running")
 
-// ErrClosed says that somebody answers whom the caller may not speak to.
+// ErrClosed is returned when a daemon answers, but the caller has no right to use it.
 var ErrClosed = errors.New("you may not speak to this hob")
 
-// Client speaks to one daemon. It is safe for concurrent use.
+// Client sends requests to one daemon. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
 	base  string
-	token string // "" on the socket, which its file mode guards
-	// System is true when nothing answered for the caller's home and the system-wide service does.
+	token string // "" on the socket, which its file mode protects
+	// System is true when only the system-wide service answered, and not a daemon of the caller's home.
 	System bool
 }
 
-// Find looks for the daemon of a home: its socket, then its loopback port. When orSystem is set and
-// neither answers, it looks for the system-wide service. The error is ErrNoDaemon when nobody answers.
+// Find connects to the daemon of a home: through its socket, then its loopback port, then, if orSystem is set, the socket of the
+// system-wide service. It returns ErrNoDaemon when none answers.
 func Find(ctx context.Context, home string, orSystem bool) (*Client, error) {
 	state := filepath.Join(home, "state")
 	if c, err := open(ctx, filepath.Join(state, "run", "hob.sock"), state); !errors.Is(err, ErrNoDaemon) {
@@ -57,7 +60,7 @@ func Find(ctx context.Context, home string, orSystem bool) (*Client, error) {
 	if !orSystem {
 		return nil, ErrNoDaemon
 	}
-	c, err := onSocket(ctx, systemSocket) // its home, with the port and the token, is closed to callers
+	c, err := onSocket(ctx, systemSocket) // callers cannot read its home, so they have neither port nor token
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +68,7 @@ func Find(ctx context.Context, home string, orSystem bool) (*Client, error) {
 	return c, nil
 }
 
+// open tries the socket, and the port where no socket answers.
 func open(ctx context.Context, socket, state string) (*Client, error) {
 	c, err := onSocket(ctx, socket)
 	if !errors.Is(err, ErrNoDaemon) {
@@ -73,16 +77,18 @@ func open(ctx context.Context, socket, state string) (*Client, error) {
 	return onPort(ctx, state)
 }
 
+// onSocket connects through a socket. There are none on Windows, and none with long paths.
 func onSocket(ctx context.Context, path string) (*Client, error) {
 	if runtime.GOOS == "windows" || len(path) > maxSocketPath {
 		return nil, ErrNoDaemon
 	}
-	if err := knock(ctx, "unix", path); err != nil {
+	if err := probe(ctx, "unix", path); err != nil {
 		return nil, err
 	}
 	return &Client{http: over("unix", path), base: "http://hob"}, nil
 }
 
+// onPort connects through the loopback port. Only its user can read the address and the token in the daemon's home.
 func onPort(ctx context.Context, state string) (*Client, error) {
 	addr, err := line(filepath.Join(state, "address"))
 	if err != nil {
@@ -93,18 +99,19 @@ func onPort(ctx context.Context, state string) (*Client, error) {
 		return nil, err
 	}
 	addr = strings.TrimPrefix(addr, "http://")
+	// The token must not leave the machine, whatever the file holds.
 	host, _, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
 		return nil, fmt.Errorf("%s does not hold an address of this machine", filepath.Join(state, "address"))
 	}
-	if err := knock(ctx, "tcp", addr); err != nil {
+	if err := probe(ctx, "tcp", addr); err != nil {
 		return nil, err
 	}
 	return &Client{http: over("tcp", addr), base: "http://" + addr, token: token}, nil
 }
 
-// knock tells whether anybody answers. A door that the caller may not open is an error of its own.
-func knock(ctx context.Context, network, addr string) error {
+// probe reports whether a daemon answers, as nil or ErrNoDaemon. A socket that the caller may not open is ErrClosed.
+func probe(ctx context.Context, network, addr string) error {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	conn, err := d.DialContext(ctx, network, addr)
 	switch {
@@ -118,7 +125,7 @@ func knock(ctx context.Context, network, addr string) error {
 	return ErrNoDaemon
 }
 
-// line reads a file of one line; a file that is not there means that no daemon is.
+// line reads a file with one line. A missing file means that no daemon runs.
 func line(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -130,8 +137,8 @@ func line(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// over makes an HTTP client that dials one address only and no proxy. It has no overall timeout: streams
-// and tools last as long as they last; the caller's context ends them.
+// over returns an HTTP client that dials one address and uses no proxy. It has no timeout, because streams and tools take any time; the
+// caller's context ends them.
 func over(network, addr string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -143,13 +150,13 @@ func over(network, addr string) *http.Client {
 // Problem is an error that the daemon answered with.
 type Problem = api.Problem
 
-// do sends one request and decodes its JSON answer into out; nil drops it.
+// do sends a request and decodes the JSON answer into out; nil ignores it.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
 	res, err := c.send(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or given up
+	defer res.Body.Close() //nolint:errcheck // read to its end, or no longer needed
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		return fmt.Errorf("read hob's answer: %w", err)
@@ -163,7 +170,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	return nil
 }
 
-// send returns an answer with a status below 300; everything else is an error.
+// send returns an answer with a status below 300; any other status is a *Problem.
 func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -188,13 +195,13 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		return nil, unreached(ctx, err)
 	}
 	if res.StatusCode >= http.StatusMultipleChoices {
-		defer res.Body.Close() //nolint:errcheck // nothing more is wanted from it
+		defer res.Body.Close() //nolint:errcheck // no longer needed
 		return nil, problem(res)
 	}
 	return res, nil
 }
 
-// unreached says what became of a request without an answer; the user knows of no address, so it names none.
+// unreached describes a request that got no answer. It omits the address, which the user does not know.
 func unreached(ctx context.Context, err error) error {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil && !errors.Is(err, os.ErrPermission) {
@@ -207,6 +214,7 @@ func unreached(ctx context.Context, err error) error {
 	return fmt.Errorf("hob went away before it answered: %w", err)
 }
 
+// problem decodes an error answer. An answer that is not one of hob's still has its status.
 func problem(res *http.Response) error {
 	p := &Problem{}
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
@@ -236,7 +244,7 @@ func (c *Client) List(ctx context.Context, resource string, f event.Filter, out 
 	return c.do(ctx, http.MethodGet, path, nil, out)
 }
 
-// Show fetches one row into out. The resources status and budget take the id "".
+// Show fetches one row into out. The resources status and budget have the id "".
 func (c *Client) Show(ctx context.Context, resource, id string, out any) error {
 	path := "/v1/" + resource
 	if id != "" {
@@ -245,7 +253,7 @@ func (c *Client) Show(ctx context.Context, resource, id string, out any) error {
 	return c.do(ctx, http.MethodGet, path, nil, out)
 }
 
-// Act asks for a change: a verb on a row, or on a thing that exists once (id ""). out may be nil.
+// Act requests a change: a verb on a row, or on a resource without rows (id ""). out may be nil.
 func (c *Client) Act(ctx context.Context, resource, id, verb string, args map[string]string, out any) error {
 	path := "/v1/" + resource
 	if id != "" {
@@ -259,10 +267,10 @@ func (c *Client) Send(ctx context.Context, to, text string, files ...Attachment)
 	return Do(ctx, c, api.SendText, "", api.Outgoing{To: to, Text: text, Attachments: files})
 }
 
-// Message is what somebody writes to hob.
+// Message is a message to hob.
 type Message = api.Message
 
-// Post commits a message with its attachments. After it returns, they are safe.
+// Post stores a message with its attachments. When it returns, they are committed.
 func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 	return Do(ctx, c, api.PostMessage, "", m)
 }
@@ -270,11 +278,10 @@ func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 // Filter narrows a list of rows.
 type Filter = event.Filter
 
-// NamesOnly is the state of a filter that asks for the names of rows only.
+// NamesOnly is the filter's state that selects only the names of rows.
 const NamesOnly = event.NamesOnly
 
-// Explain takes an error apart for people: a sentence, a hint ("" when there is none) and its kind
-// (an event.FaultKind, "" for anything else).
+// Explain splits an error into a sentence, a hint ("" for none) and its kind (an event.FaultKind, "" for other errors).
 func Explain(err error) (text, hint, kind string) {
 	var p *Problem
 	if errors.As(err, &p) {

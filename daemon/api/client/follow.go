@@ -14,20 +14,21 @@ import (
 	"hob/daemon/event"
 )
 
-// Frame is one piece of the live view: a stored event, text that is still being made, or neither.
+// Frame is one item of the event stream: a stored event, a live piece of text, or Start.
 type Frame struct {
 	Event *event.Event
 	Live  *event.Live
-	// Start is set in a frame with neither: the stream begins after this event, because the one asked for does not exist.
+	// Start is set in a first frame without event and live text: the stream begins after this event, because the requested one does not
+	// exist.
 	Start int64
 }
 
-// ErrStreamEnded says that the daemon closed the stream: it is stopping, or has replayed all that was asked for.
+// ErrStreamEnded is returned when the daemon closed the stream because it is stopping.
 var ErrStreamEnded = errors.New("hob has closed the stream")
 
-// Follow calls each for every event after the given seq, and, when stay is set, for what comes until ctx ends.
-// When that event does not exist yet, it begins at the newest, and says so in a first frame.
-// An error of each ends it and is returned; so is ErrStreamEnded, unless stay is false.
+// Follow calls each for every event after the given seq. With stay it then waits for new events until ctx ends; without, it returns nil
+// after the newest one. If the event after does not exist yet, the stream begins at the newest, and a first frame has Start. An error of
+// each ends the stream and is returned.
 func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(Frame) error) error {
 	path := "/v1/events?after=" + strconv.FormatInt(after, 10)
 	if !stay {
@@ -37,7 +38,7 @@ func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(F
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or given up
+	defer res.Body.Close() //nolint:errcheck // read to its end, or no longer needed
 	start, err := strconv.ParseInt(res.Header.Get("Hob-After"), 10, 64)
 	if err == nil && start != after {
 		if err := each(Frame{Start: start}); err != nil {
@@ -54,7 +55,8 @@ func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(F
 	return err
 }
 
-// frames reads server-sent events (HTML Living Standard, section 9.2.6), as far as the daemon uses them.
+// frames reads server-sent events (HTML Living Standard, section 9.2.6), as far as the daemon uses them: an event name and data, ended by
+// an empty line.
 func frames(r io.Reader, each func(Frame) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var name string
@@ -76,6 +78,7 @@ func frames(r io.Reader, each func(Frame) error) error {
 		case "data":
 			data = append(data, value...)
 		}
+		// Only an empty line after data ends an event; comments keep the connection alive.
 		if len(line) > 0 || len(data) == 0 {
 			continue
 		}
@@ -90,6 +93,7 @@ func frames(r io.Reader, each func(Frame) error) error {
 	}
 }
 
+// frame decodes the data of one event. Live pieces have a name of their own, as they are not stored.
 func frame(name string, data []byte) (Frame, error) {
 	var f Frame
 	var into any

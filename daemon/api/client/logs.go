@@ -16,8 +16,8 @@ import (
 	"hob/daemon/logfile"
 )
 
-// Logs calls each for every line of the daemon's log that q wants, oldest first, without its line break; with stay also for what is
-// written until ctx ends. An error of each ends it and is returned; so is ErrStreamEnded when the daemon stops.
+// Logs calls each for every line of the daemon's log that q selects, oldest first, without its line break. With stay it also waits for new
+// lines until ctx ends. An error of each ends it and is returned; so is ErrStreamEnded when the daemon stops.
 func (c *Client) Logs(ctx context.Context, q logfile.Query, stay bool, each func(line []byte) error) error {
 	values := url.Values{}
 	if q.Limit > 0 {
@@ -43,7 +43,7 @@ func (c *Client) Logs(ctx context.Context, q logfile.Query, stay bool, each func
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end, or given up
+	defer res.Body.Close() //nolint:errcheck // read to its end, or no longer needed
 	err = eachLine(res.Body, each)
 	switch {
 	case ctx.Err() != nil:
@@ -54,12 +54,13 @@ func (c *Client) Logs(ctx context.Context, q logfile.Query, stay bool, each func
 	return err
 }
 
+// eachLine calls each for every complete line.
 func eachLine(r io.Reader, each func([]byte) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil // what has no end was cut off with the connection
+			return nil // the connection ended within the line
 		}
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)

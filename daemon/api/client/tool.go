@@ -12,7 +12,7 @@ import (
 // ToolCall is one call of a tool.
 type ToolCall = api.ToolCall
 
-// Outcome is what a tool answered. Raw is the whole document, as hob tool --json prints it.
+// Outcome is the answer of a tool. Raw is the whole document, as hob tool --json prints it.
 type Outcome struct {
 	Success bool            `json:"success"`
 	Result  json.RawMessage `json:"result"`
@@ -22,7 +22,7 @@ type Outcome struct {
 	Raw     json.RawMessage `json:"-"`
 }
 
-// Tool runs a tool. A call that needs approval is a *Problem of kind event.Pending.
+// Tool calls a tool. If the call needs approval, the error is a *Problem of kind event.Pending.
 func (c *Client) Tool(ctx context.Context, name string, call ToolCall) (Outcome, error) {
 	var o Outcome
 	if err := c.do(ctx, http.MethodPost, "/v1/tools/"+url.PathEscape(name), call, &o.Raw); err != nil {

@@ -1,4 +1,5 @@
-// Package all lists the model backends that [model] and [models.NAME] can name. The package holds a list and no logic.
+// Package all lists the model backends that [model] and [models.NAME] can use. A new backend adds one line here. The package holds a list
+// and no logic.
 package all
 
 import (

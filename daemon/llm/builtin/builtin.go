@@ -1,6 +1,9 @@
-// Package builtin is the command interpreter that stands in for a language model: it understands plain commands such as
-// "remind me in 20m to stretch" or "run df -h", and answers through the same seam as every model. It needs no network,
-// costs nothing, never fails on what it does not understand, and runs no tool itself: it only calls them.
+// Package builtin is the command interpreter that answers when no language model does. It understands plain commands such as "remind me in
+// 20m to stretch" or "run df -h" and implements llm.Model like every backend. It needs no network, costs nothing, and never fails on input
+// that it does not understand. It runs no tool itself; it returns calls, and the agent runs them.
+//
+// For each request it finds the messages of the running turn (state.go), parses the new inputs into plans (grammar.go), and returns the
+// calls of these plans. When the results are in the transcript, it writes the answer from them (tell.go).
 package builtin
 
 import (
@@ -11,23 +14,22 @@ import (
 	"hob/daemon/llm"
 )
 
-// ErrNoPhrase says that a text does not begin with a time or a schedule at all.
+// ErrNoPhrase reports that a text does not begin with a time or a schedule.
 var ErrNoPhrase = errors.New("that is not a time")
 
-// Phrases reads times and schedules in words.
+// Phrases parses times and schedules in words. Package scheduler/phrase implements it.
 type Phrases interface {
-	// Prefix resolves the longest time or schedule that words begin with, e.g. "in 20 minutes" or "every weekday at 9",
-	// and returns it with what follows. The error is ErrNoPhrase when there is none; any other error says, for people,
-	// what is wrong with the one that is there.
+	// Prefix parses the longest time or schedule at the beginning of words, such as "in 20 minutes" or "every weekday at 9", and returns it
+	// with the rest. Without one the error is ErrNoPhrase; any other error explains to the user what is wrong with it.
 	Prefix(words string) (schedule, rest string, err error)
 }
 
-// Options are what the interpreter needs to know. All but Phrases may be left out.
+// Options configure the interpreter. Only Phrases is required.
 type Options struct {
 	Phrases Phrases // required
-	Owner   string  // whom it speaks to; empty: no name is used
-	Config  string  // where the config file is, as shown to the user; default: config.toml in hob's home folder
-	Why     string  // a sentence that says why no model answers although one is set up; empty: none is
+	Owner   string  // the owner's name for the greeting; empty: none
+	Config  string  // the config file's path as shown to the user; default: config.toml in hob's home folder
+	Why     string  // a sentence that says why the configured model does not answer; empty: none is configured
 }
 
 type model struct {
@@ -37,10 +39,10 @@ type model struct {
 	why     string
 }
 
-// There is no limit on what the interpreter reads or says; numbers this large never make anybody cut or compact.
+// The interpreter has no limits. A number this large prevents cutting and compaction.
 const unlimited = 1 << 30
 
-// New makes the interpreter. It is safe for concurrent use when o.Phrases is.
+// New returns the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
 	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why}
 	if m.config == "" {
@@ -49,13 +51,13 @@ func New(o Options) llm.Model {
 	return m
 }
 
-// Info says that the interpreter is local and free.
+// Info describes the interpreter as local and free.
 func (m *model) Info() llm.Info {
 	return llm.Info{Provider: llm.Builtin, Model: llm.Builtin, Local: true, Bare: true, Context: unlimited, MaxOutput: unlimited}
 }
 
-// Answer acts on what the running turn has said since the last answer: it calls the tools that the commands need, or,
-// when their results are there, tells what came of them. Its only error is that of an ended context.
+// Answer handles the inputs of the running turn since the last answer. It returns the tool calls that the commands need or, when their
+// results are there, the text of the answer. It fails only when ctx has ended.
 func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return llm.Answer{}, fmt.Errorf("built-in interpreter: %w", err)
@@ -71,7 +73,7 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 	return llm.Answer{Text: text, Finish: llm.Stop, Usage: llm.Usage{Priced: true}}, nil
 }
 
-// Understands reports whether the whole text is a command of the interpreter's, so that it may act in a model's place.
+// Understands reports whether the whole text is a command. The agent uses it to let the interpreter act in place of a model that failed.
 func Understands(text string, phrases Phrases) bool {
 	return (&grammar{phrases: phrases}).parse(text).known
 }

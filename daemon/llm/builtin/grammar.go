@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Names of the tools that commands turn into.
+// The names of the tools that commands use.
 const (
 	toolExec    = "exec"
 	toolRead    = "read"
@@ -25,25 +25,25 @@ const (
 	toolMemory  = "memory_search"
 )
 
-// plan is what one text comes to: a call, or words, or neither.
+// plan is the meaning of one text: a call, a text to say, or neither.
 type plan struct {
 	known bool            // the whole text is a command
 	tool  string          // the tool to call; empty: none
 	args  json.RawMessage //
-	say   string          // what to answer at once
-	help  bool            // the answer is the help page
+	say   string          // the answer, or a hint
+	help  bool            // answer with the help page
 }
 
-// grammar reads commands. It is pure as far as its phrases are.
+// grammar parses commands. It has no state of its own.
 type grammar struct{ phrases Phrases }
 
 const (
-	maxHead  = 200 // bytes in front of a colon that may be a schedule
+	maxHead  = 200 // bytes before a colon that may be a schedule
 	maxTail  = 12  // words at the end of a reminder that may be a time
 	maxColon = 8   // colons that may end a schedule
 )
 
-// parse reads one text. A text that is no command gives the zero plan, or one with a hint to say.
+// parse parses one text. The first rule that accepts it wins. If none does, the plan is zero, or contains a hint to say.
 func (g *grammar) parse(text string) plan {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	for _, rule := range []func(string) (plan, bool){
@@ -56,10 +56,12 @@ func (g *grammar) parse(text string) plan {
 	return plan{}
 }
 
+// Each rule returns its plan and whether it accepts the text.
 func helped(text string) (plan, bool) {
 	return plan{known: true, help: true}, is(text, "help", "/help", "help me", "what can you do")
 }
 
+// said parses "say TEXT".
 func said(text string) (plan, bool) {
 	rest, ok := strings.CutPrefix(lowered(text, 4), "say:")
 	if !ok {
@@ -69,7 +71,8 @@ func said(text string) (plan, bool) {
 	return plan{known: true, say: rest}, ok && rest != ""
 }
 
-// action is a prompt as it is kept: words to be said become "say: TEXT", which no model is ever asked for.
+// action normalizes the prompt of a job: an instruction to say something becomes "say: TEXT". The agent sends such a prompt without asking
+// a model.
 func action(prompt string) string {
 	if p, ok := said(prompt); ok {
 		return "say: " + p.say
@@ -77,7 +80,7 @@ func action(prompt string) string {
 	return prompt
 }
 
-// scheduled reads "SCHEDULE: PROMPT".
+// scheduled parses "SCHEDULE: PROMPT". The text may hold several colons, so each is tried as the end of the schedule.
 func (g *grammar) scheduled(text string) (plan, bool) {
 	var wrong error
 	for _, i := range colons(text) {
@@ -87,7 +90,7 @@ func (g *grammar) scheduled(text string) (plan, bool) {
 		case err == nil && strings.TrimSpace(rest) == "" && prompt != "":
 			return add(words, action(prompt)), true
 		case err == nil && strings.TrimSpace(rest) == "":
-			return plan{say: "What shall I do then? Write it behind the colon, for example: " + words + ": run date"}, true
+			return plan{say: "What shall I do then? Write it after the colon, for example: " + words + ": run date"}, true
 		case err != nil && wrong == nil && !errors.Is(err, ErrNoPhrase):
 			wrong = err
 		}
@@ -98,7 +101,7 @@ func (g *grammar) scheduled(text string) (plan, bool) {
 	return plan{}, false
 }
 
-// colons are the places of the first colons on the first line that are not part of a time of day.
+// colons returns the positions of the first colons on the first line that are not part of a time of day.
 func colons(text string) []int {
 	line, _, _ := strings.Cut(text, "\n")
 	var at []int
@@ -113,12 +116,13 @@ func colons(text string) []int {
 	return at
 }
 
-// remind reads "remind me TIME to TEXT" and "remind me to TEXT TIME".
+// remind parses "remind me TIME to TEXT" and "remind me to TEXT TIME".
 func (g *grammar) remind(text string) (plan, bool) {
 	rest, ok := after(text, "remind", "me")
 	if !ok {
 		return plan{}, false
 	}
+	// "remind me in 20m to stretch": the time comes first.
 	_, tail, first := g.phrases.Prefix(rest)
 	if first == nil {
 		what := reminded(tail)
@@ -127,6 +131,7 @@ func (g *grammar) remind(text string) (plan, bool) {
 		}
 		return add(strings.TrimSpace(strings.TrimSuffix(rest, tail)), "say: "+what), true
 	}
+	// "remind me to stretch in 20m": the time comes last.
 	what, words, second := g.timed(reminded(rest))
 	switch {
 	case second == nil:
@@ -139,7 +144,8 @@ func (g *grammar) remind(text string) (plan, bool) {
 	return plan{say: "When? For example: remind me in 20m to stretch, or: remind me tomorrow at 9 to call"}, true
 }
 
-// timed splits a reminder whose time stands at its end. The error is the first that is more than ErrNoPhrase.
+// timed splits a reminder with the time at its end. It tries the longest possible time first. The error is the first one that explains more
+// than ErrNoPhrase.
 func (g *grammar) timed(text string) (what, words string, err error) {
 	err = ErrNoPhrase
 	starts := wordStarts(text)
@@ -159,7 +165,7 @@ func (g *grammar) timed(text string) (what, words string, err error) {
 	return "", "", err
 }
 
-// reminded is what a reminder says, without the words that lead to it.
+// reminded returns the subject of a reminder, without the words that introduce it.
 func reminded(text string) string {
 	text = strings.TrimLeft(text, " \t\r\n:,")
 	for _, word := range []string{"to", "that", "about", "of"} {
@@ -170,7 +176,7 @@ func reminded(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// jobs reads everything about jobs that exist.
+// jobs parses all commands about existing jobs.
 func jobs(text string) (plan, bool) {
 	if is(text, "jobs", "list jobs", "list my jobs", "show jobs", "list reminders", "list my reminders") {
 		return call(toolCron, "action", "list"), true
@@ -194,7 +200,7 @@ func jobs(text string) (plan, bool) {
 	return plan{}, false
 }
 
-// jobName is the one word, a name or a number, that names a job; it is empty when there are more.
+// jobName returns the single word, a name or a number, that names a job. It is empty when there are more words.
 func jobName(text string) string {
 	for _, word := range []string{"the", "job", "reminder"} {
 		if rest, ok := after(text, word); ok && rest != "" {
@@ -205,7 +211,7 @@ func jobName(text string) string {
 	if strings.ContainsFunc(name, unicode.IsSpace) {
 		return ""
 	}
-	return strings.TrimPrefix(name, "#") // jobs are listed as #3
+	return strings.TrimPrefix(name, "#") // lists show jobs as #3
 }
 
 func ran(text string) (plan, bool) {
@@ -219,6 +225,7 @@ func read(text string) (plan, bool) {
 	return call(toolRead, "path", path), ok && path != ""
 }
 
+// listed parses a request to list files.
 func listed(text string) (plan, bool) {
 	if is(text, "ls", "list files", "list the files", "list my files") {
 		return call(toolList, "path", "."), true
@@ -232,7 +239,7 @@ func listed(text string) (plan, bool) {
 	return plan{}, false
 }
 
-// found reads "find TEXT", "find TEXT in FOLDER" and "find TEXT in *.go". The text is looked for as it stands.
+// found parses "find TEXT", "find TEXT in FOLDER" and "find TEXT in *.go". The search is literal.
 func found(text string) (plan, bool) {
 	rest, ok := after(text, "find")
 	if !ok || rest == "" || strings.ContainsAny(rest, "\n\r") {
@@ -256,14 +263,14 @@ func found(text string) (plan, bool) {
 	}
 }
 
-// known reads "what do you know about TEXT".
+// known parses "what do you know about TEXT".
 func known(text string) (plan, bool) {
 	rest, ok := after(text, "what", "do", "you", "know", "about")
 	rest = strings.TrimRight(rest, "?. ")
 	return call(toolMemory, "query", rest), ok && rest != ""
 }
 
-// written reads "write PATH: TEXT".
+// written parses "write PATH: TEXT". A space must follow the colon, since a path may contain one.
 func written(text string) (plan, bool) {
 	rest, ok := after(text, "write")
 	if !ok {
@@ -283,7 +290,7 @@ func spaceAt(text string, i int) bool {
 	return i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')
 }
 
-// sent reads "send ADDRESS TEXT".
+// sent parses "send ADDRESS TEXT".
 func sent(text string) (plan, bool) {
 	rest, ok := after(text, "send")
 	if !ok {
@@ -298,16 +305,16 @@ func sent(text string) (plan, bool) {
 	return call(toolMessage, "to", string(to), "content", content), true
 }
 
-// add makes the plan of a new job. The tool finds a name for it that is free.
+// add returns the plan of a new job. The tool chooses a free name for it.
 func add(schedule, prompt string) plan {
 	return call(toolCron, "action", "add", "schedule", schedule, "prompt", prompt)
 }
 
-// call makes a plan out of a tool and pairs of names and arguments, in this order on the wire.
+// call returns the plan of a tool call. pairs are names and arguments, which keep their order on the wire.
 func call(tool string, pairs ...any) plan {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // arguments are shown to people: && stays &&
+	e.SetEscapeHTML(false) // people read the arguments: && stays &&
 	b.WriteByte('{')
 	for i, s := range pairs {
 		if i > 0 {
@@ -316,7 +323,7 @@ func call(tool string, pairs ...any) plan {
 		if err := e.Encode(s); err != nil {
 			return plan{say: fmt.Sprintf("I could not write that down: %v", err)}
 		}
-		b.Truncate(b.Len() - 1) // the encoder ends each value with a line break
+		b.Truncate(b.Len() - 1) // the encoder appends a line break to each value
 	}
 	b.WriteByte('}')
 	return plan{known: true, tool: tool, args: json.RawMessage(b.Bytes())}

@@ -2,7 +2,7 @@ package builtin
 
 import "strings"
 
-// help is the page that says what the interpreter can do here, and how to get a model.
+// help returns the page about the available commands, and how to connect a model.
 func (m *model) help(tools map[string]bool) string {
 	head := "I am the built-in interpreter. I understand plain commands, need no network and cost nothing."
 	if m.owner != "" {
@@ -11,13 +11,13 @@ func (m *model) help(tools map[string]bool) string {
 	return head + "\n\n" + abilities(tools) + "\n\n" + m.connect()
 }
 
-// lost answers what is no command.
+// lost answers a text that is not a command.
 func (m *model) lost(tools map[string]bool) string {
 	return "I am the built-in interpreter, and I did not understand that. I can do plain commands:\n\n" +
 		abilities(tools) + "\n\n" + m.connect()
 }
 
-// abilities lists commands whose tools are there.
+// abilities lists the commands whose tools are available.
 func abilities(tools map[string]bool) string {
 	var lines []string
 	for _, a := range []struct{ tool, line string }{
@@ -41,7 +41,7 @@ func abilities(tools map[string]bool) string {
 	return strings.Join(append(lines, "  say hello · help"), "\n")
 }
 
-// connect says how to connect a model.
+// connect explains how to connect a model, or why the configured one does not answer.
 func (m *model) connect() string {
 	if m.why != "" {
 		return m.why

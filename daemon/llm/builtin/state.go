@@ -9,19 +9,19 @@ import (
 	"hob/daemon/llm"
 )
 
-// state is one turn as the interpreter sees it: the turn's own messages since its last complete answer.
+// state is the running turn: its own messages since its last complete answer.
 type state struct {
 	m        *model
 	g        grammar
 	tools    map[string]bool
 	messages []llm.Message
-	calls    map[string]llm.Call // by call id
-	last     int                 // index of the newest answer, -1: none
-	drawn    bool                // inputs have envelopes in this transcript; what has none is hob's own note
+	calls    map[string]llm.Call // by call ID
+	last     int                 // index of the newest answer; -1: none
+	drawn    bool                // the transcript has envelopes, so a user message without one is hob's own note
 }
 
-// open finds what belongs to the running turn. Inputs of other turns that never got an answer, because they were
-// stopped or failed, are no business of this one.
+// open selects the messages of the running turn. It ignores inputs of other turns that never got an answer, because those were stopped or
+// failed.
 func (m *model) open(r llm.Request) *state {
 	s := &state{m: m, g: grammar{m.phrases}, tools: map[string]bool{}, calls: map[string]llm.Call{}, last: -1}
 	for _, t := range r.Tools {
@@ -38,6 +38,7 @@ func (m *model) open(r llm.Request) *state {
 	return s
 }
 
+// take adds one message of the transcript. A tool result counts by its call, even if another turn delivers it.
 func (s *state) take(msg llm.Message, turn int64) {
 	_, own := s.calls[msg.CallID]
 	switch {
@@ -45,7 +46,7 @@ func (s *state) take(msg llm.Message, turn int64) {
 	case msg.Role == llm.ToolRole || msg.Step.Turn != turn:
 		return
 	case msg.Role == llm.Assistant && len(msg.Calls) == 0:
-		s.messages, s.last = nil, -1 // answered: what came before is over
+		s.messages, s.last = nil, -1 // a complete answer: the messages before it are done
 		return
 	}
 	for _, c := range msg.Calls {
@@ -57,7 +58,7 @@ func (s *state) take(msg llm.Message, turn int64) {
 	}
 }
 
-// next are the calls to make now: those for the inputs that came since the last answer.
+// next returns the calls for the inputs since the last answer.
 func (s *state) next() []llm.Call {
 	var calls []llm.Call
 	for _, msg := range s.messages[s.last+1:] {
@@ -73,11 +74,12 @@ func (s *state) next() []llm.Call {
 	return calls
 }
 
+// wants returns the call that an input asks for, if its tool is available.
 func (s *state) wants(msg llm.Message) (llm.Call, bool) {
 	return s.reach(s.plan(msg))
 }
 
-// plan reads an input; what is not an input is nothing to act on.
+// plan parses an input. Notes of hob and reports of background work are not commands.
 func (s *state) plan(msg llm.Message) plan {
 	if !s.input(msg) || msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return plan{}
@@ -85,8 +87,8 @@ func (s *state) plan(msg llm.Message) plan {
 	return s.g.parse(words(msg))
 }
 
-// words are what a message tells the interpreter to do. What stands behind the prompt of a job or a task is for models: other tasks'
-// summaries, and how many runs were missed.
+// words returns the part of a message that holds the command. For a fired job or a task it is the first part, the prompt. The other parts
+// are for models: summaries of other tasks, and the number of missed runs.
 func words(msg llm.Message) string {
 	if msg.Envelope != nil && msg.Envelope.Kind == event.Fire && len(msg.Parts) > 1 {
 		return event.TextOf(msg.Parts[:1])
@@ -94,17 +96,18 @@ func words(msg llm.Message) string {
 	return event.TextOf(msg.Parts)
 }
 
-// input reports whether somebody said this, and not hob itself.
+// input reports whether the message came from a person or a trigger, and not from hob itself.
 func (s *state) input(msg llm.Message) bool {
 	return msg.Role == llm.User && (msg.Envelope != nil || !s.drawn)
 }
 
-// jobArgs are the arguments of a cron call that the interpreter itself made.
+// jobArgs are the arguments of a cron call that the interpreter made.
 type jobArgs struct {
 	Action string `json:"action"`
 	Prompt string `json:"prompt"`
 }
 
+// jobOf decodes them; zero for another tool.
 func jobOf(c llm.Call) jobArgs {
 	var a jobArgs
 	if c.Name != toolCron || json.Unmarshal(c.Args, &a) != nil {

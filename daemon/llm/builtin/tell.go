@@ -10,10 +10,10 @@ import (
 	"hob/daemon/llm"
 )
 
-// told is the answer of a turn whose calls are over: what came of each of its messages, in their order.
+// told returns the answer of a turn whose calls are done: the outcome of each message, in order.
 func (s *state) told() string {
 	var parts []string
-	waiting := map[string]string{} // "pending #k" → call id
+	waiting := map[string]string{} // "pending #k" → call ID
 	for _, msg := range s.messages {
 		if text := strings.TrimSpace(s.tell(msg, waiting)); text != "" {
 			parts = append(parts, text)
@@ -28,7 +28,7 @@ func (s *state) told() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// tell is what one message comes to.
+// tell returns the text for one message. waiting collects calls whose results are still pending.
 func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 	text := event.TextOf(msg.Parts)
 	switch {
@@ -37,7 +37,7 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 		return ""
 	case msg.Role == llm.ToolRole:
 		if n, gone := s.missed(msg); gone && s.looked(n) {
-			return "" // the watches have the word
+			return "" // the call to watch reports the outcome
 		}
 		if name, gone := s.nowhere(msg); gone {
 			return "That did not work: there is no job or watch named " + name + "\nHint: list jobs and list watches show them"
@@ -52,10 +52,10 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 	}
 }
 
-// lateForm is how the result of a call that has waited comes back.
+// lateForm is the form in which a delayed result returns.
 var lateForm = regexp.MustCompile(`(?s)^\[late result of #(\d+)\] (.*)$`)
 
-// late tells a result that came after other turns had gone by; any other note is not the user's business.
+// late returns the text of a result that arrived after its turn. Other notes of hob are not shown.
 func (s *state) late(text string, waiting map[string]string) string {
 	found := lateForm.FindStringSubmatch(text)
 	if found == nil {
@@ -67,11 +67,11 @@ func (s *state) late(text string, waiting map[string]string) string {
 	return outcome(reached(s.calls[id]), found[2], errorForm.MatchString(found[2]))
 }
 
-// direct answers an input that needs no tool. An input whose call was made is told by its result.
+// direct answers an input that needs no tool. An input with a call is answered by the call's result.
 func (s *state) direct(msg llm.Message) string {
 	text := event.TextOf(msg.Parts)
 	if msg.Envelope != nil && msg.Envelope.Kind == event.Report {
-		return text // what a background process or a child has to say is not a command
+		return text // a report of a background process or subagent is not a command
 	}
 	p := s.g.parse(words(msg))
 	switch {
@@ -92,11 +92,11 @@ func (s *state) direct(msg llm.Message) string {
 
 func attached(p event.Part) bool { return p.Kind != event.Text }
 
-// errorForm is the head of an error result: its code, then its text.
+// errorForm is the beginning of an error result: its code, then its text.
 var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|APPROVAL_REQUIRED|` +
 	`CONFIG_ERROR|LLM_ASSIST_REQUIRED|CANCELLED|OUTCOME_UNKNOWN|UNKNOWN): `)
 
-// outcome tells the result of one call for people.
+// outcome turns the result of one call into text for the user.
 func outcome(c llm.Call, text string, failed bool) string {
 	if failed {
 		return failure(text)
@@ -117,6 +117,7 @@ func outcome(c llm.Call, text string, failed bool) string {
 	}
 }
 
+// failure turns an error result into text for the user: without the code, with the hint.
 func failure(text string) string {
 	text = strings.TrimSpace(errorForm.ReplaceAllString(text, ""))
 	text = strings.Replace(text, "\nhint: ", "\nHint: ", 1)
@@ -129,7 +130,7 @@ func failure(text string) string {
 // exitForm is the first line of a command's result.
 var exitForm = regexp.MustCompile(`(?i)^[\[(]?exit(?: code| status)?[ :=]+(-?\d+)`)
 
-// output is what a command printed; how it ended is told only when that was not well.
+// output returns what a command printed. It mentions the exit code only after a failure.
 func output(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	found := exitForm.FindStringSubmatch(first)
@@ -152,7 +153,7 @@ func output(text string) string {
 	}
 }
 
-// unnumbered is a page of a file without the numbers in front of its lines, if all of them have one.
+// unnumbered removes the line numbers of a page of a file, if every line has one.
 func unnumbered(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	tail := ""
@@ -162,6 +163,7 @@ func unnumbered(text string) string {
 	if strings.HasPrefix(tail, "(end of file)") {
 		tail = ""
 	}
+	// Every line must have the next number, or the text is not a numbered page.
 	before := 0
 	for i, line := range lines {
 		number, rest, ok := strings.Cut(line, "\t")
@@ -178,8 +180,8 @@ func unnumbered(text string) string {
 	return strings.Trim(page+"\n\n"+tail, "\n")
 }
 
-// scheduledAs tells of a new job what will happen, when, and how that was understood; of everything else about jobs it
-// tells what the tool says.
+// scheduledAs confirms a new job: what will happen, when, and how the schedule was understood. For other actions it returns the tool's
+// text.
 func scheduledAs(job jobArgs, text string) string {
 	if job.Action != "add" {
 		return text

@@ -8,13 +8,13 @@ import (
 	"hob/daemon/llm"
 )
 
-// The tool of file watches, and the one that leads to it where a request does not carry it.
+// The file watch tool, and the catalog tool that reaches it when the request does not include it.
 const (
 	toolWatch   = "watch"
 	toolCatalog = "tool"
 )
 
-// watches reads "watch PATH: PROMPT" and everything about watches that exist.
+// watches parses "watch PATH: PROMPT" and all commands about existing watches.
 func watches(text string) (plan, bool) {
 	if is(text, "watches", "list watches", "list my watches", "show watches") {
 		return call(toolWatch, "action", "list"), true
@@ -40,14 +40,14 @@ func watches(text string) (plan, bool) {
 		case !strings.ContainsAny(path, "./~*\\"):
 			return plan{}, false // "watch this: …"
 		case prompt == "":
-			return plan{say: "What shall I do then? Write it behind the colon, for example: watch " + path + ": say: it has changed"}, true
+			return plan{say: "What shall I do then? Write it after the colon, for example: watch " + path + ": say: it has changed"}, true
 		}
 		return call(toolWatch, "action", "add", "paths", []string{path}, "prompt", action(prompt)), true
 	}
 	return plan{}, false
 }
 
-// reach makes a plan's call in the way in which its tool can be reached here; false: it cannot.
+// reach returns the call for a plan, through the catalog if necessary. It returns false when the tool is not available.
 func (s *state) reach(p plan) (llm.Call, bool) {
 	if p.tool == toolWatch && !s.tools[toolWatch] {
 		p = call(toolCatalog, "action", "call", "name", p.tool, "arguments", p.args)
@@ -60,7 +60,7 @@ func (s *state) reachable(p plan) bool {
 	return ok
 }
 
-// reached is the call that one through the catalog stands for.
+// reached returns the call inside a catalog call; other calls are returned unchanged.
 func reached(c llm.Call) llm.Call {
 	var in struct {
 		Action    string          `json:"action"`
@@ -73,13 +73,13 @@ func reached(c llm.Call) llm.Call {
 	return llm.Call{ID: c.ID, Name: in.Name, Args: in.Arguments}
 }
 
-// named is what pauses, resumes or removes a job or a watch.
+// named are the arguments that pause, resume or remove a job or a watch.
 type named struct {
 	Action string `json:"action"`
 	Name   string `json:"name"`
 }
 
-// again is the call that looks among the watches for what was no job: people say "pause papers" of both.
+// again returns a second call, for a watch, when no job has the name: people say "pause papers" for both.
 func (s *state) again(msg llm.Message) (llm.Call, bool) {
 	c, asked := s.missed(msg)
 	if !asked {
@@ -88,7 +88,7 @@ func (s *state) again(msg llm.Message) (llm.Call, bool) {
 	return s.reach(call(toolWatch, "action", c.Action, "name", c.Name))
 }
 
-// missed is what a job was asked for that there is not; false: the message tells of something else.
+// missed returns the arguments of a call about a job that does not exist. It returns false for any other message.
 func (s *state) missed(msg llm.Message) (n named, ok bool) {
 	c := s.calls[msg.CallID]
 	if msg.Role != llm.ToolRole || !msg.IsError || c.Name != toolCron || json.Unmarshal(c.Args, &n) != nil {
@@ -98,7 +98,7 @@ func (s *state) missed(msg llm.Message) (n named, ok bool) {
 	return n, gone && (n.Action == "pause" || n.Action == "resume" || n.Action == "remove")
 }
 
-// looked reports whether the watches were asked, too, for the job that there was not.
+// looked reports whether a watch with the same name was tried, too.
 func (s *state) looked(n named) bool {
 	for _, c := range s.calls {
 		var w named
@@ -109,7 +109,7 @@ func (s *state) looked(n named) bool {
 	return false
 }
 
-// nowhere is the name that was asked for among the jobs and then among the watches, and that neither has; false: the message tells of something else.
+// nowhere returns a name that belongs to no job and no watch, after both were tried. It returns false for any other message.
 func (s *state) nowhere(msg llm.Message) (string, bool) {
 	var n named
 	c := reached(s.calls[msg.CallID])

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// after returns what follows the leading words, compared without regard to case; a word ends at white space or the end.
+// after returns the text after the leading words, which match in any case. A word ends at white space or at the end of the text.
 func after(text string, words ...string) (string, bool) {
 	for _, w := range words {
 		if len(text) < len(w) || !strings.EqualFold(text[:len(w)], w) {
@@ -20,7 +20,7 @@ func after(text string, words ...string) (string, bool) {
 	return text, true
 }
 
-// is reports whether the text is one of the commands, apart from case, spaces and the full stop.
+// is reports whether the text is one of the commands, ignoring case, extra spaces and final punctuation.
 func is(text string, commands ...string) bool {
 	plain := strings.ToLower(strings.Join(strings.Fields(strings.TrimRight(text, ".!? ")), " "))
 	for _, c := range commands {
@@ -31,7 +31,7 @@ func is(text string, commands ...string) bool {
 	return false
 }
 
-// lowered is the text with its first n bytes in lower case.
+// lowered returns the text with its first n bytes in lower case.
 func lowered(text string, n int) string {
 	n = min(n, len(text))
 	head := []byte(text[:n])
@@ -43,7 +43,7 @@ func lowered(text string, n int) string {
 	return string(head) + text[n:]
 }
 
-// wordStarts are the places where words begin.
+// wordStarts returns the positions at which words begin.
 func wordStarts(text string) []int {
 	var at []int
 	inside := false
@@ -57,8 +57,8 @@ func wordStarts(text string) []int {
 	return at
 }
 
-// filePath is the path that a text consists of: one word, something in quotes, or several words of which the last has a
-// file's ending. It is empty when the text reads like anything else.
+// filePath returns the path that the whole text is: one word, a quoted text, or several words ending like a file name. It is empty for any
+// other text.
 func filePath(text string) string {
 	text = strings.TrimSpace(text)
 	for _, word := range []string{"the", "file"} {
@@ -88,7 +88,7 @@ func hasEnding(name string) bool {
 	return !strings.ContainsFunc(ending, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// unquote takes one pair of quotes off.
+// unquote removes one pair of quotes.
 func unquote(text string) string {
 	for _, pair := range []string{`""`, "''", "``", "“”"} {
 		open := pair[:len(pair)/2]

@@ -8,11 +8,11 @@ import (
 	"hob/daemon/llm"
 )
 
-// maxNear is how many ids are offered for a wrong one.
+// maxNear limits the suggestions for a wrong id.
 const maxNear = 3
 
-// Nearest returns up to three ids that a wrong one may have meant, the likeliest first: written in other case, without the
-// provider in front ("openai/"), with another tag behind or none (":latest"), or with a few other letters.
+// Nearest returns up to three ids that a wrong id may mean, most likely first. It finds ids in another case, without the provider prefix
+// ("openai/"), with another tag or none (":latest"), or with a few different letters.
 func Nearest(id string, entries []llm.Entry) []string {
 	type near struct {
 		id   string
@@ -20,7 +20,7 @@ func Nearest(id string, entries []llm.Entry) []string {
 	}
 	var all []near
 	for _, e := range entries {
-		if rank, ok := kinship(id, e.ID); ok {
+		if rank, ok := similarity(id, e.ID); ok {
 			all = append(all, near{e.ID, rank})
 		}
 	}
@@ -37,8 +37,8 @@ func Nearest(id string, entries []llm.Entry) []string {
 	return ids
 }
 
-// kinship ranks how little two ids differ, 0 the least; false when they have nothing to do with each other, or are the same.
-func kinship(wrong, id string) (rank int, ok bool) {
+// similarity ranks the difference between two ids, 0 for the smallest. It returns false when they are equal or unrelated.
+func similarity(wrong, id string) (rank int, ok bool) {
 	if wrong == "" || wrong == id {
 		return 0, false
 	}
@@ -52,6 +52,7 @@ func kinship(wrong, id string) (rank int, ok bool) {
 	case untagged(a) == untagged(b):
 		return 2, true
 	}
+	// One typing error per four letters is allowed, at least 1 and at most 3.
 	limit := min(max(utf8.RuneCountInString(short(a))/4, 1), 3)
 	d := min(distance(a, b, limit), distance(unprefixed(a), unprefixed(b), limit), distance(short(a), short(b), limit))
 	return 3 + d, d <= limit
@@ -66,8 +67,8 @@ func untagged(id string) string {
 
 func short(id string) string { return untagged(unprefixed(id)) }
 
-// distance counts the letters to insert, drop or change to make one text of the other (V. Levenshtein, 1966); more than limit is
-// limit+1.
+// distance returns the number of letters to insert, remove or change to turn one text into the other (V. Levenshtein, 1966). It stops at
+// limit and returns limit+1.
 func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if max(len(x)-len(y), len(y)-len(x)) > limit {
@@ -77,6 +78,8 @@ func distance(a, b string, limit int) int {
 	for j := range row {
 		row[j] = j
 	}
+	// Only one row of the table is kept. least is the smallest value in it; values never become smaller in later rows, so beyond the limit
+	// the search ends.
 	for i, r := range x {
 		corner, least := row[0], i+1
 		row[0] = i + 1

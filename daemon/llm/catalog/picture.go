@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// The picture of a trial is 96 by 96 pixels: the left half is white, the right half orange. As text it costs 200 bytes; to
-// draw it, image/png would cost 160 KB.
+// The test picture has 96 by 96 pixels: the left half is white, the right half orange. As text it takes 200 bytes; drawing it with
+// image/png would take 160 KB of code.
 const (
 	pictureID     = "trial"
 	pictureColour = "orange"
 	pictureData   = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABgAQMAAADYVuV7AAAABlBMVEX/////gADQ2X/YAAAAG0lEQVR4nGKAgP9gMMoZ5YxyRjnDiAMIAAD//yEwPd9TmXzUAAAAAElFTkSuQmCC"
 )
 
-// picture is the llm.Files of a trial: the one picture and nothing else.
+// picture is the llm.Files of a trial. It holds the test picture and nothing else.
 type picture struct{}
 
 // Bytes returns the picture.

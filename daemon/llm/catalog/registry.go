@@ -1,6 +1,6 @@
-// Package catalog knows which models there are. It makes the models of the config's sections, in the order in which they are asked; it
-// lists what the servers have; it suggests a name for one that does not exist; and it tries one out. It keeps nothing, and it decides
-// nothing while a request runs: llm.Chain does.
+// Package catalog knows the available models. It creates the models of the config's sections in the order in which they are asked
+// (registry.go), lists the models of all servers (roster.go), suggests a name for an unknown one (nearest.go), and tests a model
+// (trial.go). It stores nothing, and decides nothing during a request: llm.Chain does.
 package catalog
 
 import (
@@ -20,43 +20,44 @@ import (
 	"hob/daemon/llm"
 )
 
-// The names of models that are no section of [models].
+// The model names that are not sections of [models].
 const (
 	Default = "default" // [model]
-	Builtin = "builtin" // the interpreter, which is a backend too
-	First   = "first"   // whichever is asked first
+	Builtin = "builtin" // the interpreter, which is also a backend
+	First   = "first"   // the model that is asked first
 )
 
-// Registry makes models of the config's sections. All its fields must be set; it is read only.
+// Registry creates the models of the config's sections. All fields are required and never change.
 type Registry struct {
 	Backends    []llm.Backend
 	Config      func() *config.Snapshot
-	Resolve     func(ctx context.Context, name, ref string) (string, error)            // the value of a secret
-	Web         func(ctx context.Context, section, proxy string) (*http.Client, error) // asks a server, through the proxy of its section or the common one
-	Interpreter func(why string) llm.Model                                             // why says why it answers although a model is set up, "" when none is
+	Resolve     func(ctx context.Context, name, ref string) (string, error)            // returns the value of a secret reference
+	Web         func(ctx context.Context, section, proxy string) (*http.Client, error) // returns the client for a section, with its proxy or the common one
+	Interpreter func(why string) llm.Model                                             // why explains why the interpreter answers although a model is configured; "" otherwise
 	Files       llm.Files
-	Auth        func(context.Context) (llm.Credentials, error) // of the backend with an account
-	Spoiled     func(token string)                             // see llm.Config
-	Path        string                                         // of the config file, as shown
+	Auth        func(context.Context) (llm.Credentials, error) // for the backend that uses an account
+	Rejected    func(token string)                             // see llm.Config
+	Path        string                                         // the config file, as shown to the user
 	Now         func() time.Time
 	Log         *slog.Logger
 }
 
-// Lineup is the models that hob asks, in order, and what is wrong with those that cannot be asked.
+// Lineup lists the models to ask, in order, and the configured models that cannot be used.
 type Lineup struct {
 	Chain  *llm.Chain
-	Names  []string // of the chain's models: Default, a [models.NAME], backend/model, or Builtin
+	Names  []string // names of the chain's models: Default, a [models.NAME], backend/model, or Builtin
 	Faults []Fault
 }
 
-// Fault is a model that was to be asked and cannot be.
+// Fault is a configured model that cannot be used.
 type Fault struct {
 	Name string
 	Err  error
 }
 
-// behind are the models that step in for one: those that it names, else those that [model] names. The interpreter needs none.
-func behind(c *config.Snapshot, name string, section config.Model) []string {
+// fallbacks returns the fallbacks of a model: its own list, or the list of [model]. The interpreter needs none, and a model is never its own
+// fallback.
+func fallbacks(c *config.Snapshot, name string, section config.Model) []string {
 	if section.Backend == Builtin || section.Backend == "" {
 		return nil
 	}
@@ -67,8 +68,8 @@ func behind(c *config.Snapshot, name string, section config.Model) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
 }
 
-// Lineup makes the chosen model and its fallbacks. Those that cannot be made are left out; when none is left, the interpreter
-// serves.
+// Lineup creates the chosen model and its fallbacks. Models that cannot be created are reported as Faults and left out. Without any, the
+// interpreter answers.
 func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Lineup {
 	var l Lineup
 	first, section, err := r.Pick(c, chosen)
@@ -76,6 +77,7 @@ func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string)
 		l.Faults = append(l.Faults, Fault{chosen, err})
 		first, section = Default, c.Model
 	}
+	// A model that cannot be connected is reported, and the others are used without it.
 	var models []llm.Model
 	add := func(name string, section config.Model) {
 		m, err := r.Connect(ctx, name, section)
@@ -86,9 +88,10 @@ func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string)
 		models, l.Names = append(models, m), append(l.Names, name)
 	}
 	add(first, section)
-	for _, name := range behind(c, first, section) {
+	for _, name := range fallbacks(c, first, section) {
 		add(name, c.Models[name])
 	}
+	// Without any model the interpreter answers, and says why.
 	if len(models) == 0 {
 		why := "The model that is set up cannot be used"
 		if len(l.Faults) > 0 {
@@ -100,8 +103,8 @@ func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string)
 	return l
 }
 
-// Pick finds the section of a model by its name: Default or "" is [model], NAME is [models.NAME], and backend/model is that model at
-// that backend, with the address and the key of a section that has them.
+// Pick finds the section of a model by name. Default or "" is [model], NAME is [models.NAME], and backend/model is that model at that
+// backend, with the address and key of the first section that uses the backend.
 func (r Registry) Pick(c *config.Snapshot, name string) (string, config.Model, error) {
 	if name == "" || name == Default {
 		return Default, c.Model, nil
@@ -116,6 +119,7 @@ func (r Registry) Pick(c *config.Snapshot, name string) (string, config.Model, e
 	if _, ok := r.backend(backend); !ok || model == "" {
 		return "", config.Model{}, event.NewFault(event.Missing, "there are "+strings.Join(Known(c), ", ")+", and backend/model, for example ollama/qwen3", "there is no model %q", name)
 	}
+	// backend/model without a section uses the address and the key of a section with that backend, if there is one.
 	m := config.Model{Backend: backend}
 	for _, s := range append([]config.Model{c.Model}, values(c.Models)...) {
 		if s.Backend == backend {
@@ -127,7 +131,7 @@ func (r Registry) Pick(c *config.Snapshot, name string) (string, config.Model, e
 	return name, m, nil
 }
 
-// values are a map's values in the order of its keys.
+// values returns a map's values in the order of its keys.
 func values[V any](m map[string]V) []V {
 	var list []V
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -136,7 +140,7 @@ func values[V any](m map[string]V) []V {
 	return list
 }
 
-// Connect makes the model of a section, with the key that it refers to.
+// Connect creates the model of a section and resolves its key.
 func (r Registry) Connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
 	key, err := r.Key(ctx, name, m)
 	if err != nil {
@@ -149,7 +153,7 @@ func (r Registry) Connect(ctx context.Context, name string, m config.Model) (llm
 	return r.Build(name, m, key, web, r.Files)
 }
 
-// web is the client of a section.
+// web returns the HTTP client of a section.
 func (r Registry) web(ctx context.Context, name string, m config.Model) (*http.Client, error) {
 	web, err := r.Web(ctx, strings.Trim(where(name), "[]"), m.Proxy)
 	if err != nil {
@@ -158,7 +162,7 @@ func (r Registry) web(ctx context.Context, name string, m config.Model) (*http.C
 	return web, nil
 }
 
-// where is a model's section as the owner finds it.
+// where returns a model's section as the config file writes it.
 func where(name string) string {
 	if name == Default {
 		return "[model]"
@@ -166,7 +170,7 @@ func where(name string) string {
 	return "[models." + name + "]"
 }
 
-// Key resolves the key of a section, "" when it needs none.
+// Key resolves the key of a section; "" when it has none.
 func (r Registry) Key(ctx context.Context, name string, m config.Model) (string, error) {
 	if m.APIKey == "" {
 		return "", nil
@@ -178,9 +182,11 @@ func (r Registry) Key(ctx context.Context, name string, m config.Model) (string,
 	return key, nil
 }
 
-// Build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody; web is nil where nobody is asked.
+// Build creates the model of a section. Without a backend it returns the interpreter. It does not connect; web is nil when no request will
+// be made.
 func (r Registry) Build(name string, m config.Model, key string, web *http.Client, files llm.Files) (llm.Model, error) {
 	switch {
+	// The interpreter always comes last by itself, so it is not allowed as a fallback.
 	case m.Backend == Builtin && name != Default && name != Builtin:
 		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
 	case m.Backend == "" && name == Default:
@@ -199,7 +205,7 @@ func (r Registry) Build(name string, m config.Model, key string, web *http.Clien
 		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
 	}
 	if b.Account {
-		c.Auth, c.Spoiled = r.Auth, r.Spoiled
+		c.Auth, c.Rejected = r.Auth, r.Rejected
 	}
 	model, err := b.New(c)
 	if err != nil {
@@ -208,9 +214,10 @@ func (r Registry) Build(name string, m config.Model, key string, web *http.Clien
 	return model, nil
 }
 
-// backend finds a backend by its name.
+// backend finds a backend by name.
 func (r Registry) backend(name string) (llm.Backend, bool) { return find(r.Backends, name) }
 
+// find returns the backend with a name.
 func find(backends []llm.Backend, name string) (llm.Backend, bool) {
 	i := slices.IndexFunc(backends, func(b llm.Backend) bool { return b.Name == name })
 	if i < 0 {
@@ -219,7 +226,7 @@ func find(backends []llm.Backend, name string) (llm.Backend, bool) {
 	return backends[i], true
 }
 
-// names are the names of backends, in their order.
+// names returns the names of backends in their order.
 func names(backends []llm.Backend) []string {
 	var list []string
 	for _, b := range backends {
@@ -228,11 +235,11 @@ func names(backends []llm.Backend) []string {
 	return list
 }
 
-// Backends are the names that a section's key backend takes.
+// Backends returns the values that a section's key backend accepts.
 func Backends(backends []llm.Backend) []string { return append([]string{Builtin}, names(backends)...) }
 
-// Missing is what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. It asks nobody:
-// keys and accounts count as there.
+// Missing returns what a section still needs before its model can be created, and an example; both are "" when nothing is missing. It makes
+// no request and assumes that keys and accounts exist.
 func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
 	b, known := find(backends, cmp.Or(m.Backend, "compatible"))
 	switch {
@@ -241,7 +248,7 @@ func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
 	case m.Backend == "":
 		missing = "it names no backend"
 	case !known:
-		return "", "" // that is another mistake
+		return "", "" // reported as another error
 	default:
 		auth := func(context.Context) (llm.Credentials, error) { return llm.Credentials{}, nil }
 		_, err := b.New(llm.Config{Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, Thinking: m.Thinking, Auth: auth})
@@ -257,12 +264,12 @@ func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
 	return missing, "for example: " + example + " (hob config set takes several keys at once)"
 }
 
-// Known are the names that a model can be chosen by.
+// Known returns the names by which a model can be chosen.
 func Known(c *config.Snapshot) []string {
 	return append([]string{Default, Builtin}, slices.Sorted(maps.Keys(c.Models))...)
 }
 
-// off says that a section is switched off by a mistake, "" when it is not.
+// off returns the reason that a section is switched off, or "".
 func (r Registry) off(section string) string {
 	if !r.Config().Off(section) {
 		return ""
@@ -270,7 +277,7 @@ func (r Registry) off(section string) string {
 	return "[" + section + "] is switched off by a mistake in " + r.Path + ". See: hob config validate"
 }
 
-// price turns the config's price of a million tokens into millionths.
+// price converts the config's price per million tokens to millionths.
 func price(p config.Price) llm.Price {
 	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Output: micros(p.Output)}
 }

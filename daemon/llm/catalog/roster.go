@@ -14,38 +14,38 @@ import (
 	"hob/daemon/sys"
 )
 
-// Roster is the models that the config knows.
+// Roster lists the models of the config.
 type Roster struct {
-	Chosen string `json:"chosen"` // the owner's choice instead of [model], "" when there is none
-	Models []Row  `json:"models"` // those that are asked first, in their order
+	Chosen string `json:"chosen"` // the owner's choice in place of [model]; "" without one
+	Models []Row  `json:"models"` // the models that are asked, in their order; then the others
 }
 
 // Row is one model of the roster.
 type Row struct {
 	Name      string    `json:"name"`  // default, a [models.NAME], or backend/model
-	Order     int       `json:"order"` // 1 is asked first; 0 is not asked, but known
+	Order     int       `json:"order"` // 1 is asked first; 0 is known but not asked
 	Backend   string    `json:"backend"`
 	Model     string    `json:"model"`
 	BaseURL   string    `json:"base_url,omitempty"`
-	Local     bool      `json:"local"` // it costs nothing
+	Local     bool      `json:"local"` // it is free of charge
 	Context   int       `json:"context_tokens"`
 	MaxOutput int       `json:"max_output_tokens"`
-	Price     llm.Price `json:"price,omitzero"` // in millionths, for a million tokens
+	Price     llm.Price `json:"price,omitzero"` // in millionths, per million tokens
 	Resting   *llm.Rest `json:"resting,omitempty"`
-	Fault     string    `json:"fault,omitempty"` // why it cannot be asked
+	Fault     string    `json:"fault,omitempty"` // why it cannot be used
 }
 
-// Server is a server and the models that it has.
+// Server is a model server with its models.
 type Server struct {
 	Backend string      `json:"backend"`
 	BaseURL string      `json:"base_url"`
-	Names   []string    `json:"names"` // of the roster's models that it serves; none: it was found on this machine
+	Names   []string    `json:"names"` // the roster's models at this server; none: it was found on this machine
 	Models  []llm.Entry `json:"models"`
 	Error   string      `json:"error,omitempty"`
 	Hint    string      `json:"hint,omitempty"`
 }
 
-// Roster is what can be told of the models without asking anybody.
+// Roster describes the models without any request: first those of the lineup, then the other known ones.
 func (r Registry) Roster(l Lineup, chosen string) Roster {
 	c := r.Config()
 	list := Roster{Chosen: chosen}
@@ -70,7 +70,7 @@ func (r Registry) Roster(l Lineup, chosen string) Roster {
 	return list
 }
 
-// row shows a model as its section says, without resolving its key.
+// row describes a model by its section, without resolving its key.
 func (r Registry) row(c *config.Snapshot, name string) Row {
 	row := Row{Name: name}
 	_, section, err := r.Pick(c, name)
@@ -93,7 +93,7 @@ func (r Registry) baseURL(m config.Model) string {
 	return cmp.Or(m.BaseURL, b.BaseURL)
 }
 
-// Servers asks every server of the config and of these models, and every one that is found on this machine, what models it has.
+// Servers asks all servers for their models, at the same time: the servers of the config and of names, and those found on this machine.
 func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error) {
 	rows := r.configured(names)
 	found := make(chan []openai.Found, 1)
@@ -117,7 +117,7 @@ func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error)
 	return rows, ctx.Err()
 }
 
-// configured are the servers of the config and of the models that are asked, each once.
+// configured returns the servers of the config and of the given models, without duplicates.
 func (r Registry) configured(asked []string) []Server {
 	rows := []Server{}
 	c := r.Config()
@@ -132,6 +132,7 @@ func (r Registry) configured(asked []string) []Server {
 		if err != nil || section.Backend == "" || section.Backend == Builtin {
 			continue
 		}
+		// Several models of one server share a row, so that the server is asked once.
 		url := r.baseURL(section)
 		i := slices.IndexFunc(rows, func(r Server) bool { return r.BaseURL == url && r.Backend == section.Backend })
 		if i < 0 {
@@ -143,7 +144,7 @@ func (r Registry) configured(asked []string) []Server {
 	return rows
 }
 
-// list fills in what a server has, or why it does not say so.
+// list fills in the models of a server, or the error.
 func (r Registry) list(ctx context.Context, row *Server) {
 	_, section, err := r.Pick(r.Config(), row.Names[0])
 	server := llm.Config{Provider: row.Backend, BaseURL: row.BaseURL}
@@ -172,7 +173,7 @@ func (r Registry) list(ctx context.Context, row *Server) {
 	}
 }
 
-// Suggest adds to the report of a model that is not there what the server has instead.
+// Suggest adds to a report about an unknown model the nearest name that the server has.
 func (r Registry) Suggest(ctx context.Context, label string, section config.Model, report *Report) {
 	row := Server{Backend: section.Backend, BaseURL: r.baseURL(section), Names: []string{label}}
 	r.list(ctx, &row)

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// maxAnswer is the output limit of a trial's requests, in tokens: much for a sentence, but a model may think before it.
+// maxAnswer limits each answer of a trial, in tokens. It is more than a sentence needs, because a model may think first.
 const maxAnswer = 2048
 
 // Limits of what a report quotes, in characters.
@@ -22,63 +22,61 @@ const (
 	maxName = 200
 )
 
-// Outcome is what came of one check.
+// Outcome is the result of one check.
 type Outcome string
 
-// The outcomes of checks.
 const (
-	Yes     Outcome = "yes"             // it can
-	No      Outcome = "no"              // it answered, and cannot
-	Wrong   Outcome = "wrong_arguments" // it called the tool, but not as asked
-	Refused Outcome = "refused"         // the server takes no such request
+	Yes     Outcome = "yes"             // the model can do it
+	No      Outcome = "no"              // it answered but cannot do it
+	Wrong   Outcome = "wrong_arguments" // it called the tool with wrong arguments
+	Refused Outcome = "refused"         // the server rejects such a request
 	Failed  Outcome = "failed"          // there was no answer to judge
-	Skipped Outcome = "skipped"         // it was not tried
+	Skipped Outcome = "skipped"         // the check was not made
 )
 
-// Check is one thing that a model was put to.
+// Check is the result of one ability.
 type Check struct {
 	Outcome Outcome   `json:"outcome"`
-	Fault   llm.Fault `json:"fault,omitempty"` // the kind of the error, where there is one
-	Error   string    `json:"error,omitempty"` // why it is not "yes"
+	Fault   llm.Fault `json:"fault,omitempty"` // the kind of the error; "" without one
+	Error   string    `json:"error,omitempty"` // why the outcome is not "yes"
 	TookMS  int64     `json:"took_ms"`
 }
 
-// Talk is the check of plain text.
+// Talk is the result of the check with plain text.
 type Talk struct {
 	Check
-	Text    string  `json:"text,omitempty"` // what it said, safe to show
-	FirstMS int64   `json:"first_ms"`       // until the first piece, be it thought or text
+	Text    string  `json:"text,omitempty"` // the answer, safe to show
+	FirstMS int64   `json:"first_ms"`       // time to the first piece of reasoning or text
 	Pieces  int     `json:"pieces"`
-	Streams bool    `json:"streams"`                     // it came in more than one piece
-	Speed   float64 `json:"tokens_per_second,omitempty"` // behind the first piece; of the whole where it does not stream
+	Streams bool    `json:"streams"`                     // the answer came in more than one piece
+	Speed   float64 `json:"tokens_per_second,omitempty"` // after the first piece; over the whole answer without streaming
 }
 
-// Counting says who has counted tokens.
+// Counting is the source of the token count.
 type Counting string
 
-// The ways of counting tokens.
 const (
 	ByServer   Counting = "server"
 	ByEstimate Counting = "estimate"
 	ByNobody   Counting = "none"
 )
 
-// Report is what a trial has shown.
+// Report is the result of a trial.
 type Report struct {
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
 	Text     Talk      `json:"text"`
-	Call     Check     `json:"tool_call"`   // it calls a tool with the number that it was given
-	Result   Check     `json:"tool_result"` // it uses what the tool returned
+	Call     Check     `json:"tool_call"`   // it calls a tool with the given number
+	Result   Check     `json:"tool_result"` // it uses the tool's result
 	Vision   Check     `json:"vision"`      // it sees a picture
 	Usage    llm.Usage `json:"usage"`       // the sum; priced only if every request is
 	Counted  Counting  `json:"counted"`
 	TookMS   int64     `json:"took_ms"`
 }
 
-// Trial puts a model to real calls, four at most, and never repeats one: a sentence, a tool's call, the use of its result,
-// a picture. open makes the model; it must read files through the ones it is given. A first call that shows that no other
-// can work (the key, the name, the line) ends the trial; so does ctx, which is the only limit of time.
+// Trial tests a model with at most four real requests: a sentence, a tool call, the use of its result, a picture. It repeats none. open
+// creates the model, which must read files through the given llm.Files. If the first request shows that no other can work (wrong key, name
+// or address), the trial ends. Only ctx limits the time.
 func Trial(ctx context.Context, open func(llm.Files) (llm.Model, error), c sys.Clock) Report {
 	skipped := Check{Outcome: Skipped}
 	t := &trial{clock: c, report: Report{Text: Talk{Check: skipped}, Call: skipped, Result: skipped, Vision: skipped}, priced: true, guessed: true}
@@ -90,7 +88,7 @@ func Trial(ctx context.Context, open func(llm.Files) (llm.Model, error), c sys.C
 	return t.report
 }
 
-// trial is a trial under way.
+// trial is a running trial.
 type trial struct {
 	model   llm.Model
 	clock   sys.Clock
@@ -100,6 +98,7 @@ type trial struct {
 	guessed bool // so far every count is an estimate
 }
 
+// run tries a text, then a tool call with its result, then an image, and stops where the rest cannot work.
 func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)) {
 	var err error
 	if t.model, err = open(picture{}); err != nil {
@@ -109,6 +108,7 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 	info := t.model.Info()
 	t.report.Provider, t.report.Model = info.Provider, llm.Printable(info.Model, maxName)
 	t.report.Text = t.talk(ctx)
+	// After these faults no other request can work.
 	switch t.report.Text.Fault {
 	case llm.Unfunded, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
 		return
@@ -121,15 +121,15 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 	}
 }
 
-// heard is an answer and how it came.
+// heard is an answer with its timing.
 type heard struct {
 	llm.Answer
-	took, first time.Duration // first is 0 without a piece
+	took, first time.Duration // first is 0 if nothing was streamed
 	pieces      int
-	thought     bool // its thoughts came too
+	thought     bool // the reasoning was streamed, too
 }
 
-// ask makes one request and keeps the books.
+// ask makes one request and adds its usage to the report.
 func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Message) (heard, error) {
 	var h heard
 	start := t.clock.Mono()
@@ -149,7 +149,7 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 	return h, nil
 }
 
-// MarshalJSON writes a cost that is not known as null.
+// MarshalJSON writes an unknown cost as null.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	type sum struct {
@@ -166,7 +166,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// book adds an answer to the sum.
+// book adds the usage of an answer to the sum.
 func (t *trial) book(a llm.Answer) {
 	sum := &t.report.Usage
 	sum.Input += a.Usage.Input
@@ -179,7 +179,7 @@ func (t *trial) book(a llm.Answer) {
 	t.guessed = t.guessed && a.Usage.Estimated
 }
 
-// counted says who has counted.
+// counted returns the source of the count.
 func (t *trial) counted() Counting {
 	switch {
 	case t.report.Usage.Tokens() == 0:
@@ -191,7 +191,7 @@ func (t *trial) counted() Counting {
 	}
 }
 
-// talk asks for a sentence.
+// talk asks for one sentence.
 func (t *trial) talk(ctx context.Context) Talk {
 	h, err := t.ask(ctx, nil, say("Tell me in one short sentence what a lighthouse is for."))
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *trial) talk(ctx context.Context) Talk {
 	}
 }
 
-// speed is in tokens per second, 0 when there is nothing to tell it by. Thoughts that did not come are no part of it.
+// speed returns tokens per second; 0 if it cannot be measured. Reasoning that was not streamed does not count.
 func (h heard) speed() float64 {
 	tokens, span := h.Usage.Output, h.took
 	if !h.thought {
@@ -220,11 +220,12 @@ func (h heard) speed() float64 {
 
 const (
 	toolName = "report_number"
-	number   = 4817 // what the tool is to be called with
+	number   = 4817 // the argument that the model must use
 	receipt  = "731"
 )
 
-// tool asks for a call, and hands over its result. The tool's answer stands nowhere else: who repeats it has read it.
+// tool asks for a call and returns its result to the model. The receipt appears only in the tool's result, so a model that repeats it has
+// read the result.
 func (t *trial) tool(ctx context.Context) (call, result Check) {
 	result = Check{Outcome: Skipped}
 	tools := []llm.Tool{{
@@ -239,6 +240,7 @@ func (t *trial) tool(ctx context.Context) (call, result Check) {
 	if call = called(h); call.Outcome != Yes || ctx.Err() != nil {
 		return call, result
 	}
+	// Answer the calls as hob would, to see whether the model uses a result.
 	spoken := llm.Message{Role: llm.Assistant, Calls: h.Calls, Raw: h.Raw}
 	if h.Text != "" {
 		spoken.Parts = event.Say(h.Text)
@@ -254,7 +256,7 @@ func (t *trial) tool(ctx context.Context) (call, result Check) {
 	return call, judge(h, strings.Contains(h.Text, receipt))
 }
 
-// called judges the answer that should have called the tool.
+// called checks the calls of an answer.
 func called(h heard) Check {
 	check := Check{Outcome: Wrong, TookMS: h.took.Milliseconds()}
 	if len(h.Calls) == 0 {
@@ -271,7 +273,7 @@ func called(h heard) Check {
 	return check
 }
 
-// see shows a picture.
+// see asks about a picture.
 func (t *trial) see(ctx context.Context) Check {
 	question := say("The left half of this picture is white. Which colour has its right half? Answer in one word; if you see no picture, answer: none.")
 	question.Parts = append(question.Parts, event.Part{Kind: event.Image, Artifact: pictureID, Name: "picture.png", MIME: "image/png"})
@@ -282,7 +284,7 @@ func (t *trial) see(ctx context.Context) Check {
 	return judge(h, strings.Contains(strings.ToLower(h.Text), pictureColour))
 }
 
-// judge makes a check of an answer that is as it should be, or is not.
+// judge returns the check of an answer.
 func judge(h heard, right bool) Check {
 	check := Check{Outcome: Yes, TookMS: h.took.Milliseconds()}
 	switch {
@@ -299,13 +301,13 @@ func judge(h heard, right bool) Check {
 	return check
 }
 
-// failure makes a check of a request that came to nothing.
+// failure returns the check of a request that failed.
 func failure(err error, took time.Duration) Check {
 	return Check{Outcome: Failed, Fault: llm.FaultOf(err), Error: llm.Printable(err.Error(), maxText), TookMS: took.Milliseconds()}
 }
 
-// refusal is a failure of a request that asks for more than text. Plain text has worked by then, so a server that finds this one
-// wrong takes no tools, or no pictures; some say that no such model is there.
+// refusal returns the check of a failed request with tools or a picture. Plain text has worked before, so a server that rejects this
+// request does not support them; some report an unknown model instead.
 func refusal(err error, took time.Duration) Check {
 	check := failure(err, took)
 	switch check.Fault {

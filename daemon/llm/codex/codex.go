@@ -1,7 +1,11 @@
-// Package codex signs in to a ChatGPT account, whose subscription then pays for the backend codex, and gives the
-// credentials of each request: OAuth 2.0 with PKCE (RFC 6749, RFC 7636) as the codex command line does it
-// (https://github.com/openai/codex, codex-rs/login). It keeps the tokens in a vault and renews them.
-// It never speaks to a model, opens no browser, and shows a token to nobody but its caller.
+// Package codex signs in to a ChatGPT account, whose subscription pays for the backend codex, and supplies the credentials of each request.
+// It uses OAuth 2.0 with PKCE (RFC 6749, RFC 7636) like the codex command line (https://github.com/openai/codex, codex-rs/login).
+//
+// A sign-in starts with Begin, which returns an address for the browser. The browser returns with a code, either to a server on this
+// machine (redirect.go) or by Finish with a pasted address (login.go). The code becomes tokens (server.go), which are stored in a vault and
+// renewed when needed (token_store.go, credentials.go).
+//
+// The package never talks to a model, opens no browser, and shows a token only to its caller.
 package codex
 
 import (
@@ -15,7 +19,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// The public endpoints and names of the sign-in. The client has no secret, and one redirect address on port 1455.
+// The public endpoints and names of the sign-in. The client has no secret. Its only redirect address is on port 1455.
 const (
 	defaultAuthorize  = "https://auth.openai.com/oauth/authorize"
 	defaultToken      = "https://auth.openai.com/oauth/token"  //nolint:gosec // an address
@@ -29,43 +33,43 @@ const (
 const (
 	defaultLoginTime = 10 * time.Minute
 	defaultPatience  = 30 * time.Second
-	margin           = time.Minute // what a token still has to live when it is given out
+	margin           = time.Minute // shortest remaining life of a token that is handed out
 )
 
-// Name is the backend that the account is for, and the name of its tokens in the vault.
+// Name is the backend of the account, and the name of its tokens in the vault.
 const Name = "codex"
 
-// command is how a person signs in.
+// command is the user's command to sign in.
 const command = "hob model login codex"
 
-// Vault keeps the tokens; *secret.Vault does.
+// Vault stores the tokens. *secret.Vault implements it.
 type Vault interface {
-	// Load returns what Save has kept, and where; secret.ErrNone when there is nothing.
+	// Load returns the stored value and its place; secret.ErrNone when there is none.
 	Load(ctx context.Context, name string) (value []byte, where string, err error)
-	// Save has kept the value for good when it returns nil.
+	// Save returns nil only when the value is stored durably.
 	Save(ctx context.Context, name string, value []byte) error
-	// Delete forgets it everywhere.
+	// Delete removes all copies.
 	Delete(ctx context.Context, name string) error
 }
 
-// Config is an account's surroundings. Only Vault is required; zero values mean the default that is named with each field.
+// Config describes an account's environment. Only Vault is required; a zero value means the default in the comment.
 type Config struct {
 	Vault        Vault
-	Redact       *secret.Redactor // learns every token; one of its own
-	Now          func() time.Time // wall time; the machine's clock
-	Log          *slog.Logger     // none
-	HTTP         *http.Client     // its redirects are never followed; a client of its own
+	Redact       *secret.Redactor // learns every token; default: one of its own
+	Now          func() time.Time // wall time; default: the machine's clock
+	Log          *slog.Logger     // default: discards everything
+	HTTP         *http.Client     // redirects are never followed; default: a client of its own
 	AuthorizeURL string           // https://auth.openai.com/oauth/authorize
 	TokenURL     string           // https://auth.openai.com/oauth/token
 	RevokeURL    string           // https://auth.openai.com/oauth/revoke
-	ClientID     string           // the codex command line's
-	Originator   string           // who asks, as the server is told; "hob"
-	Port         int              // of the redirect address on this machine; 1455, the only one that the real server redirects to
-	LoginTime    time.Duration    // how long a sign-in may take; 10 min
-	Patience     time.Duration    // how long a request to the server may take, and how long keeping its answer; 30 s
+	ClientID     string           // default: that of the codex command line
+	Originator   string           // name of the client for the server; "hob"
+	Port         int              // port of the redirect address; 1455, the only one that the real server accepts
+	LoginTime    time.Duration    // limit of a sign-in; 10 min
+	Patience     time.Duration    // limit of a request to the server, and of storing its answer; 30 s
 }
 
-// Account is one ChatGPT account. It is safe for concurrent use; there must be one per vault, since a refresh token serves
+// Account is one ChatGPT account. It is safe for concurrent use. There must be only one per vault, because a refresh token can be used only
 // once.
 type Account struct {
 	server *server
@@ -74,7 +78,7 @@ type Account struct {
 	group  *sys.Group
 }
 
-// New makes an account; it looks at nothing and connects to nobody yet.
+// New returns an account. It reads nothing and does not connect.
 func New(c Config) *Account {
 	c.AuthorizeURL = cmp.Or(c.AuthorizeURL, defaultAuthorize)
 	c.TokenURL = cmp.Or(c.TokenURL, defaultToken)
@@ -99,28 +103,27 @@ func New(c Config) *Account {
 	return &Account{server: srv, tokens: p, logins: &logins{cfg: c, server: srv, tokens: p, group: group}, group: group}
 }
 
-// Close ends a sign-in under way and waits for a renewal under way, whose tokens would be lost: for as long as Patience
-// lets it take. Calls after it fail.
+// Close cancels a running sign-in. It waits up to Patience for a running renewal, whose tokens would otherwise be lost. Later calls fail.
 func (a *Account) Close() {
 	a.logins.close()
 	a.tokens.close()
 	a.group.Wait()
 }
 
-// String says nothing of what is inside.
+// String hides the contents, so that a log shows no token.
 func (a *Account) String() string { return "codex account" }
 
-// GoString says nothing of what is inside.
+// GoString hides the contents, too.
 func (a *Account) GoString() string { return a.String() }
 
-// client copies the given client, so that a redirect, which would carry a token to another address, is an answer.
+// client returns a copy of the given client that follows no redirect. A redirect would send a token to another address.
 func client(given *http.Client) *http.Client {
 	c := http.Client{}
 	if given != nil {
 		c = *given
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
-		t.Proxy = nil // nothing is taken from the environment
+		t.Proxy = nil // the environment's proxy settings are ignored
 		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

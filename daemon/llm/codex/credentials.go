@@ -10,51 +10,52 @@ import (
 	"hob/daemon/sys"
 )
 
-// flight is one look at the kept tokens, with a renewal where they need one; everybody who asks meanwhile waits for it.
+// flight is one read of the stored tokens, including a renewal if needed. All callers that arrive meanwhile wait for the same flight.
 type flight struct {
 	done   chan struct{}
 	tokens *tokens
 	err    error
 }
 
-// Credentials gives an access token that lives for at least one more minute, and the account's id ("" when the server
-// names none). It renews the token when it must; new tokens are kept before they are given out. An end of ctx ends the
-// waiting, not the renewal, and is returned wrapped; every other error is an *llm.Error: llm.Auth when nobody is signed in,
-// when the sign-in was refused or cannot be read, or when new tokens cannot be kept (they are not lost: the next call tries
-// again); llm.Network, llm.Overloaded, llm.RateLimit and llm.Malformed when the server cannot renew it now.
+// Credentials returns an access token that is valid for at least one more minute, and the account's id ("" if the server names none). It
+// renews the token when necessary, and stores new tokens before it returns them. When ctx ends, the call returns its cause, wrapped, but
+// the renewal continues. Every other error is an *llm.Error. The fault is llm.Auth when nobody is signed in, when the sign-in was refused
+// or cannot be read, or when new tokens cannot be stored (the next call tries again). It is llm.Network, llm.Overloaded, llm.RateLimit or
+// llm.Malformed when the server cannot renew the token now.
 func (a *Account) Credentials(ctx context.Context) (token, account string, err error) {
 	return a.tokens.credentials(ctx)
 }
 
-// Spoiled tells that the backend has refused an access token before its time: the next Credentials renews it.
-func (a *Account) Spoiled(token string) {
+// Rejected reports that the backend has rejected an access token early. The next Credentials renews it.
+func (a *Account) Rejected(token string) {
 	a.tokens.mu.Lock()
 	defer a.tokens.mu.Unlock()
-	a.tokens.spoiled = token
+	a.tokens.rejected = token
 }
 
-// tokenStore holds the tokens in force and renews them.
+// tokenStore holds the current tokens and renews them. The vault has the durable copy.
 type tokenStore struct {
 	cfg    Config
 	server *server
 	group  *sys.Group
-	turn   chan struct{} // holds one while somebody changes the kept tokens
+	turn   chan struct{} // a semaphore: full while a goroutine changes the stored tokens
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	current *tokens  // kept in the vault
-	unsaved *tokens  // the server has given them, and the vault has not taken them yet
-	refused *refusal // the refresh token that the server does not take any more
-	flight  *flight  // the renewal under way
-	spoiled string   // the access token that the backend has refused before its time
+	mu       sync.Mutex // guards the following fields
+	closed   bool
+	current  *tokens  // stored in the vault
+	unsaved  *tokens  // received from the server but not stored yet
+	refused  *refusal // the refresh token that the server has refused
+	flight   *flight  // the running renewal
+	rejected string   // the access token that the backend has rejected early
 }
 
-// refusal is a refresh token that is spent, and what is said of it.
+// refusal is a refresh token that cannot be used again, and the error for its callers.
 type refusal struct {
 	refresh string
 	err     *llm.Error
 }
 
+// credentials waits for a flight. The result belongs to all waiting callers.
 func (p *tokenStore) credentials(ctx context.Context) (token, account string, err error) {
 	f, err := p.join(ctx)
 	if err != nil {
@@ -71,7 +72,7 @@ func (p *tokenStore) credentials(ctx context.Context) (token, account string, er
 	return f.tokens.Access, f.tokens.Account, nil
 }
 
-// own copies an error that several callers get: each may complete its own.
+// own copies an error that several callers receive, since each may change its copy.
 func own(err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		mine := *e
@@ -80,8 +81,8 @@ func own(err error) error {
 	return err
 }
 
-// good reports whether tokens can be given out. The caller holds the lock.
-func (p *tokenStore) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.spoiled }
+// good reports whether tokens can be handed out. p.mu must be held.
+func (p *tokenStore) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.rejected }
 
 func (p *tokenStore) usable(t *tokens) bool {
 	p.mu.Lock()
@@ -89,7 +90,7 @@ func (p *tokenStore) usable(t *tokens) bool {
 	return p.good(t)
 }
 
-// join returns the flight under way, or starts one unless the tokens at hand are good.
+// join returns the running flight, or starts one unless the current tokens are good.
 func (p *tokenStore) join(ctx context.Context) (*flight, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,6 +114,7 @@ func (p *tokenStore) join(ctx context.Context) (*flight, error) {
 	return f, nil
 }
 
+// land ends a flight and wakes its callers.
 func (p *tokenStore) land(f *flight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,8 +122,8 @@ func (p *tokenStore) land(f *flight) {
 	close(f.done)
 }
 
-// fresh returns tokens that live, renewed if need be. Whoever asked for them may be gone: the server takes a refresh token
-// once, so that its answer must not be lost.
+// fresh returns valid tokens and renews them if necessary. It continues when its caller leaves: the server accepts a refresh token only
+// once, so its answer must not be lost.
 func (p *tokenStore) fresh(ctx context.Context) (*tokens, error) {
 	ctx, cancel := p.server.limited(ctx)
 	defer cancel()
@@ -130,6 +132,7 @@ func (p *tokenStore) fresh(ctx context.Context) (*tokens, error) {
 		return nil, &llm.Error{Fault: llm.Network, Err: err}
 	}
 	defer free()
+	// New tokens that the vault refused last time come first: the old refresh token is used up.
 	if t := p.pending(); t != nil {
 		return p.keep(ctx, t)
 	}
@@ -148,7 +151,7 @@ func (p *tokenStore) fresh(ctx context.Context) (*tokens, error) {
 	return p.keep(ctx, t)
 }
 
-// renew asks the server for new tokens. One that it has refused is not shown to it again.
+// renew asks the server for new tokens. A refresh token that the server has refused is not sent again.
 func (p *tokenStore) renew(ctx context.Context, t *tokens) (*tokens, error) {
 	if err := p.refusedBefore(t.Refresh); err != nil {
 		return nil, err

@@ -63,9 +63,9 @@ func TestASpoiledTokenIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.account.Spoiled(token)
+	r.account.Rejected(token)
 	r.wantToken(r.account, 3)
-	r.account.Spoiled(token) // an older one says nothing of the newest
+	r.account.Rejected(token) // an older one says nothing of the newest
 	r.wantToken(r.account, 3)
 	if n := r.count(); n != 1 {
 		t.Errorf("%d renewals, want 1", n)
@@ -161,7 +161,7 @@ func TestTokensAreKeptBeforeTheyAreUsed(t *testing.T) {
 	r.vault.full.Store(true)
 	for range 2 {
 		_, _, err := r.account.Credentials(t.Context())
-		wantModelFault(t, err, llm.Auth, "cannot be kept")
+		wantModelFault(t, err, llm.Auth, "cannot be stored")
 		if !errors.Is(err, errFull) {
 			t.Errorf("without its cause: %v", err)
 		}
@@ -229,9 +229,9 @@ func TestFaultsOfARenewal(t *testing.T) {
 		{status: 503, header: [2]string{"Retry-After", "200000"}, fault: llm.Overloaded, text: "HTTP 503", wait: 24 * time.Hour, asks: 2},
 		{status: 500, body: `{"error":"invalid_grant"}`, fault: llm.Overloaded, asks: 2},
 		{status: 408, fault: llm.Overloaded, asks: 2},
-		{status: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}, fault: llm.Network, text: "sends elsewhere", asks: 2},
-		{status: 200, body: `<html>log in to the WLAN`, fault: llm.Malformed, text: "not to be understood", asks: 2},
-		{status: 200, body: `{"id_token":"x"}`, fault: llm.Malformed, text: "not to be understood", asks: 2},
+		{status: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}, fault: llm.Network, text: "server redirects", asks: 2},
+		{status: 200, body: `<html>log in to the WLAN`, fault: llm.Malformed, text: "cannot be understood", asks: 2},
+		{status: 200, body: `{"id_token":"x"}`, fault: llm.Malformed, text: "cannot be understood", asks: 2},
 	} {
 		t.Run(fmt.Sprint(tt.status, tt.header[1], tt.body), func(t *testing.T) {
 			r := newHarness(t)

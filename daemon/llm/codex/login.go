@@ -17,59 +17,61 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// maxPasted bounds what a person pastes, in bytes.
+// maxPasted limits the size of a pasted address, in bytes.
 const maxPasted = 16 << 10
 
-// Login is a sign-in under way.
+// Login is a running sign-in.
 type Login struct {
-	Address string    // to be opened in a browser
-	Listens bool      // a browser on this machine ends the sign-in by itself; else its last address must be pasted
-	Note    string    // why it does not listen, "" when it does
-	Until   time.Time // when it ends by itself
+	Address string    // to open in a browser
+	Listens bool      // a browser on this machine completes the sign-in; otherwise its last address must be pasted
+	Note    string    // why it does not listen; "" if it does
+	Until   time.Time // when it expires
 
 	attempt *attempt
 }
 
-// attempt is the inside of a sign-in.
+// attempt is the private part of a sign-in.
 type attempt struct {
-	state, verifier string // of RFC 6749, section 10.12, and of RFC 7636
+	state, verifier string // of RFC 6749, section 10.12, and RFC 7636
 	until           time.Time
 	listeners       []net.Listener
-	over            chan struct{} // closed at its end
+	over            chan struct{} // closed at the end
 
-	// The rest is guarded by the mutex of logins.
-	busy  bool // a code is at the server
+	// The mutex of logins guards the rest.
+	busy  bool // a code is being exchanged
 	ended bool
-	err   error // how it ended; nil: signed in
+	err   error // the result; nil: signed in
 }
 
-// Begin starts a sign-in, which ends the one before: its address is to be opened in a browser, anywhere. The sign-in ends when
-// the browser is sent to the redirect address on this machine, or by Finish; Wait tells. Errors are *event.Fault.
+// Begin starts a sign-in and cancels an earlier one. The user opens its address in a browser on any machine. It ends when the browser
+// reaches the redirect address on this machine, or by Finish. Wait returns the result. Errors are *event.Fault.
 func (a *Account) Begin(ctx context.Context) (Login, error) { return a.logins.begin(ctx) }
 
-// Wait blocks until the sign-in has ended, by whatever way, and returns nil when somebody is signed in by it, else an
-// *event.Fault; or the end of ctx, wrapped.
+// Wait blocks until the sign-in has ended. It returns nil after a success, otherwise an *event.Fault. When ctx ends first, it returns its
+// cause, wrapped.
 func (a *Account) Wait(ctx context.Context, l Login) error { return a.logins.wait(ctx, l) }
 
-// Finish ends the sign-in under way with the address that the browser ended up at, as it was copied: all of it, or just
-// code=…&state=…, with white space and quotes around it. It goes on when ctx ends, for Patience at most: a code
-// serves once. Errors are *event.Fault; the sign-in goes on behind one of the kind Invalid or Unavailable.
+// Finish completes the running sign-in with the address at which the browser ended. pasted may be the whole address or only code=…&state=…,
+// with white space and quotes around it. It continues when ctx ends, at most for Patience, because a code can be used only once. Errors are
+// *event.Fault; after one of the kind Invalid or Unavailable the sign-in can still be completed.
 func (a *Account) Finish(ctx context.Context, pasted string) error {
 	return a.logins.paste(ctx, pasted)
 }
 
-// logins is where people sign in, one at a time.
+// logins runs the sign-ins, one at a time.
 type logins struct {
 	cfg    Config
 	server *server
 	tokens *tokenStore
 	group  *sys.Group
 
-	mu     sync.Mutex // guards what follows, and the end of attempts
+	mu     sync.Mutex // guards the following fields and the end of attempts
 	closed bool
 	login  *attempt // the newest one, ended or not
 }
 
+// begin begins a sign-in and ends the one before. It listens on the registered port for the browser's return; if the port is taken, the
+// user has to paste the address instead.
 func (d *logins) begin(ctx context.Context) (Login, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,6 +94,7 @@ func (d *logins) begin(ctx context.Context) (Login, error) {
 	return l, nil
 }
 
+// wait waits until the sign-in has ended, and returns its error.
 func (d *logins) wait(ctx context.Context, l Login) error {
 	select {
 	case <-l.attempt.over:
@@ -103,6 +106,7 @@ func (d *logins) wait(ctx context.Context, l Login) error {
 	return l.attempt.err
 }
 
+// paste finishes the current sign-in with the address that the browser ended at.
 func (d *logins) paste(ctx context.Context, pasted string) error {
 	values, err := parse(pasted)
 	if err != nil {
@@ -117,10 +121,10 @@ func (d *logins) paste(ctx context.Context, pasted string) error {
 	return d.finish(ctx, at, values)
 }
 
-// parse reads what a person has copied.
+// parse extracts the parameters from a pasted address.
 func parse(pasted string) (url.Values, error) {
 	if len(pasted) > maxPasted {
-		return nil, event.NewFault(event.Invalid, copyHint, "more than %d KB is no address", maxPasted>>10)
+		return nil, event.NewFault(event.Invalid, copyHint, "an address has at most %d KB", maxPasted>>10)
 	}
 	text := strings.Join(strings.Fields(pasted), "") // terminals break long lines
 	text = strings.Trim(text, "\"'`<>“”‘’«»")
@@ -142,7 +146,7 @@ func parse(pasted string) (url.Values, error) {
 
 const copyHint = "copy the whole address from the browser once it shows http://localhost… (a page that does not load is fine)"
 
-// finish takes what the redirect address carried (RFC 6749, section 4.1.2).
+// finish completes an attempt with the parameters of the redirect (RFC 6749, section 4.1.2).
 func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) error {
 	code, err := d.claim(at, values)
 	if err != nil {
@@ -162,11 +166,12 @@ func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) err
 	return err
 }
 
-// claim checks what came back and takes the code, so that nobody else sends it. A wrong state does not end the sign-in:
-// any page in the browser can call the redirect address.
+// claim checks the parameters and reserves the code, so that it is sent only once. A wrong state does not end the sign-in, because any page
+// in the browser can call the redirect address.
 func (d *logins) claim(at *attempt, values url.Values) (code string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// The checks are ordered: a finished attempt, the time limit, then the state, before anything else of a foreign address is used.
 	switch {
 	case at.ended && at.err == nil:
 		return "", event.NewFault(event.Clash, "nothing more is to be done", "this sign-in is done already")
@@ -186,11 +191,12 @@ func (d *logins) claim(at *attempt, values url.Values) (code string, err error) 
 	case len(values["code"]) != 1 || values.Get("code") == "":
 		return "", event.NewFault(event.Invalid, copyHint, "there is not one code in this address")
 	}
+	// The code is valid once: while it is sent, no other request may use it.
 	at.busy = true
 	return values.Get("code"), nil
 }
 
-// alive is why an attempt has ended already, nil when it has not.
+// alive returns the reason that an attempt has ended, or nil.
 func (d *logins) alive(at *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,12 +206,12 @@ func (d *logins) alive(at *attempt) error {
 	return nil
 }
 
-// Cancel gives up the sign-in under way, if there is one, and frees its port.
+// Cancel cancels the running sign-in, if there is one, and frees its port.
 func (a *Account) Cancel() {
 	a.logins.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the sign-in was given up"))
 }
 
-// cancel ends the attempt under way, if there is one.
+// cancel ends the running attempt with the given error.
 func (d *logins) cancel(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,7 +225,7 @@ func (d *logins) close() {
 	d.end(d.login, errStopping())
 }
 
-// end ends an attempt, once; d.mu is held. Its port is free when it returns.
+// end ends an attempt once. d.mu must be held. The port is free when it returns.
 func (d *logins) end(at *attempt, err error) {
 	if at == nil || at.ended {
 		return
@@ -233,6 +239,7 @@ func (d *logins) end(at *attempt, err error) {
 	close(at.over)
 }
 
+// declined returns the error for a redirect that carries an error (RFC 6749, section 4.1.2.1).
 func declined(values url.Values) error {
 	code, words := clean(values.Get("error")), clean(values.Get("error_description"))
 	if code == "access_denied" && words == "" {
@@ -249,8 +256,9 @@ func errStopping() error {
 	return event.NewFault(event.Unavailable, "begin again once it runs", "hob is stopping")
 }
 
+// unkept returns the error for tokens that could not be stored.
 func unkept(err error) error {
-	f := event.NewFault(event.Clash, "begin again with: "+command+" once this is mended", "the tokens cannot be kept: %v", err)
+	f := event.NewFault(event.Clash, "begin again with: "+command+" once this is fixed", "the tokens cannot be stored: %v", err)
 	f.Err = err
 	return f
 }

@@ -102,7 +102,7 @@ func TestPastedIsNoAddress(t *testing.T) {
 		"":                         "no code",
 		"hello":                    "no code",
 		"%zz":                      "no address",
-		strings.Repeat("x", 20000): "more than 16 KB",
+		strings.Repeat("x", 20000): "at most 16 KB",
 		l.Address:                  "the address to begin with",
 		"code=1":                   "its state is another one",
 		strings.Replace(r.last(l), "code=", "code=2&code=", 1):    "not one code",
@@ -250,7 +250,7 @@ func TestLoginThatTheServerRefuses(t *testing.T) {
 	}{
 		"the code":         {func(r *harness) { r.codes = map[string]grant{} }, "refuses the code: invalid_grant: the code is not valid"},
 		"no refresh token": {func(r *harness) { r.omit = "refresh_token" }, "gave no refresh token"},
-		"no access token":  {func(r *harness) { r.omit = "access_token" }, "not to be understood"},
+		"no access token":  {func(r *harness) { r.omit = "access_token" }, "cannot be understood"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)

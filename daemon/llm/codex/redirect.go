@@ -14,11 +14,11 @@ import (
 	"hob/daemon/event"
 )
 
-// lastPage is how long a browser may take to fetch the page at the end.
+// lastPage is the time that a browser has to load the final page.
 const lastPage = 5 * time.Second
 
-// listen opens the redirect address. A browser takes either of the two loopback addresses for "localhost", so that both are
-// hob's or none; a machine without IPv6 has one.
+// listen opens the redirect address. A browser may use either loopback address for "localhost", so hob needs both. A machine without IPv6
+// has only one.
 func listen(ctx context.Context, port int) ([]net.Listener, error) {
 	var c net.ListenConfig
 	four, err := c.Listen(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
@@ -36,7 +36,7 @@ func listen(ctx context.Context, port int) ([]net.Listener, error) {
 	return nil, errors.Join(err, probe.Close(), four.Close())
 }
 
-// serve answers at the redirect address until the attempt is over, and ends it when its time is; d.mu is held.
+// serve answers at the redirect address until the attempt ends or expires. d.mu must be held.
 func (d *logins) serve(ctx context.Context, at *attempt) {
 	srv := &http.Server{
 		Handler: d.redirect(at), MaxHeaderBytes: maxPasted, ErrorLog: log.New(io.Discard, "", 0),
@@ -51,6 +51,7 @@ func (d *logins) serve(ctx context.Context, at *attempt) {
 			return nil
 		})
 	}
+	// The page that reports the result is still being delivered when the attempt ends, so the server shuts down slowly.
 	d.group.Once("end the codex sign-in", func() error {
 		alarm := time.NewTimer(d.cfg.LoginTime)
 		defer alarm.Stop()
@@ -70,7 +71,7 @@ func (d *logins) serve(ctx context.Context, at *attempt) {
 	})
 }
 
-// redirect is what the browser finds at the redirect address.
+// redirect handles the requests at the redirect address.
 func (d *logins) redirect(at *attempt) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -84,6 +85,7 @@ func (d *logins) redirect(at *attempt) http.Handler {
 	})
 }
 
+// arrive completes the attempt and shows the result in the browser.
 func (d *logins) arrive(w http.ResponseWriter, r *http.Request, at *attempt) {
 	err := d.finish(r.Context(), at, r.URL.Query())
 	if err == nil {
@@ -97,7 +99,7 @@ func (d *logins) arrive(w http.ResponseWriter, r *http.Request, at *attempt) {
 	page(w, http.StatusBadRequest, "Not signed in", text)
 }
 
-// page writes a page that loads nothing, is not stored, and does not tell others the address with the code in it.
+// page writes a page that loads nothing, is not stored, and sends no Referer with the code.
 func page(w http.ResponseWriter, status int, title, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -107,5 +109,5 @@ func page(w http.ResponseWriter, status int, title, text string) {
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	w.WriteHeader(status)
 	doc := "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>hob</title><h1>" + html.EscapeString(title) + "</h1><p>" + html.EscapeString(text) + "</p></html>\n"
-	_, _ = io.WriteString(w, doc) // the browser may be gone; the sign-in has ended either way
+	_, _ = io.WriteString(w, doc) // the browser may be gone; the sign-in has ended in any case
 }

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	maxWords = 200            // characters of a server's words that are kept
-	maxWait  = 24 * time.Hour // a server that asks for more is not believed
+	maxWords = 200            // stored length of a server's message, in characters
+	maxWait  = 24 * time.Hour // longest Retry-After that is believed
 )
 
-// reply is an answer of the server that is not what was asked for, or why there was none.
+// reply is a failed request to the server.
 type reply struct {
 	fault  llm.Fault
-	status int // 0: there was no answer
+	status int // 0: there was no response
 	code   string
 	words  string
 	wait   time.Duration
 	err    error // of the network
 }
 
-// sort makes sense of an error of the library. Its own text is not passed on: it quotes the whole answer.
+// sort classifies an error of the library. The library's text is dropped because it quotes the whole response.
 func (s *server) sort(err error) reply {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return s.answered(r)
@@ -39,9 +39,10 @@ func (s *server) sort(err error) reply {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return reply{fault: llm.Network, err: u}
 	}
-	return reply{fault: llm.Malformed, words: "the answer of the sign-in server is not to be understood"}
+	return reply{fault: llm.Malformed, words: "the sign-in server's answer cannot be understood"}
 }
 
+// answered classifies an error response.
 func (s *server) answered(r *oauth2.RetrieveError) reply {
 	out := reply{status: r.Response.StatusCode, wait: s.wait(r.Response.Header)}
 	out.code, out.words = said(r.Body)
@@ -52,7 +53,7 @@ func (s *server) answered(r *oauth2.RetrieveError) reply {
 	case code >= http.StatusInternalServerError, code == http.StatusRequestTimeout, code == http.StatusConflict:
 		out.fault = llm.Overloaded
 	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
-		out.fault, out.words = llm.Network, "the sign-in server sends elsewhere; is there a log-in page of the network in between?"
+		out.fault, out.words = llm.Network, "the sign-in server redirects; is there a login page of the network in between?"
 	case code == http.StatusNotFound:
 		out.fault = llm.NotFound
 	default:
@@ -61,7 +62,7 @@ func (s *server) answered(r *oauth2.RetrieveError) reply {
 	return out
 }
 
-// spent reports whether the refresh token will not serve any more. A plain 403 may be the network's.
+// spent reports whether the refresh token is useless from now on. A plain 403 is not enough: it may come from a proxy.
 func (r reply) spent() bool {
 	switch r.code {
 	case "invalid_grant", "refresh_token_reused", "refresh_token_expired", "refresh_token_invalidated":
@@ -70,34 +71,35 @@ func (r reply) spent() bool {
 	return r.status == http.StatusUnauthorized
 }
 
-// renewal is what a model call is told.
+// renewal returns the error for a model call.
 func (r reply) renewal() *llm.Error {
 	e := &llm.Error{Fault: r.fault, Status: r.status, RetryAfter: r.wait, Text: r.text(), Err: r.err}
 	switch {
 	case r.fault == llm.Auth:
-		e.Text = "the sign-in is not renewed any more (" + r.text() + "); sign in again with: " + command
+		e.Text = "the sign-in cannot be renewed any more (" + r.text() + "); sign in again with: " + command
 	case r.status == 0 && r.err != nil:
 		e.Text = "the sign-in cannot be renewed now"
 	}
 	return e
 }
 
-// signIn is what a person is told whose code the server does not take.
+// signIn returns the error for a user whose code the server does not accept.
 func (r reply) signIn() *event.Fault {
 	if r.passing() {
 		f := event.NewFault(event.Unavailable, "try the same address once more in a moment", "the sign-in server cannot be reached: %s", r.text())
 		f.Err = r.err
 		return f
 	}
-	return event.NewFault(event.Refused, "start again with: "+command+"; a code serves once, and only for some minutes",
+	return event.NewFault(event.Refused, "start again with: "+command+"; a code works once, and only for some minutes",
 		"the sign-in server refuses the code: %s", r.text())
 }
 
-// passing reports whether the same request may work a little later.
+// passing reports whether the same request may work later.
 func (r reply) passing() bool {
 	return r.fault == llm.Network || r.fault == llm.Overloaded || r.fault == llm.RateLimit
 }
 
+// text returns the server's code and message, whichever it has.
 func (r reply) text() string {
 	var parts []string
 	if r.code != "" {
@@ -115,8 +117,8 @@ func (r reply) text() string {
 	return strings.Join(parts, ": ")
 }
 
-// said takes the code and the words out of an error: {"error": code, "error_description": words} (RFC 6749, section 5.2),
-// or {"error": {"code", "message"}}, or the latter without a frame.
+// said returns the code and the message of an error: {"error": code, "error_description": text} (RFC 6749, section 5.2), {"error": {"code",
+// "message"}}, or the inner object alone.
 func said(body []byte) (code, words string) {
 	type plain struct {
 		Code    string `json:"code"`
@@ -140,7 +142,7 @@ func said(body []byte) (code, words string) {
 	return frame.Code, frame.Message
 }
 
-// clean makes words from outside safe to show: valid, short, on one line, without control characters.
+// clean makes a foreign text safe to show: valid UTF-8, short, on one line, without control characters.
 func clean(words string) string {
 	words = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -155,8 +157,8 @@ func clean(words string) string {
 	return words
 }
 
-// wait reads Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), which is measured against the server's own
-// Date where it sends one.
+// wait parses Retry-After in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the server's own Date, if it sends
+// one.
 func (s *server) wait(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.Atoi(v); err == nil {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// server is the authorization server, seen from here.
+// server is the client of the authorization server.
 type server struct{ cfg Config }
 
-// oauth describes the server. The style is fixed: a library that tries styles would send a refresh token twice.
+// oauth describes the server. The auth style is fixed: a library that probes styles would send a refresh token twice.
 func (s *server) oauth() *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: s.cfg.ClientID,
@@ -29,12 +29,12 @@ func (s *server) oauth() *oauth2.Config {
 	}
 }
 
-// limited is a context for what must not end half done because its caller left: it ends by itself.
+// limited returns a context for work that must finish even if its caller leaves. It has its own time limit.
 func (s *server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, s.cfg.HTTP), s.cfg.Patience)
 }
 
-// address is where the browser is to go. The parameters beyond the standard's are those of the codex command line.
+// address returns the page to open in the browser. The extra parameters are those of the codex command line.
 func (s *server) address(state, verifier string) string {
 	return s.oauth().AuthCodeURL(state, oauth2.S256ChallengeOption(verifier),
 		oauth2.SetAuthURLParam("id_token_add_organizations", "true"),
@@ -42,7 +42,7 @@ func (s *server) address(state, verifier string) string {
 		oauth2.SetAuthURLParam("originator", s.cfg.Originator))
 }
 
-// exchange turns the code into tokens. Errors are *event.Fault.
+// exchange trades the code for tokens. Errors are *event.Fault.
 func (s *server) exchange(ctx context.Context, code, verifier string) (*tokens, error) {
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
@@ -57,7 +57,7 @@ func (s *server) exchange(ctx context.Context, code, verifier string) (*tokens, 
 	return s.received(tokens{}, got, sent), nil
 }
 
-// renew trades a refresh token for new tokens; it is spent by that. The reply says why there are none.
+// renew trades a refresh token for new tokens, which uses it up. On failure it returns the server's reply.
 func (s *server) renew(ctx context.Context, t *tokens) (*tokens, *reply) {
 	sent := s.cfg.Now()
 	got, err := s.oauth().TokenSource(ctx, &oauth2.Token{RefreshToken: t.Refresh}).Token()
@@ -68,7 +68,7 @@ func (s *server) renew(ctx context.Context, t *tokens) (*tokens, *reply) {
 	return s.received(*t, got, sent), nil
 }
 
-// received makes tokens of the server's answer to a request that was sent at a time. What it does not say stays as in old.
+// received builds tokens from the server's answer to a request sent at a time. Fields that the answer omits keep their value from old.
 func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens {
 	t := old
 	t.Access = got.AccessToken
@@ -77,7 +77,7 @@ func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens
 	}
 	learn(s.cfg.Redact, &t)
 	access := claimsOf(got.AccessToken)
-	id, _ := got.Extra("id_token").(string) // none: it is asked for, and nothing depends on it
+	id, _ := got.Extra("id_token").(string) // optional: it was requested, but nothing depends on it
 	for _, c := range []claims{access, claimsOf(id)} {
 		if c.Auth.Account != "" {
 			t.Account = c.Auth.Account
@@ -86,6 +86,7 @@ func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens
 			t.Email = email
 		}
 	}
+	// Prefer the lifetime in the answer. The token's own expiry depends on both clocks agreeing.
 	switch {
 	case got.ExpiresIn > 0:
 		t.Until = sent.Add(time.Duration(got.ExpiresIn) * time.Second)
@@ -97,7 +98,7 @@ func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens
 	return &t
 }
 
-// revoke tells the server in JSON, as the codex command line does. All that was granted with a refresh token ends with it.
+// revoke sends the request as JSON, like the codex command line. Revoking a refresh token ends everything that was granted with it.
 func (s *server) revoke(ctx context.Context, t *tokens) bool {
 	body, err := json.Marshal(map[string]string{"token": t.Refresh, "token_type_hint": "refresh_token", "client_id": s.cfg.ClientID})
 	if err == nil {
@@ -109,6 +110,7 @@ func (s *server) revoke(ctx context.Context, t *tokens) bool {
 	return err == nil
 }
 
+// post sends a document without reading an answer.
 func (s *server) post(ctx context.Context, address string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()

@@ -9,27 +9,26 @@ import (
 	"hob/daemon/secret"
 )
 
-// Status says who is signed in.
+// Status describes the current sign-in.
 type Status struct {
-	SignedIn bool       // there are tokens, and the server has not refused them
+	SignedIn bool       // there are tokens and the server has not refused them
 	Account  string     // the account's id
-	Email    string     // "" when the server names none
-	Where    string     // what keeps the tokens: secret.InKeyring, or the path of a file
-	Until    *time.Time // how long the access token lives; it is renewed by itself
-	Problem  string     // why the tokens are of no use, and what to do
+	Email    string     // "" if the server names none
+	Where    string     // where the tokens are stored: secret.InKeyring, or a file's path
+	Until    *time.Time // end of the access token, which is renewed automatically
+	Problem  string     // why the tokens cannot be used, and what to do
 }
 
-// Status looks at what the vault keeps; it asks no server. Tokens that are damaged or refused are a Problem, not an error;
-// errors are *event.Fault.
+// Status reads the stored tokens. It makes no request. Damaged or refused tokens are a Problem, not an error; errors are *event.Fault.
 func (a *Account) Status(ctx context.Context) (Status, error) {
 	t, where, err := a.tokens.load(ctx)
 	switch {
 	case errors.Is(err, secret.ErrNone):
 		return Status{}, nil
 	case unreadable(err):
-		return Status{Where: where, Problem: "the kept sign-in is damaged; sign in again with: " + command}, nil
+		return Status{Where: where, Problem: "the stored sign-in is damaged; sign in again with: " + command}, nil
 	case err != nil:
-		f := event.NewFault(event.Unavailable, "unlock the keyring, or sign in again with: "+command, "the kept sign-in cannot be read: %v", err)
+		f := event.NewFault(event.Unavailable, "unlock the keyring, or sign in again with: "+command, "the stored sign-in cannot be read: %v", err)
 		f.Err = err
 		return Status{}, f
 	}
@@ -40,9 +39,9 @@ func (a *Account) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// Logout forgets the tokens, ends a sign-in under way, and asks the server to revoke them (RFC 7009). revoked tells whether
-// the server has said that it did; where it has not, an access token that somebody else has lives to its end. An error, an
-// *event.Fault or the end of ctx, means that not everything is forgotten.
+// Logout deletes the tokens, cancels a running sign-in, and asks the server to revoke the tokens (RFC 7009). revoked reports whether the
+// server has confirmed it; otherwise a copied access token stays valid until it expires. An error, an *event.Fault or the end of ctx, means
+// that a copy may remain.
 func (a *Account) Logout(ctx context.Context) (revoked bool, err error) {
 	t, err := a.tokens.drop(ctx)
 	a.logins.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the account was signed out"))

@@ -10,7 +10,7 @@ import (
 	"hob/daemon/secret"
 )
 
-// take waits until nobody changes the kept tokens. free ends it.
+// take waits for the exclusive right to change the stored tokens. free releases it.
 func (p *tokenStore) take(ctx context.Context) (free func(), err error) {
 	select {
 	case p.turn <- struct{}{}:
@@ -20,7 +20,7 @@ func (p *tokenStore) take(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// load reads the kept tokens; secret.ErrNone when there are none.
+// load reads the stored tokens; secret.ErrNone if there are none.
 func (p *tokenStore) load(ctx context.Context) (*tokens, string, error) {
 	doc, where, err := p.cfg.Vault.Load(ctx, Name)
 	if err != nil {
@@ -34,6 +34,7 @@ func (p *tokenStore) load(ctx context.Context) (*tokens, string, error) {
 	return t, where, nil
 }
 
+// save stores the tokens in the vault.
 func (p *tokenStore) save(ctx context.Context, t *tokens) error {
 	doc, err := json.Marshal(t) // #nosec G117 -- it goes to the vault, which is for secrets
 	if err != nil {
@@ -42,22 +43,22 @@ func (p *tokenStore) save(ctx context.Context, t *tokens) error {
 	return p.cfg.Vault.Save(ctx, Name, doc)
 }
 
-// keep saves tokens before anybody may use them. Where that fails they wait for the next call: the old refresh token is
-// spent.
+// keep stores tokens before they may be used. If that fails, they stay in memory for the next call, because the old refresh token is used
+// up.
 func (p *tokenStore) keep(ctx context.Context, t *tokens) (*tokens, error) {
-	keeping, cancel := p.server.limited(ctx) // however long the server took
+	keeping, cancel := p.server.limited(ctx) // with a time limit of its own, however long the server took
 	defer cancel()
 	if err := p.save(keeping, t); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.unsaved = t
-		return nil, &llm.Error{Fault: llm.Auth, Text: "the renewed sign-in cannot be kept, so that it is not used", Err: err}
+		return nil, &llm.Error{Fault: llm.Auth, Text: "the renewed sign-in cannot be stored, so it is not used", Err: err}
 	}
 	p.adopt(t)
 	return t, nil
 }
 
-// adopt puts tokens in force that the vault keeps.
+// adopt makes stored tokens the current ones.
 func (p *tokenStore) adopt(t *tokens) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,6 +71,7 @@ func (p *tokenStore) pending() *tokens {
 	return p.unsaved
 }
 
+// refusedBefore returns the error of the server's last refusal, if it concerned this refresh token. A refused token is not sent again.
 func (p *tokenStore) refusedBefore(refresh string) *llm.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +81,7 @@ func (p *tokenStore) refusedBefore(refresh string) *llm.Error {
 	return p.refused.err
 }
 
-// put keeps the tokens of a sign-in, unless it has ended meanwhile. Errors are those of alive, and *event.Fault.
+// put stores the tokens of a sign-in, unless it has ended meanwhile. Errors are those of alive, and *event.Fault.
 func (p *tokenStore) put(ctx context.Context, t *tokens, alive func() error) error {
 	ctx, cancel := p.server.limited(ctx)
 	defer cancel()
@@ -98,7 +100,7 @@ func (p *tokenStore) put(ctx context.Context, t *tokens, alive func() error) err
 	return nil
 }
 
-// drop deletes the kept tokens, and returns them, the newest there are; nil when there are none that can be read.
+// drop deletes the stored tokens and returns the newest readable ones, or nil.
 func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 	free, err := p.take(ctx)
 	if err != nil {
@@ -107,7 +109,7 @@ func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 	defer free()
 	t, _, err := p.load(ctx)
 	if err != nil {
-		t = nil // whatever it is, it is deleted
+		t = nil // it is deleted, whatever it is
 	}
 	err = p.cfg.Vault.Delete(ctx, Name)
 	if latest := p.forget(); latest != nil {
@@ -116,7 +118,7 @@ func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 	return t, err
 }
 
-// forget drops what is in memory, and returns tokens that the vault has not taken yet.
+// forget clears the memory and returns tokens that were not stored yet.
 func (p *tokenStore) forget() *tokens {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,16 +133,16 @@ func (p *tokenStore) close() {
 	p.closed = true
 }
 
-// unusable is what a model call is told when the kept tokens cannot be had.
+// unusable returns the error for a model call when the stored tokens cannot be read.
 func unusable(err error) error {
 	switch {
 	case errors.Is(err, secret.ErrNone):
 		return &llm.Error{Fault: llm.Auth, Text: "nobody is signed in; sign in with: " + command}
 	case unreadable(err):
-		return &llm.Error{Fault: llm.Auth, Text: "the kept sign-in is damaged; sign in again with: " + command, Err: err}
+		return &llm.Error{Fault: llm.Auth, Text: "the stored sign-in is damaged; sign in again with: " + command, Err: err}
 	case errors.Is(err, secret.ErrKeyring):
 		return &llm.Error{Fault: llm.Auth, Text: "unlock the keyring, or sign in again with: " + command, Err: err}
 	default:
-		return &llm.Error{Fault: llm.Auth, Text: "the kept sign-in cannot be read", Err: err}
+		return &llm.Error{Fault: llm.Auth, Text: "the stored sign-in cannot be read", Err: err}
 	}
 }

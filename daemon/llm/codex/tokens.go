@@ -10,32 +10,32 @@ import (
 	"hob/daemon/secret"
 )
 
-// unknownLife is how long a token is taken to live of which nobody says it.
+// unknownLife is the assumed life of a token without an expiry.
 const unknownLife = time.Hour
 
-// errDamaged is that the vault holds something else than tokens.
-var errDamaged = errors.New("what is kept are no tokens")
+// errDamaged reports that the vault's value does not hold tokens.
+var errDamaged = errors.New("the stored value holds no tokens")
 
-// tokens are what the vault keeps. The id token is not among them: what it says is enough, and keyrings are small.
+// tokens is the value in the vault. The id token is not stored: its facts are enough, and keyrings are small.
 type tokens struct {
 	Access  string    `json:"access_token"`
 	Refresh string    `json:"refresh_token"`
 	Account string    `json:"account_id,omitempty"`
 	Email   string    `json:"email,omitempty"`
-	Until   time.Time `json:"until"` // when the access token ends
+	Until   time.Time `json:"until"` // end of the access token
 }
 
-// lives reports whether the access token is good for a request.
+// lives reports whether the access token is valid long enough for a request.
 func (t *tokens) lives(now time.Time) bool { return t != nil && !t.Until.Before(now.Add(margin)) }
 
-// learn makes the tokens unreadable in logs.
+// learn makes sure that logs never show the tokens.
 func learn(r *secret.Redactor, t *tokens) {
 	r.Add("codex access token", t.Access)
 	r.Add("codex refresh token", t.Refresh)
 }
 
-// claims are what a token says of itself (RFC 7519). Nobody checks its signature: it comes from the server itself over TLS
-// (OpenID Connect Core 1.0, section 3.1.3.7), and nothing is granted by it.
+// claims are the facts in a token (RFC 7519). The signature is not checked: the token comes from the server itself over TLS (OpenID Connect
+// Core 1.0, section 3.1.3.7), and nothing is granted by it.
 type claims struct {
 	Email   string  `json:"email"`
 	Expires float64 `json:"exp"`
@@ -47,7 +47,7 @@ type claims struct {
 	} `json:"https://api.openai.com/profile"`
 }
 
-// claimsOf reads the claims of a token; none when it is opaque.
+// claimsOf decodes the claims of a token; zero for an opaque token.
 func claimsOf(token string) claims {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, ok := strings.Cut(rest, ".")
@@ -59,7 +59,7 @@ func claimsOf(token string) claims {
 	return c
 }
 
-// unreadable reports whether the kept tokens are of no use, so that only a new sign-in helps.
+// unreadable reports whether the stored tokens are useless, so that only a new sign-in helps.
 func unreadable(err error) bool {
 	return errors.Is(err, errDamaged) || errors.Is(err, secret.ErrDamaged)
 }

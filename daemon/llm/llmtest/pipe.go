@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Dial makes a connection as net.Dialer.DialContext does.
+// Dial connects as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Pipe is a network of one host in memory: a listener, and the dialing that leads to it whatever the address. Whoever waits on
-// its connections waits durably (testing/synctest): with it the real HTTP client and server run in a bubble, where no timer costs
-// real time. It has no buffers: each write waits for its reader. All methods are safe for concurrent use.
+// Pipe is an in-memory network with one host: a listener, and a dialer that connects to it whatever the address. Goroutines that wait on
+// its connections block durably in the sense of testing/synctest, so the real HTTP client and server run in a bubble, where timers cost no
+// real time. Connections have no buffers: each write waits for its reader. All methods are safe for concurrent use.
 type Pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -24,10 +24,10 @@ type Pipe struct {
 	diverted Dial
 }
 
-// NewPipe makes a network that nobody serves yet: whoever dials waits for Accept. Close it.
+// NewPipe returns a network without a server yet: dialing waits for Accept. Close it.
 func NewPipe() *Pipe { return &Pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
 
-// Accept waits for somebody to connect. After Close it returns net.ErrClosed, wrapped.
+// Accept waits for a connection. After Close it returns net.ErrClosed, wrapped.
 func (p *Pipe) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
@@ -37,7 +37,7 @@ func (p *Pipe) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listening; connections stay as they are.
+// Close ends listening. Open connections stay.
 func (p *Pipe) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *Pipe) Close() error {
 	return nil
 }
 
-// Addr is the host's name and port.
+// Addr returns the host's name and port.
 func (p *Pipe) Addr() net.Addr { return pipeAddr{} }
 
 type pipeAddr struct{}
@@ -56,7 +56,7 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "model.test:80" }
 
-// Connect makes a connection to the listener: once it has accepted.
+// Connect connects to the listener and returns once it has accepted.
 func (p *Pipe) Connect(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	var err error
@@ -68,26 +68,25 @@ func (p *Pipe) Connect(ctx context.Context) (net.Conn, error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	_, _ = near.Close(), far.Close() // nobody has seen them
+	_, _ = near.Close(), far.Close() // nobody has used them
 	return nil, fmt.Errorf("connect: %w", err)
 }
 
-// Divert sets what is done instead of Connect when somebody dials; nil: nothing else. A Dial may fail, wait, lead elsewhere, or
-// wrap what Connect has made.
+// Divert replaces Connect for every dial; nil restores it. A Dial may fail, wait, lead elsewhere, or wrap what Connect returned.
 func (p *Pipe) Divert(d Dial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.diverted = d
 }
 
-// Dials is how often somebody has dialled.
+// Dials returns the number of dials so far.
 func (p *Pipe) Dials() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dials
 }
 
-// DialContext is Connect, or what Divert has put in its place.
+// DialContext is Connect, or its replacement set with Divert.
 func (p *Pipe) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	p.mu.Lock()
 	p.dials++
@@ -99,7 +98,8 @@ func (p *Pipe) DialContext(ctx context.Context, network, address string) (net.Co
 	return p.Connect(ctx)
 }
 
-// Transport is the library's usual one, with all its limits of time, but for dialing, which leads here. Close its idle connections.
+// Transport returns a transport like http.DefaultTransport, with its timeouts, that dials this network without a proxy. Close its idle
+// connections.
 func (p *Pipe) Transport() *http.Transport {
 	t := &http.Transport{}
 	if usual, ok := http.DefaultTransport.(*http.Transport); ok {

@@ -9,13 +9,13 @@ import (
 	"hob/daemon/llm"
 )
 
-// Sealed is the encrypted reasoning that comes with this reasoning over the Responses wire.
+// Sealed returns the encrypted reasoning that accompanies a reasoning in the Responses protocol.
 func Sealed(reasoning string) string { return fmt.Sprintf("sealed %d", len(reasoning)) }
 
-// ResponsesWire is the stream of a turn over the Responses protocol, as it would be sent for a request of that many bytes. An
-// answer's reasoning comes first, as a summary with Sealed beside it, then its text, then its calls with their pieces
-// interleaved. Finish is the reason of an incomplete answer there, and "failed" a failure; Twice repeats events, with their
-// numbers; NoDone and ZeroAt change nothing; a price is not told.
+// ResponsesWire returns the stream of a turn in the Responses protocol, for a request of that many bytes. It sends the reasoning first, as
+// a summary with Sealed beside it, then the text, then the calls with interleaved pieces. Finish is the reason of an incomplete answer
+// there, "failed" makes the response fail. Twice repeats events with their numbers. NoDone and ZeroAt have no effect, and no price is
+// reported.
 func (t Turn) ResponsesWire(request int) string {
 	if t.Raw != "" {
 		return t.Raw
@@ -36,7 +36,7 @@ func (t Turn) ResponsesWire(request int) string {
 	return w.b.String()
 }
 
-// responsesWire writes numbered events.
+// responsesWire writes events and numbers them.
 type responsesWire struct {
 	b      strings.Builder
 	twice  bool
@@ -44,6 +44,7 @@ type responsesWire struct {
 	index  int // of the next item
 }
 
+// send writes an event with the next number.
 func (w *responsesWire) send(kind string, fields map[string]any) {
 	fields["type"], fields["sequence_number"] = kind, w.number
 	w.number++
@@ -60,17 +61,19 @@ func (w *responsesWire) send(kind string, fields map[string]any) {
 	}
 }
 
-// item sends what frames the pieces of one item.
+// item sends the event that begins or ends an output item.
 func (w *responsesWire) item(part string, index int, fields map[string]any) {
 	w.send("response.output_item."+part, map[string]any{"output_index": index, "item": fields})
 }
 
+// pieces sends a text word by word, as deltas of the current item.
 func (w *responsesWire) pieces(kind, id, text string) {
 	for _, p := range Pieces(text) {
 		w.send(kind, map[string]any{"output_index": w.index, "item_id": id, "summary_index": 0, "content_index": 0, "delta": p})
 	}
 }
 
+// reasoning sends a reasoning item with its summary.
 func (w *responsesWire) reasoning(text string) {
 	id := fmt.Sprintf("rs_%d", w.index)
 	w.item("added", w.index, map[string]any{"type": "reasoning", "id": id, "summary": []any{}})
@@ -82,6 +85,7 @@ func (w *responsesWire) reasoning(text string) {
 	w.index++
 }
 
+// message sends the item with the text; a filtered answer is a refusal.
 func (w *responsesWire) message(a llm.Answer) {
 	id := fmt.Sprintf("msg_%d", w.index)
 	kind, field := "output_text", "text"
@@ -96,7 +100,7 @@ func (w *responsesWire) message(a llm.Answer) {
 	w.index++
 }
 
-// calls sends each call's head first, then its arguments in two pieces, then the whole of it.
+// calls sends the head of each call, then its arguments in two pieces, then the complete call.
 func (w *responsesWire) calls(calls []llm.Call) {
 	for part := range 4 {
 		for i, c := range calls {
@@ -106,6 +110,7 @@ func (w *responsesWire) calls(calls []llm.Call) {
 	w.index += len(calls)
 }
 
+// call sends one part of a call: 0 the head, 1 and 2 the arguments, 3 the end.
 func (w *responsesWire) call(part, index int, c llm.Call) {
 	args, id := string(c.Args), fmt.Sprintf("fc_%d", index)
 	item := map[string]any{"type": "function_call", "id": id, "call_id": c.ID, "name": c.Name, "arguments": ""}
@@ -125,6 +130,7 @@ func (w *responsesWire) call(part, index int, c llm.Call) {
 	}
 }
 
+// end sends the last event, which reports the outcome and the usage.
 func (w *responsesWire) end(t Turn, a llm.Answer) {
 	reason := t.Finish
 	if reason == "" && a.Finish == llm.Length {
@@ -149,7 +155,7 @@ func (w *responsesWire) end(t Turn, a llm.Answer) {
 	w.send("response."+kind, map[string]any{"response": response})
 }
 
-// inputItem is one item of a request's input.
+// inputItem is an item of a request's input.
 type inputItem struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -160,8 +166,8 @@ type inputItem struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// parseResponses reads a request of the Responses protocol into the shape of the other: the instructions are a message of
-// the system, calls are an assistant's messages, results a tool's. Reasoning is in the body alone.
+// parseResponses decodes a request of the Responses protocol into the form of Chat Completions: the instructions become a system message,
+// calls messages of the assistant, results messages of a tool. Reasoning is only in Body.
 func parseResponses(body []byte, h http.Header) (Request, error) {
 	var w struct {
 		Model        string      `json:"model"`
@@ -197,6 +203,7 @@ func parseResponses(body []byte, h http.Header) (Request, error) {
 	return r, nil
 }
 
+// message converts an item; ok is false for an item that has no counterpart.
 func (it inputItem) message() (Message, bool, error) {
 	switch it.Type {
 	case "message", "":
@@ -214,7 +221,7 @@ func (it inputItem) message() (Message, bool, error) {
 	}
 }
 
-// textIn is a text, or the texts of a list of parts.
+// textIn returns a text, or the joined texts of a list of parts.
 func textIn(raw json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

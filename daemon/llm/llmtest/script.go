@@ -1,6 +1,8 @@
-// Package llmtest helps to test what speaks with language models: a suite that every adapter passes, a model whose
-// answers are scripted in Go, and a server that speaks the real Chat Completions wire and misbehaves on request.
-// It is for tests only; nothing that ships imports it.
+// Package llmtest contains test tools for everything that talks to language models. It is only for tests.
+//
+//   - Suite checks the contract of llm.Model; every adapter must pass it.
+//   - Script is a model whose answers are Go functions, for tests above the adapters.
+//   - Server serves the real protocols over HTTP, with faults on request, for tests of the adapters.
 package llmtest
 
 import (
@@ -15,13 +17,13 @@ import (
 	"hob/daemon/llm"
 )
 
-// ErrOver is returned by InOrder when all answers have been given.
+// ErrOver is returned by InOrder after the last answer.
 var ErrOver = errors.New("the script has no more answers")
 
-// Reply decides what a scripted model answers. Empty Finish and Usage are filled in by what the answer holds.
+// Reply returns the answer of a scripted model. An empty Finish or Usage is derived from the answer.
 type Reply func(ctx context.Context, r llm.Request) (llm.Answer, error)
 
-// Script is an llm.Model in this process. It remembers what it was asked.
+// Script is an llm.Model in this process. It records its requests.
 type Script struct {
 	info  llm.Info
 	reply Reply
@@ -30,7 +32,7 @@ type Script struct {
 	seen []llm.Request
 }
 
-// NewScript makes a model that answers with reply, which may be called by several goroutines at once.
+// NewScript returns a model that answers with reply. Several goroutines may call reply at once.
 func NewScript(reply Reply) *Script {
 	return &Script{
 		info:  llm.Info{Provider: "script", Model: "script", Context: 200_000, MaxOutput: 8192},
@@ -38,18 +40,18 @@ func NewScript(reply Reply) *Script {
 	}
 }
 
-// As sets what the model says it is, before it is used, and returns it.
+// As sets the model's info and returns the model. Call it before the model is used.
 func (s *Script) As(info llm.Info) *Script {
 	s.info = info
 	return s
 }
 
-// Always answers every request by f, which never fails.
+// Always answers every request with f, without errors.
 func Always(f func(llm.Request) llm.Answer) Reply {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) { return f(r), nil }
 }
 
-// InOrder gives each answer once, then ErrOver.
+// InOrder returns each answer once, then ErrOver.
 func InOrder(answers ...llm.Answer) Reply {
 	var mu sync.Mutex
 	at := 0
@@ -64,15 +66,15 @@ func InOrder(answers ...llm.Answer) Reply {
 	}
 }
 
-// Say is an answer of text.
+// Say returns an answer with a text.
 func Say(text string) llm.Answer { return llm.Answer{Text: text} }
 
-// Use is an answer that calls one tool with these arguments, written as JSON.
+// Use returns an answer that calls a tool with these arguments in JSON.
 func Use(tool, args string) llm.Answer {
 	return llm.Answer{Calls: []llm.Call{{ID: "call_1", Name: tool, Args: json.RawMessage(args)}}}
 }
 
-// UseAll is an answer that makes the calls of several.
+// UseAll returns an answer with the calls of several answers.
 func UseAll(answers ...llm.Answer) llm.Answer {
 	all := llm.Answer{}
 	for _, a := range answers {
@@ -84,10 +86,10 @@ func UseAll(answers ...llm.Answer) llm.Answer {
 	return all
 }
 
-// Info says what the model claims to be.
+// Info implements llm.Model.
 func (s *Script) Info() llm.Info { return s.info }
 
-// Answer gives the scripted answer, its text in one piece for each word.
+// Answer implements llm.Model. It passes the text to delta word by word.
 func (s *Script) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	s.mu.Lock()
 	s.seen = append(s.seen, r)
@@ -108,14 +110,14 @@ func (s *Script) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	return a, nil
 }
 
-// Requests are the requests so far, oldest first.
+// Requests returns the requests so far, oldest first.
 func (s *Script) Requests() []llm.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
 }
 
-// Pieces cuts a text behind each space; joined they are the text again.
+// Pieces splits a text after each space.
 func Pieces(text string) []string {
 	if text == "" {
 		return nil
@@ -123,7 +125,7 @@ func Pieces(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
-// completed fills in what a script leaves out: the reason of the end, and a rough count of tokens.
+// completed derives the finish reason and an approximate usage where the script has none.
 func completed(a llm.Answer, sent int) llm.Answer {
 	if a.Finish == "" {
 		a.Finish = llm.Stop
@@ -141,6 +143,7 @@ func completed(a llm.Answer, sent int) llm.Answer {
 	return a
 }
 
+// textLength returns the length of all texts of a request.
 func textLength(r llm.Request) int {
 	n := 0
 	for _, m := range r.Messages {

@@ -16,10 +16,10 @@ import (
 	"hob/daemon/llm"
 )
 
-// Server is a model server on the loopback interface that speaks Chat Completions and Responses with streaming. It keeps a
-// ledger of what it would bill. All methods are safe for concurrent use.
+// Server is a model server on the loopback interface that streams Chat Completions and Responses. It adds up what it would bill. All
+// methods are safe for concurrent use.
 type Server struct {
-	URL string // what base_url is set to
+	URL string // the base_url for clients
 
 	http   *httptest.Server
 	closed chan struct{}
@@ -32,12 +32,12 @@ type Server struct {
 	billed    llm.Usage
 }
 
-// Request is one request as it came.
+// Request is a request as received.
 type Request struct {
-	Body     []byte // the very bytes
+	Body     []byte // the unchanged bytes
 	Header   http.Header
-	Model    string    // as asked for
-	Messages []Message // as on the wire
+	Model    string    // as requested
+	Messages []Message // as sent
 	Tools    []string  // names, in order
 }
 
@@ -49,7 +49,7 @@ type Message struct {
 	Calls   []Call `json:"tool_calls"`
 }
 
-// UnmarshalJSON takes a content that is a text or a list of parts, of which it keeps the texts, with the type of every other one.
+// UnmarshalJSON accepts a content that is a text or a list of parts. Of a list it keeps the texts; any other part becomes its type.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	type plain Message
 	var shape struct {
@@ -76,6 +76,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// unmarshalText decodes a content that is a text, or missing.
 func unmarshalText(b json.RawMessage, to *string) error {
 	if len(b) == 0 {
 		return nil
@@ -86,7 +87,7 @@ func unmarshalText(b json.RawMessage, to *string) error {
 	return nil
 }
 
-// Call is one call on the wire.
+// Call is a tool call as sent.
 type Call struct {
 	ID       string `json:"id"`
 	Function struct {
@@ -95,7 +96,7 @@ type Call struct {
 	} `json:"function"`
 }
 
-// Last is the content of the newest message, empty when there is none.
+// Last returns the content of the newest message, "" if there is none.
 func (r Request) Last() string {
 	if len(r.Messages) == 0 {
 		return ""
@@ -103,7 +104,7 @@ func (r Request) Last() string {
 	return r.Messages[len(r.Messages)-1].Content
 }
 
-// NewServer starts a server that takes the turns one after the other. Close it.
+// NewServer starts a server that serves the turns in order. Close it.
 func NewServer(turns ...Turn) *Server {
 	s := newServer(turns)
 	s.http = httptest.NewServer(s.handler())
@@ -111,7 +112,7 @@ func NewServer(turns ...Turn) *Server {
 	return s
 }
 
-// NewServerOn is NewServer at a listener of the caller's, which is closed with the server.
+// NewServerOn is NewServer on the caller's listener, which closes with the server.
 func NewServerOn(l net.Listener, turns ...Turn) *Server {
 	s := newServer(turns)
 	s.http = &httptest.Server{Listener: l, Config: &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}}
@@ -126,39 +127,40 @@ func newServer(turns []Turn) *Server {
 	return s
 }
 
+// handler serves both protocols and the list of models.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.serve(parse, Turn.Wire))
 	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses, Turn.ResponsesWire))
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`) // a caller that has gone is its own affair
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`) // the client may be gone
 	})
 	return mux
 }
 
-// Push adds turns to the script.
+// Push appends turns to the script.
 func (s *Server) Push(turns ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns = append(s.turns, turns...)
 }
 
-// Otherwise sets what is done with requests for which the script has no turn; without it they get the status 400.
+// Otherwise sets the turn for requests after the script's end; without it they get status 400.
 func (s *Server) Otherwise(f func(Request) Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.otherwise = f
 }
 
-// Requests are the requests so far, oldest first.
+// Requests returns the requests so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
 }
 
-// Await blocks until n requests have come, or until ctx ends.
+// Await blocks until n requests have arrived or ctx ends.
 func (s *Server) Await(ctx context.Context, n int) error {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -177,29 +179,29 @@ func (s *Server) Await(ctx context.Context, n int) error {
 	return nil
 }
 
-// Billed is the ledger: the usage of every stream that was begun, whether or not it arrived.
+// Billed returns the usage of every stream that was begun, even if the client did not receive it.
 func (s *Server) Billed() llm.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.billed
 }
 
-// Close lets go of hanging requests and stops the server.
+// Close releases hanging requests and stops the server.
 func (s *Server) Close() {
 	close(s.closed)
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// CloseClientConnections breaks off whatever is under way, as a server that crashes does; it goes on serving.
+// CloseClientConnections breaks all connections, as a crash of the server would. The server keeps serving.
 func (s *Server) CloseClientConnections() { s.http.CloseClientConnections() }
 
-// serve answers requests of one protocol.
+// serve returns the handler of one protocol: it records the request, waits if the turn says so, and sends the error status or the stream.
 func (s *Server) serve(parse func([]byte, http.Header) (Request, error), wire func(Turn, int) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 		if err != nil {
-			return // the client has gone
+			return // the client is gone
 		}
 		req, err := parse(body, r.Header)
 		if err != nil {
@@ -219,7 +221,7 @@ func (s *Server) serve(parse func([]byte, http.Header) (Request, error), wire fu
 	}
 }
 
-// take notes the request and picks its turn.
+// take records the request and returns its turn.
 func (s *Server) take(req Request) Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +238,7 @@ func (s *Server) take(req Request) Turn {
 	return Failed(http.StatusBadRequest, "the script has no more turns")
 }
 
-// hold waits until the turn may begin; false when it never does.
+// hold waits until the turn may begin; false if it never does.
 func (s *Server) hold(ctx context.Context, t Turn) bool {
 	wait := t.Hold
 	if t.Break == Hang && t.At == 0 {
@@ -254,15 +256,17 @@ func (s *Server) hold(ctx context.Context, t Turn) bool {
 	return false
 }
 
+// refuse sends the turn's error status.
 func (s *Server) refuse(w http.ResponseWriter, t Turn) {
 	w.Header().Set("Content-Type", "application/json")
 	for name, values := range t.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(t.Status)
-	_, _ = io.WriteString(w, t.Body) // a caller that has gone is its own affair
+	_, _ = io.WriteString(w, t.Body) // the client may be gone
 }
 
+// bill adds the usage of a turn.
 func (s *Server) bill(t Turn, sent int) {
 	if t.Raw != "" {
 		return
@@ -278,7 +282,7 @@ func (s *Server) bill(t Turn, sent int) {
 	s.billed.Priced = s.billed.Priced || u.Priced
 }
 
-// stream sends the bytes, or as many of them as the turn lets through.
+// stream sends the bytes, or as many as the turn allows before it breaks.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, wire string) {
 	if t.Break == Cut || t.Break == Reset {
 		breakOff(w, t, wire)
@@ -292,11 +296,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, wire str
 		wire = wire[:min(t.At, len(wire))]
 	}
 	if err := emit(w, http.NewResponseController(w).Flush, wire); err != nil {
-		return // the client has gone
+		return // the client is gone
 	}
 	switch t.Break {
 	case Drop:
-		panic(http.ErrAbortHandler) // the way in which net/http lets a handler break the transfer
+		panic(http.ErrAbortHandler) // net/http's way to break off a response
 	case Hang:
 		select {
 		case <-r.Context().Done():
@@ -305,7 +309,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, wire str
 	}
 }
 
-// emit writes the events one by one, so that they arrive one by one.
+// emit writes and flushes the events one by one, so that they arrive one by one.
 func emit(w io.Writer, flush func() error, wire string) error {
 	for _, event := range strings.SplitAfter(wire, "\n\n") {
 		if _, err := io.WriteString(w, event); err != nil {
@@ -318,22 +322,24 @@ func emit(w io.Writer, flush func() error, wire string) error {
 	return nil
 }
 
-// breakOff writes part of a response whose end is the end of the connection, and ends it: with a proper close, or a reset.
+// breakOff writes part of a response without a length, so that the end of the connection is its end, and closes the connection or resets
+// it.
 func breakOff(w http.ResponseWriter, t Turn, wire string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	defer func() { _ = conn.Close() }() // closing is all that is wanted of it
+	defer func() { _ = conn.Close() }() // the error does not matter
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 	if _, err := io.WriteString(conn, head+wire[:min(t.At, len(wire))]); err != nil {
 		return
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok && t.Break == Reset {
-		_ = tcp.SetLinger(0) // without it the end would be a proper one: the test that asked for a reset fails then
+		_ = tcp.SetLinger(0) // a failure leads to a regular close, which the test notices
 	}
 }
 
+// parse decodes a request of Chat Completions.
 func parse(body []byte, h http.Header) (Request, error) {
 	var shape struct {
 		Model    string    `json:"model"`

@@ -11,14 +11,14 @@ import (
 	"hob/daemon/llm"
 )
 
-// Subject is a model under test with requests that it is known to answer.
+// Subject is a model under test, with requests that it is known to answer.
 type Subject struct {
 	Model llm.Model
 	Plain llm.Request // it answers with text and no calls
 	Calls llm.Request // it answers with two calls or more
 }
 
-// Suite checks what every model promises. open is called for each test and must be able to answer eight requests.
+// Suite checks the contract of llm.Model. open is called for each test; its model must be able to answer eight requests.
 func Suite(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("info stays the same", func(t *testing.T) { infoStays(t, open(t)) })
@@ -38,6 +38,7 @@ func Suite(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
+// infoStays checks that Info does not change and names the model.
 func infoStays(t *testing.T, s Subject) {
 	t.Helper()
 	before := s.Model.Info()
@@ -50,6 +51,7 @@ func infoStays(t *testing.T, s Subject) {
 	}
 }
 
+// plain sends the plain request and checks that the answer is a text.
 func plain(t *testing.T, s Subject, delta func(llm.Delta)) llm.Answer {
 	t.Helper()
 	a, err := s.Model.Answer(t.Context(), s.Plain, delta)
@@ -62,6 +64,7 @@ func plain(t *testing.T, s Subject, delta func(llm.Delta)) llm.Answer {
 	return a
 }
 
+// deltasMakeText checks that the deltas together are the answer.
 func deltasMakeText(t *testing.T, s Subject) {
 	t.Helper()
 	var text, thought strings.Builder
@@ -74,6 +77,7 @@ func deltasMakeText(t *testing.T, s Subject) {
 	}
 }
 
+// callsAreWhole checks that calls have JSON arguments, ids of their own and the names of offered tools.
 func callsAreWhole(t *testing.T, s Subject) {
 	t.Helper()
 	a, err := s.Model.Answer(t.Context(), s.Calls, nil)
@@ -100,6 +104,7 @@ func callsAreWhole(t *testing.T, s Subject) {
 	}
 }
 
+// endedContext checks that an ended context ends the request and is not to be retried.
 func endedContext(t *testing.T, s Subject) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -110,6 +115,7 @@ func endedContext(t *testing.T, s Subject) {
 	}
 }
 
+// requestStays checks that the model does not change the request.
 func requestStays(t *testing.T, s Subject) {
 	t.Helper()
 	before, err := json.Marshal(s.Calls)

@@ -9,43 +9,43 @@ import (
 	"hob/daemon/llm"
 )
 
-// Break is how a stream goes wrong on its way.
+// Break is a way in which a stream breaks.
 type Break int
 
-// The ways in which a stream breaks, after Turn.At bytes of it.
+// The breaks happen after Turn.At bytes of the stream.
 const (
-	Whole Break = iota // it does not
-	Cut                // the connection ends as if all had been said
-	Drop               // the connection ends in the middle of the transfer
+	Whole Break = iota // it does not break
+	Cut                // the connection ends regularly, as if the stream was complete
+	Drop               // the connection ends within a chunk
 	Reset              // the connection is reset
-	Hang               // nothing more comes
+	Hang               // nothing more is sent
 )
 
-// Turn is what the server does with one request.
+// Turn is the server's response to one request.
 type Turn struct {
-	Answer llm.Answer // what the stream says
-	Finish string     // the finish reason on the wire; default: by what the answer holds
+	Answer llm.Answer // the content of the stream
+	Finish string     // the finish reason as sent; default: derived from the answer
 
-	Status int         // not 0 and not 200: no stream but this status with Header and Body
+	Status int         // neither 0 nor 200: send this status with Header and Body instead of a stream
 	Header http.Header // also of a stream
 	Body   string
-	Raw    string // the very bytes of the stream, instead of the answer's; they bill nothing
+	Raw    string // the bytes of the stream, instead of Answer; nothing is billed
 
 	Break    Break
-	At       int  // bytes of the stream that are sent before it breaks; 0 with Hang: not even a head
-	NoFinish bool // no finish reason, no usage, no end mark
+	At       int  // bytes sent before the break; 0 with Hang: not even the head
+	NoFinish bool // no finish reason, usage and end mark
 	NoUsage  bool
 	NoDone   bool // no "[DONE]"
 	Twice    bool // every text chunk is sent twice
-	ZeroAt   bool // all calls carry the index 0, as ollama sends them
+	ZeroAt   bool // all calls have index 0, as ollama sends them
 
-	Hold <-chan struct{} // the head is sent when this is closed
+	Hold <-chan struct{} // the head is sent when this closes
 }
 
-// Streamed is the turn that streams an answer and nothing goes wrong.
+// Streamed returns a turn that streams an answer without faults.
 func Streamed(a llm.Answer) Turn { return Turn{Answer: a} }
 
-// Failed is a turn that ends with a status and an error object of this message.
+// Failed returns a turn with an error status and an error object with the message.
 func Failed(status int, message string) Turn {
 	body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message}})
 	if err != nil {
@@ -54,7 +54,7 @@ func Failed(status int, message string) Turn {
 	return Turn{Status: status, Body: string(body)}
 }
 
-// Wire is the stream of a turn as it would be sent for a request of that many bytes.
+// Wire returns the stream of a turn in Chat Completions, for a request of that many bytes.
 func (t Turn) Wire(request int) string {
 	if t.Raw != "" {
 		return t.Raw
@@ -78,6 +78,7 @@ func (t Turn) Wire(request int) string {
 	return w.String()
 }
 
+// reason returns the finish reason as sent.
 func (t Turn) reason(a llm.Answer) string {
 	switch {
 	case t.Finish != "":
@@ -89,6 +90,7 @@ func (t Turn) reason(a llm.Answer) string {
 	}
 }
 
+// words sends a text word by word, in the named field.
 func (t Turn) words(w *strings.Builder, name, text string) {
 	for _, piece := range Pieces(text) {
 		chunk(w, map[string]any{name: piece}, nil)
@@ -98,8 +100,8 @@ func (t Turn) words(w *strings.Builder, name, text string) {
 	}
 }
 
-// calls sends each call's head first, then its arguments in two pieces. The pieces of all calls are interleaved, unless
-// the index cannot tell them apart.
+// calls sends the head of each call, then its arguments in two pieces. The pieces of all calls are interleaved, unless they all have index
+// 0.
 func (t Turn) calls(w *strings.Builder, calls []llm.Call) {
 	if t.ZeroAt {
 		for _, c := range calls {
@@ -116,6 +118,7 @@ func (t Turn) calls(w *strings.Builder, calls []llm.Call) {
 	}
 }
 
+// callPiece sends one part of a call: 0 the head, 1 and 2 the arguments.
 func callPiece(w *strings.Builder, index int, c llm.Call, part int) {
 	args := string(c.Args)
 	piece := map[string]any{"index": index}
@@ -131,6 +134,7 @@ func callPiece(w *strings.Builder, index int, c llm.Call, part int) {
 	chunk(w, map[string]any{"tool_calls": []any{piece}}, nil)
 }
 
+// usage returns the usage as sent.
 func usage(u llm.Usage) map[string]any {
 	m := map[string]any{
 		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
@@ -150,6 +154,7 @@ func chunk(w *strings.Builder, delta map[string]any, finish any) {
 	})
 }
 
+// send writes an event.
 func send(w *strings.Builder, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"hob/daemon/llm"
 )
 
-// wireUsage is the count of one request. Numbers are read as floats: some servers write 12.0.
+// wireUsage is the token count of one request. The numbers are floats, because some servers write 12.0.
 type wireUsage struct {
 	Prompt     float64 `json:"prompt_tokens"`
 	Completion float64 `json:"completion_tokens"`
-	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek's name of cached tokens
+	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek's field for cached tokens
 	PromptOf   struct {
 		Cached float64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -21,14 +21,14 @@ type wireUsage struct {
 	Cost   *float64 `json:"cost"` // openrouter: credits charged
 	BYOK   bool     `json:"is_byok"`
 	CostOf struct {
-		Upstream float64 `json:"upstream_inference_cost"` // paid to the provider itself when the key is the user's own
+		Upstream float64 `json:"upstream_inference_cost"` // paid to the upstream provider when the key is the user's own
 	} `json:"cost_details"`
 }
 
-// bytesPerToken estimates tokens where the server counts none.
+// bytesPerToken is the ratio for estimates, where the server reports no count.
 const bytesPerToken = 4
 
-// finish makes the answer of a complete stream. sent is the size of the request in bytes.
+// finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
 	a.say(a.tags.rest())
 	calls, err := a.made()
@@ -45,7 +45,7 @@ func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
 	return out, nil
 }
 
-// reasonOf translates the finish reason; empty means that the server broke off.
+// reasonOf translates the finish reason. "" means that the server broke off.
 func reasonOf(a *assembly, calls int) llm.Finish {
 	switch {
 	case a.finish == "error":
@@ -61,7 +61,7 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 	}
 }
 
-// count reads the usage. Where the server sent none, four bytes count as one token, so that a cap on tokens holds.
+// count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
 	if a.usage == nil || !credible(a.usage.Prompt, a.usage.Completion, sent, m.cfg.MaxOutput) {
@@ -78,16 +78,16 @@ func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	return m.cfg.Price.Of(u)
 }
 
-// margin is what a provider may add to a request or an answer by itself, in tokens.
+// margin is the number of tokens that a provider may add to a request or an answer by itself.
 const margin = 64 << 10
 
-// credible reports whether a server's count can be true: a count of nothing is none, a token has at least a byte, and an answer ends
-// near its limit. One that is made up would use up the day's budget, or never any of it.
+// credible reports whether a server's count can be true. A count of zero counts as none; a token has at least one byte; and an answer ends
+// near its limit. An invented count would exhaust the day's budget, or never reach it.
 func credible(input, output float64, sent, limit int) bool {
 	return input+output > 0 && input <= float64(sent+margin) && output <= float64(4*limit+margin)
 }
 
-// estimate is the usage where the server has counted nothing.
+// estimate returns a usage of four bytes per token, for servers that report none.
 func estimate(out llm.Answer, sent int) llm.Usage {
 	said := len(out.Text) + len(out.Reasoning)
 	for _, c := range out.Calls {
@@ -99,6 +99,7 @@ func estimate(out llm.Answer, sent int) llm.Usage {
 	}
 }
 
+// tokens converts a reported count; an impossible one is 0.
 func tokens(n float64) int {
 	if math.IsNaN(n) || n < 0 {
 		return 0
@@ -106,7 +107,7 @@ func tokens(n float64) int {
 	return int(min(n, math.MaxInt32))
 }
 
-// charged is what the server says that the request cost, in millionths, rounded up.
+// charged returns the cost that the server reports, in millionths, rounded up.
 func charged(w *wireUsage) (int64, bool) {
 	if w.Cost == nil {
 		return 0, false
@@ -118,24 +119,24 @@ func charged(w *wireUsage) (int64, bool) {
 	if math.IsNaN(cost) || cost < 0 || cost > 1e9 {
 		return 0, false
 	}
-	return int64(math.Ceil(math.Round(cost*1e9) / 1e3)), true // through billionths: 0.00014 is 140, not 141
+	return int64(math.Ceil(math.Round(cost*1e9) / 1e3)), true // rounding to billionths first keeps 0.00014 at 140 instead of 141
 }
 
-// kept is what a provider wants to see again with its own earlier words: signed or encrypted reasoning, and for calls
-// extra content such as Gemini's thought signatures.
+// kept is the provider data that must be sent back with an assistant's message: signed or encrypted reasoning, and for calls extra content
+// such as Gemini's thought signatures. It travels in llm.Answer.Raw to the transcript and returns in llm.Message.Raw.
 type kept struct {
 	Provider string            `json:"provider"`
 	Model    string            `json:"model"`
 	Content  string            `json:"reasoning_content,omitempty"`
 	Details  json.RawMessage   `json:"reasoning_details,omitempty"`
-	Extra    []json.RawMessage `json:"extra_content,omitempty"` // by position of the call
+	Extra    []json.RawMessage `json:"extra_content,omitempty"` // in the order of the calls; null for a call without any
 }
 
-// keep gathers it; nil when there is nothing.
+// keep collects the provider data of an answer; nil when there is none.
 func (m chat) keep(a *assembly) json.RawMessage {
 	k := kept{Provider: m.cfg.Provider, Model: m.cfg.Model, Details: joinDetails(a.details)}
 	if a.named && len(a.calls) > 0 {
-		k.Content = a.thought.String() // DeepSeek and Kimi refuse a call without the thought that led to it
+		k.Content = a.thought.String() // DeepSeek and Kimi reject a call without the reasoning that led to it
 	}
 	for i, c := range a.calls {
 		if c.extra != nil {
@@ -150,12 +151,12 @@ func (m chat) keep(a *assembly) json.RawMessage {
 	}
 	raw, err := json.Marshal(k)
 	if err != nil {
-		return nil // cannot be: every part has been decoded from JSON
+		return nil // cannot fail: every part was decoded from JSON
 	}
 	return raw
 }
 
-// replay reads what keep wrote, if this very model wrote it.
+// replay decodes the data of keep, if this same model wrote it. Another model cannot read it.
 func (m chat) replay(raw json.RawMessage) kept {
 	var k kept
 	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
@@ -169,8 +170,8 @@ func (m chat) replay(raw json.RawMessage) kept {
 	return k
 }
 
-// joinDetails merges the pieces of streamed reasoning_details: neighbours of one type and index are one block, whose
-// text, summary and data were cut in pieces (https://openrouter.ai/docs/use-cases/reasoning-tokens).
+// joinDetails merges the pieces of streamed reasoning_details. Consecutive pieces with the same type and index form one block, whose text,
+// summary and data arrive in pieces (https://openrouter.ai/docs/use-cases/reasoning-tokens).
 func joinDetails(pieces []json.RawMessage) json.RawMessage {
 	var blocks []map[string]any
 	for _, p := range listed(pieces) {
@@ -185,12 +186,12 @@ func joinDetails(pieces []json.RawMessage) json.RawMessage {
 	}
 	raw, err := json.Marshal(blocks)
 	if err != nil {
-		return nil // cannot be: maps that came from JSON
+		return nil // cannot fail: the maps were decoded from JSON
 	}
 	return raw
 }
 
-// listed flattens the lists of pieces; what is not a list of objects is nothing that could be sent again.
+// listed flattens the lists of pieces. It drops anything but lists of objects, which could not be sent back.
 func listed(lists []json.RawMessage) []map[string]any {
 	var all []map[string]any
 	for _, raw := range lists {
@@ -207,6 +208,7 @@ func listed(lists []json.RawMessage) []map[string]any {
 	return all
 }
 
+// extend merges the next piece into a block: texts are appended, other fields replaced.
 func extend(block, more map[string]any) {
 	for k, v := range more {
 		old, wasText := block[k].(string)

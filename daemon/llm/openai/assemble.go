@@ -14,15 +14,16 @@ import (
 	"hob/daemon/llm"
 )
 
-// assembly puts the chunks of one answer together. It keeps one copy of the text and none of the chunks.
+// assembly builds one answer from the chunks of a Chat Completions stream. ReadAll feeds it; delta receives each piece of text at once;
+// finish reads the result. It keeps one copy of the text and none of the chunks.
 type assembly struct {
 	delta   func(llm.Delta)
-	room    int // bytes that may still come
+	room    int // bytes that may still arrive
 	tags    tags
 	text    strings.Builder
 	thought strings.Builder
-	named   bool // reasoning came as reasoning_content, which some servers want to see again
-	spelled bool // reasoning came under a name of its own: reasoning_details only repeat it
+	named   bool // reasoning arrived as reasoning_content, which some servers require back
+	spelled bool // reasoning arrived in a field of its own, so reasoning_details only repeats it
 	refused bool
 	finish  string
 	calls   []*callPieces
@@ -31,16 +32,18 @@ type assembly struct {
 	details []json.RawMessage
 }
 
+// callPieces is a tool call whose arguments are still arriving.
 type callPieces struct {
 	id, name string
 	args     strings.Builder
 	extra    json.RawMessage
 
-	read            int // bytes of args that closed has seen
+	read            int // bytes of args that closed has scanned; the next fields are its state
 	depth           int
 	quoted, escaped bool
 }
 
+// chunk is one event of the stream. The fields are the union of what the known servers send.
 type chunk struct {
 	Object  string          `json:"object"`
 	Choices few[choice]     `json:"choices"`
@@ -55,6 +58,7 @@ type choice struct {
 	Finish  string `json:"finish_reason"`
 }
 
+// piece is the new part of an answer. Servers use three different fields for reasoning.
 type piece struct {
 	Content          contents        `json:"content"`
 	ReasoningContent thought         `json:"reasoning_content"`
@@ -75,13 +79,13 @@ type callPiece struct {
 	Extra json.RawMessage `json:"extra_content"`
 }
 
-// few is a list with an end: a small text can stand for very many empty elements, each of which would take its room in memory.
+// few is a list of limited length. A short JSON text can hold very many empty elements, and each would take memory.
 type few[T any] []T
 
-// most is how many elements a list may have: more than any answer needs.
+// most is the longest list that is accepted; no answer needs more.
 const most = 4096
 
-// UnmarshalJSON takes a list of at most most elements.
+// UnmarshalJSON decodes a list of at most most elements.
 func (f *few[T]) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return json.Unmarshal(b, (*[]T)(f))
@@ -103,10 +107,10 @@ func (f *few[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// words is a text that some servers send as something else: a tool's arguments as an object.
+// words is a text that some servers send as another type: a tool's arguments as an object, for example.
 type words string
 
-// UnmarshalJSON takes a string, null, or anything else as its JSON.
+// UnmarshalJSON takes a string or null. Any other value is kept as its JSON text.
 func (w *words) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
@@ -119,13 +123,13 @@ func (w *words) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// contents is what a message says, which some servers send as a list of parts, thoughts among them.
+// contents is the text of a message. Some servers send it as a list of parts, with reasoning among them.
 type contents struct {
 	said    words
 	thought thought
 }
 
-// UnmarshalJSON takes a list of {"text"} and {"thinking"} parts (others are left out), or what words takes.
+// UnmarshalJSON takes a list of {"text"} and {"thinking"} parts, ignoring others, or a value that words takes.
 func (c *contents) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return c.said.UnmarshalJSON(b)
@@ -144,10 +148,10 @@ func (c *contents) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// thought is a text of reasoning. What is neither a string nor a list of parts is not meant for reading.
+// thought is a text of reasoning.
 type thought string
 
-// UnmarshalJSON takes a string or a list of parts, whose text or summary counts; anything else is left out.
+// UnmarshalJSON takes a string or a list of parts with a text or a summary. It ignores other values: they are not meant for reading.
 func (t *thought) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
@@ -167,7 +171,7 @@ func (t *thought) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// newAssembly makes the assembly of an answer of so many tokens at most.
+// newAssembly starts an answer that may have the given number of tokens.
 func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	if delta == nil {
 		delta = func(llm.Delta) {}
@@ -175,15 +179,15 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	a := &assembly{delta: delta, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
 	switch m.cfg.Provider {
 	case openAI, openRouter:
-		a.tags.done = true // their thoughts have fields of their own
+		a.tags.done = true // they send reasoning in separate fields, so tags in the text are text
 	}
 	return a
 }
 
-// Complete reports whether the server has said that, and why, the answer ended.
+// Complete reports whether the server has sent a finish reason.
 func (a *assembly) Complete() bool { return a.finish != "" }
 
-// ReadAll takes events until the end mark or the end of the stream, which is io.EOF.
+// ReadAll reads events until the end mark or the end of the stream. It returns io.EOF for both.
 func (a *assembly) ReadAll(in *events) error {
 	for {
 		name, data, err := in.Next()
@@ -199,8 +203,8 @@ func (a *assembly) ReadAll(in *events) error {
 	}
 }
 
-// unstreamed takes a body that is one chat.completion object: some servers cannot stream, or not with tools. What is not one
-// stays the error that it is.
+// unstreamed accepts a body that is one chat.completion object: some servers cannot stream at all, or not with tools. Otherwise it returns
+// err unchanged.
 func (a *assembly) unstreamed(err error) error {
 	body, ok := errors.AsType[*wholeBody](err)
 	if !ok {
@@ -216,7 +220,7 @@ func (a *assembly) unstreamed(err error) error {
 	return io.EOF
 }
 
-// drain reads on to the end, which frees the connection; what comes there does not matter.
+// drain reads the stream to its end, so that the connection can be used again. It ignores the content.
 func drain(in *events) error {
 	for {
 		if _, _, err := in.Next(); err != nil {
@@ -225,6 +229,7 @@ func drain(in *events) error {
 	}
 }
 
+// decodeChunk decodes one event. Invalid UTF-8 is replaced, since one broken character should not cost the answer.
 func decodeChunk(data []byte) (chunk, error) {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
@@ -236,6 +241,7 @@ func decodeChunk(data []byte) (chunk, error) {
 	return c, nil
 }
 
+// take handles one event. An error can arrive as a field of a chunk or as an event named "error".
 func (a *assembly) take(name string, data []byte) error {
 	c, err := decodeChunk(data)
 	switch {
@@ -250,14 +256,14 @@ func (a *assembly) take(name string, data []byte) error {
 	}
 }
 
-// absorb takes the pieces of a chunk, or whole messages.
+// absorb adds a chunk to the answer. whole means that it holds complete messages instead of pieces.
 func (a *assembly) absorb(c *chunk, whole bool) error {
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
 	for i := range c.Choices {
 		if c.Choices[i].Index != 0 {
-			continue // one answer was asked for
+			continue // hob asked for one answer only
 		}
 		if err := a.choice(&c.Choices[i], whole); err != nil {
 			return err
@@ -266,11 +272,13 @@ func (a *assembly) absorb(c *chunk, whole bool) error {
 	return nil
 }
 
+// choice adds one piece: its text and reasoning, its tool calls, and the finish reason.
 func (a *assembly) choice(c *choice, whole bool) error {
 	p := &c.Delta
 	if whole && c.Message != nil {
 		p = c.Message
 	}
+	// Count before storing: an endless answer must not fill the memory.
 	thought, said := a.thoughtIn(p), string(p.Content.said)
 	if err := a.spend(len(thought) + len(said) + len(p.Refusal)); err != nil {
 		return err
@@ -292,18 +300,18 @@ func (a *assembly) choice(c *choice, whole bool) error {
 	return nil
 }
 
-// thoughtIn finds the reasoning in a piece. Servers that know several names for it send the same text under each.
+// thoughtIn returns the reasoning of a piece. A server with several fields for it sends the same text in each, so only the first counts.
 func (a *assembly) thoughtIn(p *piece) string {
 	a.named = a.named || p.ReasoningContent != ""
 	t := cmp.Or(p.ReasoningContent, p.Reasoning, p.Thinking)
 	a.spelled = a.spelled || t != ""
 	if !a.spelled && present(p.Details) {
-		_ = t.UnmarshalJSON(p.Details) // it takes whatever is there
+		_ = t.UnmarshalJSON(p.Details) // it accepts every value, so it returns no error
 	}
 	return string(t + p.Content.thought)
 }
 
-// say adds to the answer and passes it on.
+// say appends to the answer and passes the piece on to the listener.
 func (a *assembly) say(text, thought string) {
 	a.text.WriteString(text)
 	a.thought.WriteString(thought)
@@ -312,7 +320,7 @@ func (a *assembly) say(text, thought string) {
 	}
 }
 
-// spend counts what came. An answer far over its limit is cut off: a server that ignores the limit may go on for ever.
+// spend counts received bytes. An answer far over its limit is cut off, because a server that ignores the limit may never stop.
 func (a *assembly) spend(n int) error {
 	a.room -= n
 	if a.room < 0 {
@@ -321,8 +329,8 @@ func (a *assembly) spend(n int) error {
 	return nil
 }
 
-// call adds a piece to the call it belongs to; a whole call is one by itself. Servers disagree about the index: some leave it
-// out, some send 0 for every call; a new id then tells where the next call begins, and where there is no id either, a name does.
+// call adds a piece to the call that it belongs to; a whole call is always a new one. Servers disagree about the index: some omit it, some
+// send 0 for every call. Then a new id starts the next call, and without an id a new name does.
 func (a *assembly) call(p *callPiece, whole bool) error {
 	if err := a.spend(len(p.Function.Arguments)); err != nil {
 		return err
@@ -343,7 +351,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 		c.id = p.ID
 	}
 	if c.name == "" {
-		c.name = p.Function.Name // sent whole; some servers repeat it with every piece
+		c.name = p.Function.Name // servers send the name whole; some repeat it with every piece
 	}
 	c.args.WriteString(string(p.Function.Arguments))
 	if present(p.Extra) {
@@ -352,7 +360,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 	return nil
 }
 
-// position finds the call that a piece belongs to; -1 is a new one.
+// position returns the index of the call that a piece belongs to, or -1 for a new call.
 func (a *assembly) position(p *callPiece) int {
 	at := len(a.calls) - 1
 	if p.Index != nil {
@@ -370,7 +378,7 @@ func (a *assembly) position(p *callPiece) int {
 	case named && p.Index == nil && p.ID == "":
 		return -1
 	case named && p.Function.Arguments != "" && c.closed():
-		return -1 // two calls with one id
+		return -1 // two calls that share an id
 	case p.ID != "" && c.id != "" && p.ID != c.id:
 		return -1
 	default:
@@ -378,7 +386,8 @@ func (a *assembly) position(p *callPiece) int {
 	}
 }
 
-// closed reports whether the arguments so far are one JSON object, which more of them could only break.
+// closed reports whether the arguments so far are one complete JSON object. Another piece could only break it. The scan continues where the
+// last one stopped.
 func (c *callPieces) closed() bool {
 	args := c.args.String()
 	for ; c.read < len(args); c.read++ {
@@ -398,12 +407,12 @@ func (c *callPieces) closed() bool {
 	return c.depth == 0 && !c.quoted && strings.HasSuffix(args, "}")
 }
 
-// errNoName is a call that names no tool.
+// errNoName reports a call that names no tool.
 var errNoName = errors.New("a call without a tool's name")
 
-// made returns the calls, in the order in which they began. Arguments are passed on as they came, malformed ones too: who
-// carries the call out refuses it with words that the model understands. Ids are made unique; a call that came twice, id and all, is
-// one call whose chunk was sent twice.
+// made returns the calls in the order in which they began. Malformed arguments are passed on as they are: the agent rejects them with a
+// message that the model understands. Ids are made unique. A call that equals an earlier one, including its id, is a repeated chunk and
+// dropped.
 func (a *assembly) made() ([]llm.Call, error) {
 	var out []llm.Call
 	used := map[string]int{}
@@ -413,7 +422,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 		}
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
-			args = "{}" // what some servers send for a tool without arguments
+			args = "{}" // some servers send nothing for a tool without parameters
 		}
 		if c.id != "" && slices.ContainsFunc(a.calls[:i], func(d *callPieces) bool {
 			return d.id == c.id && d.name == c.name && d.args.String() == c.args.String()
@@ -429,7 +438,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 	return out, nil
 }
 
-// unique adds a number to an id that was used before. used counts how often each was.
+// unique appends a number to an id that is in use. used counts the uses.
 func unique(id string, used map[string]int) string {
 	free := id
 	for used[free] > 0 {

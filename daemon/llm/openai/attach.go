@@ -11,7 +11,7 @@ import (
 	"hob/daemon/llm"
 )
 
-// show draws a part of a message for this model. An error means that ctx has ended.
+// show renders a part of a message for this model. An error means that ctx has ended.
 func (s *server) show(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
 	v := viewer{
 		Files: s.cfg.Files, Blind: s.blind.Load(),
@@ -24,19 +24,19 @@ func (s *server) show(ctx context.Context, p event.Part, left *fileBudget) (stri
 	return text, shown, err
 }
 
-// fragment is a text, or an image or a document behind it.
+// fragment is either a text or the image or document that follows it.
 type fragment struct {
 	text  string
 	media *media
 }
 
-// writer makes the content of a message out of its parts.
+// writer builds the content of a message from its parts: texts are joined, and each image or document starts a new fragment.
 type writer struct {
-	text   strings.Builder // since the last image or file
+	text   strings.Builder // text since the last image or document
 	pieces []fragment
 }
 
-// add draws a part, and says whether it shows an image or a file.
+// add renders a part and reports whether it shows an image or a document.
 func (w *writer) add(ctx context.Context, m *server, p event.Part, left *fileBudget) (bool, error) {
 	text, shown, err := m.show(ctx, p, left)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *writer) add(ctx context.Context, m *server, p event.Part, left *fileBud
 	return true, nil
 }
 
-// say adds a text on a line of its own.
+// say adds a text on a new line.
 func (w *writer) say(text string) {
 	if w.text.Len() > 0 {
 		w.text.WriteByte('\n')
@@ -59,7 +59,7 @@ func (w *writer) say(text string) {
 	w.text.WriteString(text)
 }
 
-// content is one piece of text, behind the envelope that stands around it, unless there is an image or a file.
+// content returns the fragments, with the envelope's head before the first text. Without images and documents there is exactly one.
 func (w *writer) content(e *llm.Envelope) []fragment {
 	if len(w.pieces) == 0 || w.text.Len() > 0 {
 		w.pieces = append(w.pieces, fragment{text: w.text.String()})
@@ -70,9 +70,9 @@ func (w *writer) content(e *llm.Envelope) []fragment {
 	return w.pieces
 }
 
-// unsighted turns the refusal of a request that held images or files into llm.NoImages, when they are what it is about. From
-// then on they are named in words. Other errors stay what they are.
-func (s *server) unsighted(err error) error {
+// asNoImages turns the refusal of a request with images or files into llm.NoImages, if the refusal is about them. Later requests describe
+// them in words instead. Other errors pass unchanged.
+func (s *server) asNoImages(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || !refusesImages(e, s.cfg.Model) {
 		return err
@@ -81,9 +81,9 @@ func (s *server) unsighted(err error) error {
 	return &llm.Error{Fault: llm.NoImages, Status: e.Status, Text: e.Text, Err: e.Err}
 }
 
-// refusesImages reports whether a refusal is about images or files. The protocol has neither a status nor a code for it: servers
-// say it with 400, 404, 415 or 422, some with 500 or with an error event in the stream, where the words must also say that
-// such a thing is not supported. A model's name such as llava-vision says nothing.
+// refusesImages reports whether a refusal is about images or files. The protocol has neither a status nor a code for this. Servers answer
+// with 400, 404, 415 or 422, some with 500 or an error event in the stream; for these two the text must also say that images are not
+// supported. The model's own name is ignored, since names such as llava-vision prove nothing.
 func refusesImages(e *llm.Error, model string) bool {
 	words, model := strings.ToLower(e.Text), strings.ToLower(model)
 	if has(model, imageSigns()) {
@@ -99,9 +99,10 @@ func refusesImages(e *llm.Error, model string) bool {
 	}
 }
 
+// imageSigns are phrases of real refusals, in lower case.
 func imageSigns() []string {
 	return []string{
-		"image", "vision", "multimodal", "multi-modal", "modalit", "content must be a string", // Groq's word for it
+		"image", "vision", "multimodal", "multi-modal", "modalit", "content must be a string", // the last one is Groq's
 		"pdf", "file_data", "file input", "file content", "type 'file'", `type "file"`, "type `file`", "`file`", `\"file\"`,
 	}
 }

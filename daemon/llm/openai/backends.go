@@ -2,7 +2,7 @@ package openai
 
 import "hob/daemon/llm"
 
-// The backends that this package serves.
+// The names of the backends that this package serves.
 const (
 	lmStudio   = "lmstudio"
 	ollama     = "ollama"
@@ -12,6 +12,7 @@ const (
 	compatible = "compatible"
 )
 
+// backend returns the entry for package llm/all. All backends share New and List, and differ by name.
 func backend(name string) llm.Backend {
 	return llm.Backend{Name: name, BaseURL: defaultURL(name), New: New, List: List}
 }
@@ -22,23 +23,23 @@ func LMStudio() llm.Backend { return backend(lmStudio) }
 // Ollama is ollama on this machine (https://ollama.com).
 func Ollama() llm.Backend { return backend(ollama) }
 
-// OpenRouter is the service that resells the models of many (https://openrouter.ai).
+// OpenRouter is a service that resells the models of many providers (https://openrouter.ai).
 func OpenRouter() llm.Backend { return backend(openRouter) }
 
-// OpenAI is OpenAI's public API, with a key.
+// OpenAI is OpenAI's public API, used with a key.
 func OpenAI() llm.Backend { return backend(openAI) }
 
-// Codex is the part of ChatGPT that serves OpenAI's own coding program, with an account; package codex signs it in.
+// Codex is the service behind OpenAI's coding program, used with a ChatGPT account. Package codex signs the account in.
 func Codex() llm.Backend {
 	b := backend(codex)
 	b.Account = true
 	return b
 }
 
-// Compatible is any other server that speaks Chat Completions; its section gives the address.
+// Compatible is any other server that speaks Chat Completions. The config gives its address.
 func Compatible() llm.Backend { return backend(compatible) }
 
-// defaultURL is where a backend's servers usually listen, "" where a section must say it.
+// defaultURL returns the usual address of a backend's servers, or "" when the config must give it.
 func defaultURL(backend string) string {
 	switch backend {
 	case lmStudio:

@@ -18,25 +18,25 @@ import (
 	"hob/daemon/llm"
 )
 
-// patience is how long a server on this machine may take to show what it is.
+// patience is the time that a local server has to answer.
 const patience = 300 * time.Millisecond
 
-// Probe says where to look for servers on this machine. The zero value looks at the usual ports.
+// Probe configures Discover. The zero value looks at the usual ports.
 type Probe struct {
-	Ports []int               // on 127.0.0.1; nil: those of Ports
-	Env   func(string) string // looks up the environment, whose OLLAMA_HOST may name one more port; nil: it is not asked
-	Wait  time.Duration       // for each server; 0: 300 ms
-	Log   *slog.Logger        // is told of mistakes in here; nil: nothing is
+	Ports []int               // on 127.0.0.1; nil: the result of Ports
+	Env   func(string) string // environment lookup, for a further port in OLLAMA_HOST; nil: not used
+	Wait  time.Duration       // limit for each server; 0: 300 ms
+	Log   *slog.Logger        // receives programming errors; nil: discards them
 }
 
-// Found is a server on this machine and what it serves.
+// Found is a server on this machine with its models.
 type Found struct {
 	Backend string      `json:"backend"` // lmstudio, ollama or compatible
 	BaseURL string      `json:"base_url"`
 	Models  []llm.Entry `json:"models"`
 }
 
-// Ports are where the servers that people run at home listen unless they are told otherwise.
+// Ports returns the default ports of common local model servers.
 func Ports() []int {
 	return []int{
 		1234,  // LM Studio
@@ -51,8 +51,8 @@ func Ports() []int {
 	}
 }
 
-// Discover looks at all ports at once, and returns the servers that list models, in the order of the ports, the one of
-// OLLAMA_HOST last. It speaks to this machine alone, and to a server that lists no models only once.
+// Discover asks all ports at the same time and returns the servers that list models, in the order of the ports; the one of OLLAMA_HOST
+// comes last. It connects to this machine only. A server that lists no models gets one request.
 func Discover(ctx context.Context, p Probe) []Found {
 	places := p.places()
 	log := p.Log
@@ -70,6 +70,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 	if err != nil {
 		log.Error("looking for model servers", "err", err)
 	}
+	// Keep the order of the places.
 	var all []Found
 	for _, f := range found {
 		if f != nil {
@@ -79,7 +80,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 	return all
 }
 
-// places are the addresses to look at, each once.
+// places returns the addresses to ask, without duplicates.
 func (p Probe) places() []netip.AddrPort {
 	ports := p.Ports
 	if ports == nil {
@@ -105,8 +106,8 @@ func (p Probe) places() []netip.AddrPort {
 	return once
 }
 
-// ollamaHost reads OLLAMA_HOST, which has a scheme, a host and a port or leaves some of them out (ollama's source,
-// envconfig/config.go). A server that listens on all addresses listens on this one too; one on another machine is none of ours.
+// ollamaHost parses OLLAMA_HOST: a scheme, a host and a port, each optional (ollama's source, envconfig/config.go). A server on all
+// addresses is reachable on this machine too; a server on another machine is ignored.
 func ollamaHost(value string) (netip.AddrPort, bool) {
 	value = strings.Trim(strings.TrimSpace(value), `"'`)
 	scheme, rest, ok := strings.Cut(value, "://")
@@ -130,15 +131,16 @@ func ollamaHost(value string) (netip.AddrPort, bool) {
 	return at(addr, port)
 }
 
-// here is where servers listen that are meant for this machine alone.
+// here returns the address of servers that serve this machine only.
 func here() netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
 
+// at combines an address and a port; port 0 is invalid.
 func at(addr netip.Addr, port string) (netip.AddrPort, bool) {
 	place, err := netip.ParseAddrPort(net.JoinHostPort(addr.String(), port))
 	return place, err == nil && place.Port() != 0
 }
 
-// loopback is the address of this machine that a host name or address means, without asking any name server.
+// loopback returns the local address that a host name or address means. It asks no name server.
 func loopback(host string) (netip.Addr, bool) {
 	if host == "" || strings.EqualFold(host, "localhost") {
 		return here(), true
@@ -153,7 +155,7 @@ func loopback(host string) (netip.Addr, bool) {
 	return addr.Unmap(), addr.Unmap().IsLoopback()
 }
 
-// loopbackClient connects to this machine and nowhere else, also not through a proxy.
+// loopbackClient returns a client that can connect to this machine only, and uses no proxy.
 func loopbackClient() *http.Client {
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		place, err := netip.ParseAddrPort(address)
@@ -165,7 +167,7 @@ func loopbackClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
 }
 
-// look asks what one address serves; nil when that is no models.
+// look asks one address for its models. It returns nil when no model server answers there.
 func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found {
 	base := url.URL{Scheme: "http", Host: place.String(), Path: "/v1"}
 	a, err := newAsker(llm.Config{Provider: compatible, BaseURL: base.String(), HTTP: client})
@@ -180,6 +182,7 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	for _, m := range rows[wireModel](l.Data) {
 		c.add(m.entry(compatible))
 	}
+	// Ask for more in the server's own protocol. Many servers imitate ollama's, so its greeting is checked first.
 	switch {
 	case a.isOllama(ctx):
 		f.Backend = ollama
@@ -191,7 +194,7 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	return f
 }
 
-// real reports whether it is the very form of a list of models, and not just a document that looks a little like it.
+// real reports whether the list has exactly the documented form. Other local services may answer with something similar.
 func (l wireList) real() bool {
 	if l.Object != "list" {
 		return false

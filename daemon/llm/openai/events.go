@@ -11,26 +11,26 @@ import (
 	"hob/daemon/llm"
 )
 
-// events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
-// no event stream can begin with, and a bare CR, are malformed, because both come from servers that speak something else.
+// events reads server-sent events (HTML Living Standard, section 9.2.6). It is stricter in two points: a bare CR, and a first line that
+// cannot start an event stream, are malformed. Both come from servers that speak another protocol.
 type events struct {
 	r     *bufio.Reader
-	read  int    // bytes so far
-	given int    // events so far
-	any   bool   // a field or comment has been seen
-	long  []byte // a line that is longer than the reader's buffer
-	data  []byte // of the event that is being read
-	name  string // of the event that is being read
-	start bool   // nothing has been read
+	read  int    // bytes read so far
+	given int    // events returned so far
+	any   bool   // a field or comment has been read
+	long  []byte // a line longer than the reader's buffer
+	data  []byte // of the current event
+	name  string // of the current event
+	start bool   // nothing has been read yet
 }
 
-// newEvents reads from the beginning of a body.
+// newEvents reads a body from its beginning.
 func newEvents(r io.Reader) *events {
 	return &events{r: bufio.NewReaderSize(r, 32<<10), start: true}
 }
 
-// Next returns the name and the data of one event; the data is valid until the next call. io.EOF is the end of the
-// stream; an event that it cut off is dropped.
+// Next returns the name and the data of the next event. The data is valid until the next call. At the end of the stream it returns io.EOF;
+// an incomplete last event is dropped.
 func (e *events) Next() (name string, data []byte, err error) {
 	e.data, e.name = e.data[:0], ""
 	has := false
@@ -53,7 +53,7 @@ func (e *events) Next() (name string, data []byte, err error) {
 	}
 }
 
-// field takes one line of an event.
+// field handles one line of an event. The fields id and retry are for reconnecting, which hob does not do.
 func (e *events) field(line []byte, has *bool) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -76,7 +76,7 @@ func (e *events) field(line []byte, has *bool) error {
 	return nil
 }
 
-// line returns the next line without its end. A line that the end of the stream cut off is not a line.
+// line returns the next line without its line end. A last line without a line end is incomplete and not returned.
 func (e *events) line() ([]byte, error) {
 	e.long = e.long[:0]
 	for {
@@ -101,6 +101,7 @@ func (e *events) line() ([]byte, error) {
 	}
 }
 
+// trim removes the line end, and from the first line a byte order mark.
 func (e *events) trim(line []byte) ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -114,7 +115,7 @@ func (e *events) trim(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// cut judges the rest of a stream that did not end with a line's end.
+// cut returns the error for a stream whose last line is incomplete.
 func (e *events) cut() error {
 	rest := bytes.TrimSuffix(e.long, []byte("\r"))
 	if bytes.IndexByte(rest, '\r') >= 0 {
@@ -126,7 +127,7 @@ func (e *events) cut() error {
 	return io.EOF
 }
 
-// opening reports whether an event stream may begin with these bytes, or be cut off in them.
+// opening reports whether b can be the start of an event stream, possibly cut off.
 func opening(b []byte) bool {
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
 	for _, name := range []string{"data", "event", "id", "retry", ":"} {
@@ -146,12 +147,13 @@ func tooLong() error {
 	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
 }
 
-// wholeBody is the cause of the error for a body that is one JSON object instead of a stream.
+// wholeBody is the cause of the error for a body that is one JSON object instead of a stream. Its receiver may still use the object.
 type wholeBody struct{ JSON []byte }
 
 func (w *wholeBody) Error() string { return "one JSON object" }
 
-// foreign is the error for a body that is no event stream: JSON, a web page, plain text.
+// foreign returns the error for a body that is not an event stream: JSON, a web page or plain text. An error object in JSON becomes the
+// error it describes.
 func (e *events) foreign(first []byte) error {
 	begin := bytes.TrimLeft(first, " \t")
 	rest, err := e.remainder(len(begin) == 0 || begin[0] == '{')
@@ -176,12 +178,12 @@ func (e *events) foreign(first []byte) error {
 	return strange
 }
 
-// remainder reads what follows the first line: all of it, if it may be of use, else enough to show.
+// remainder reads the body after the first line. It reads all when the caller can use it, and otherwise only enough for the error.
 func (e *events) remainder(all bool) ([]byte, error) {
 	if !all {
 		rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
 		if err != nil {
-			rest = nil // the first line tells enough
+			rest = nil // the first line is enough for the error
 		}
 		return rest, nil
 	}

@@ -21,14 +21,14 @@ import (
 
 // Limits, in bytes.
 const (
-	maxBody  = 16 << 20 // of a request, and of an answer
-	maxFault = 64 << 10 // of an error's body that is read
+	maxBody  = 16 << 20 // of a request and of an answer
+	maxFault = 64 << 10 // of an error's body; the rest is not read
 )
 
-// newServer makes the part that both protocols share.
+// newServer builds the part that both protocols share.
 func newServer(c llm.Config) *server {
-	// The service of the library's smallest package that has one: the root package's client makes the program 13 MB larger
-	// (docs/decisions/0004). Unlike that client's constructor it takes nothing from OPENAI_* variables.
+	// The library's root client would make the program 13 MB larger, so this uses the smallest package with a service of its own
+	// (docs/decisions/0004). Unlike the root client's constructor, it reads no OPENAI_* variables.
 	return &server{cfg: c, api: api.NewResponseService(
 		option.WithBaseURL(c.BaseURL),
 		option.WithAPIKey(c.APIKey),
@@ -40,8 +40,8 @@ func newServer(c llm.Config) *server {
 	)}
 }
 
-// withoutRedirects copies a client, so that a redirect, which would carry the whole conversation to another address, becomes an answer that
-// is told to the user.
+// withoutRedirects returns a copy of the client that follows no redirect. A redirect would send the whole conversation to another address;
+// instead the user sees the server's answer.
 func withoutRedirects(given *http.Client) *http.Client {
 	c := *given
 	if c.CheckRedirect == nil {
@@ -50,22 +50,23 @@ func withoutRedirects(given *http.Client) *http.Client {
 	return &c
 }
 
-// errIdle is the cause with which a silent request is given up.
+// errIdle is the cause of a request that is cancelled because the server sends nothing.
 var errIdle = errors.New("nothing came for too long")
 
-// lastWait is how long to look for what follows the finish reason (usage, the end mark) before the answer is taken
-// as it is. Reading to the end lets the connection serve the next request.
+// lastWait is the time to wait for data after the finish reason: the usage and the end mark. After that, the answer is used as it is.
+// Reading to the end lets the next request reuse the connection.
 const lastWait = 5 * time.Second
 
-// stream takes the events of an answer.
+// stream assembles an answer from events. Each protocol has its own implementation.
 type stream interface {
-	// ReadAll takes events to the end of the stream, which is io.EOF, or to the first that is wrong.
+	// ReadAll reads events to the end of the stream and returns io.EOF, or the error of the first bad event.
 	ReadAll(in *events) error
-	// Complete reports whether the server has said that, and why, the answer ended.
+	// Complete reports whether the server has sent the reason that the answer ended.
 	Complete() bool
 }
 
-// exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
+// exchange posts a body and feeds the response to a. One timer guards the silences: first until the response starts, then between pieces.
+// more adds a protocol's own headers.
 func (s *server) exchange(ctx context.Context, path string, body []byte, a stream, more ...option.RequestOption) error {
 	var sent atomic.Bool
 	inner, cancel := context.WithCancelCause(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -79,19 +80,19 @@ func (s *server) exchange(ctx context.Context, path string, body []byte, a strea
 	if err != nil {
 		return begun(s.fault(ctx, inner, llm.Network, err), sent.Load())
 	}
-	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
+	defer func() { _ = res.Body.Close() }() // everything needed has been read
 	if res.StatusCode != http.StatusOK {
 		return s.refusal(ctx, inner, res)
 	}
-	var late time.Time // when the rest of a complete answer is given up
+	var late time.Time // when to stop waiting for the rest of a complete answer
 	in := newEvents(&watched{
 		r: res.Body, alarm: alarm, idle: s.cfg.Idle, left: s.cfg.First - time.Since(start),
 		wait: func(left time.Duration) time.Duration { return s.patience(a, left, &late) },
 	})
-	return begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1) // the one event may be the error itself
+	return begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1) // a single event may be the error itself
 }
 
-// begun marks an error of a request that may have been billed.
+// begun marks the error of a request that may have been billed.
 func begun(err error, yes bool) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok && yes {
 		e.Begun = true
@@ -99,7 +100,7 @@ func begun(err error, yes bool) error {
 	return err
 }
 
-// send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
+// send posts the body. Every HTTP response is a result, whatever its status; an error means that there was no response.
 func (s *server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
 	var res *http.Response
 	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMiddleware(to(path))}, more...)
@@ -113,10 +114,10 @@ func (s *server) send(ctx context.Context, path string, body []byte, more []opti
 	return nil, err
 }
 
-// own is the path that the library's service adds to the base address.
+// own is the path that the library's service appends to the base address.
 const own = "responses"
 
-// to leads a request to the path of a protocol, as the library's own azure package leads requests to a deployment's.
+// to replaces that path by the path of a protocol. The library's azure package changes paths in the same way.
 func to(path string) option.Middleware {
 	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		req.URL.Path = strings.TrimSuffix(req.URL.Path, own) + path
@@ -125,7 +126,7 @@ func to(path string) option.Middleware {
 	}
 }
 
-// tidy keeps the library from telling the server about this machine, and bounds what it reads of an error.
+// tidy is a middleware that removes the library's headers about this machine, and limits how much of an error's body is read.
 func tidy(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	for name := range req.Header {
 		if strings.HasPrefix(name, "X-Stainless-") {
@@ -139,24 +140,26 @@ func tidy(req *http.Request, next option.MiddlewareNext) (*http.Response, error)
 	return res, err
 }
 
-// bounded is a body of which not everything is read.
+// bounded is a body that is read only in part.
 type bounded struct {
 	io.Reader
 	io.Closer
 }
 
-// watched sets the alarm anew for every piece with something in it; for the first one it has been running since the request. Comments,
-// with which servers keep a connection open, are nothing. It does not run while nobody reads.
+// watched reads a body and restarts the timer for every piece with content. The first wait started with the request. Comments, which
+// servers send to keep a connection open, do not count. The timer runs only during a Read, so a slow reader is not a silent server.
 type watched struct {
 	r     io.Reader
 	alarm *time.Timer
 	idle  time.Duration
-	left  time.Duration // until something must come
+	left  time.Duration // time until data must arrive
 	wait  func(left time.Duration) time.Duration
 
-	within, empty bool // a line, which holds no data
+	within, empty bool // inside a line; that line holds no data
 }
 
+// Read reads with a time limit. Only bytes that matter restart it: a server that just keeps the connection alive, but sends no answer, is
+// given up.
 func (w *watched) Read(p []byte) (int, error) {
 	began := time.Now()
 	w.alarm.Reset(w.wait(w.left))
@@ -168,7 +171,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// says reports whether a piece holds more than comments, and the names and numbers of events (HTML Living Standard, section 9.2.6).
+// says reports whether a piece holds more than comments, event names and event ids (HTML Living Standard, section 9.2.6).
 func (w *watched) says(piece []byte) (something bool) {
 	for _, c := range piece {
 		switch {
@@ -182,7 +185,7 @@ func (w *watched) says(piece []byte) (something bool) {
 	return something
 }
 
-// patience is how long the next piece may take; behind a complete answer, all that follows together.
+// patience returns how long the next piece may take. After a complete answer, one limit covers everything that follows.
 func (s *server) patience(a stream, left time.Duration, late *time.Time) time.Duration {
 	if !a.Complete() {
 		return left
@@ -193,7 +196,7 @@ func (s *server) patience(a stream, left time.Duration, late *time.Time) time.Du
 	return max(time.Until(*late), 0)
 }
 
-// streamFault sorts what ended the stream. A complete answer stays one when only its end mark is lost.
+// streamFault turns the end of a stream into its error. A complete answer is valid even when its end mark is lost.
 func (s *server) streamFault(ctx, inner context.Context, a stream, err error) error {
 	var known *llm.Error
 	switch {
@@ -210,7 +213,7 @@ func (s *server) streamFault(ctx, inner context.Context, a stream, err error) er
 	}
 }
 
-// Fault names the cause of an error: the caller gave up, the server was silent, or else.
+// fault names the cause of an error: the caller cancelled, the server was silent, or otherwise.
 func (s *server) fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask the model %s: %w", s.cfg.Model, context.Cause(ctx))
@@ -219,13 +222,13 @@ func (s *server) fault(ctx, inner context.Context, otherwise llm.Fault, err erro
 		return &llm.Error{Fault: llm.Idle, Err: errIdle}
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the address is the owner's own, and long
+		err = u.Err // the error repeats the address, which the owner knows and which is long
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		otherwise = llm.Untrusted
 	}
 	if text := err.Error(); s.clean(text) != text {
-		err = errors.New(s.clean(text)) // it quotes what the server has sent
+		err = errors.New(s.clean(text)) // the error quotes data of the server
 	}
 	return &llm.Error{Fault: otherwise, Err: err}
 }

@@ -103,13 +103,13 @@ func TestWordsOfAServerAreCleaned(t *testing.T) {
 func TestASpoiledToken(t *testing.T) {
 	s := serve(t, llmtest.Failed(http.StatusUnauthorized, "revoked"), llmtest.Streamed(llmtest.Say("hello")), llmtest.Failed(http.StatusUnauthorized, "no"), llmtest.Failed(http.StatusUnauthorized, "no"))
 	token := "one"
-	var spoiled []string
+	var rejected []string
 	c := llm.Config{Provider: "codex", Model: "m", BaseURL: s.URL}
 	c.Auth = func(context.Context) (llm.Credentials, error) { return llm.Credentials{Token: token}, nil }
-	c.Spoiled = func(t string) { spoiled, token = append(spoiled, t), "two" }
+	c.Rejected = func(t string) { rejected, token = append(rejected, t), "two" }
 	m := open(t, c)
-	if a, err := m.Answer(t.Context(), hello(), nil); err != nil || a.Text != "hello" || strings.Join(spoiled, " ") != "one" {
-		t.Errorf("%+v, %v; spoiled %q", a, err, spoiled)
+	if a, err := m.Answer(t.Context(), hello(), nil); err != nil || a.Text != "hello" || strings.Join(rejected, " ") != "one" {
+		t.Errorf("%+v, %v; rejected %q", a, err, rejected)
 	}
 	_, err := m.Answer(t.Context(), hello(), nil)
 	faultIn(t, err, llm.Auth)

@@ -13,16 +13,16 @@ import (
 // Limits of one list.
 const (
 	maxEntries = 10_000
-	maxWait    = 10 * time.Second // for all requests of a list
-	maxName    = 200              // characters of a name
+	maxWait    = 10 * time.Second // for all requests of one list
+	maxName    = 200              // length of a name, in characters
 )
 
-// List asks a server for its models that can talk, sorted by ID: 10,000 at most, within 10 s, 16 MB for each response. What only
-// some servers tell is asked for too; where that fails, the list goes without it. Names are safe to show: what no terminal
-// should see in them is replaced.
+// List asks a server for the models that produce text, sorted by ID: at most 10,000 models, within 10 s, 16 MB per response. It also asks
+// for details in the server's own protocol; without them the list is shorter on facts but valid. Names are safe to show: characters that a
+// terminal would interpret are replaced.
 //
-// Errors are *event.Fault with a hint, around an *llm.Error of the kind that a call of the model would give; when ctx ends,
-// its cause is returned, wrapped.
+// Errors are *event.Fault with a hint. They wrap the *llm.Error that a call of the model would return. When ctx ends, the result wraps its
+// cause.
 func List(ctx context.Context, s llm.Config) ([]llm.Entry, error) {
 	a, err := newAsker(s)
 	if err != nil {
@@ -45,7 +45,7 @@ func List(ctx context.Context, s llm.Config) ([]llm.Entry, error) {
 	return more.entries(), nil
 }
 
-// more adds what the backend tells in ways of its own. What cannot be had is left out; an error is a mistake in here.
+// more adds details from the backend's own protocol. Details that the server does not give are left out; an error is a bug in this package.
 func (a *asker) more(ctx context.Context, c *collection) (*collection, error) {
 	switch a.server.Provider {
 	case lmStudio:
@@ -58,17 +58,17 @@ func (a *asker) more(ctx context.Context, c *collection) (*collection, error) {
 	return c, nil
 }
 
-// collection gathers what several responses say of the same models.
+// collection merges the facts of several responses about the same models.
 type collection struct {
 	byID   map[string]llm.Entry
-	hidden map[string]bool // models that cannot talk
+	hidden map[string]bool // models that produce no text, such as embeddings
 }
 
 func newCollection() *collection {
 	return &collection{byID: map[string]llm.Entry{}, hidden: map[string]bool{}}
 }
 
-// add merges an entry into the one with its ID: what it says counts, what it leaves open stays.
+// add merges an entry into the existing one with the same ID. A field that e leaves empty keeps its value.
 func (c *collection) add(e llm.Entry) {
 	e.ID, e.Name = llm.Printable(e.ID, maxName), llm.Printable(e.Name, maxName)
 	e.Parameters, e.Quantization = llm.Printable(e.Parameters, maxName), llm.Printable(e.Quantization, maxName)
@@ -88,10 +88,10 @@ func (c *collection) add(e llm.Entry) {
 	}
 }
 
-// hide leaves a model out of all lists and plans.
+// hide removes a model from the result, whenever it is added.
 func (c *collection) hide(id string) { c.hidden[llm.Printable(id, maxName)] = true }
 
-// entries are the models that can talk, by ID.
+// entries returns the visible models by ID.
 func (c *collection) entries() []llm.Entry {
 	all := make([]llm.Entry, 0, len(c.byID))
 	for id, e := range c.byID {

@@ -15,17 +15,19 @@ import (
 	"hob/daemon/llm"
 )
 
-// errSlow is the cause with which a server is given up.
+// errSlow is the cause of a list that takes longer than maxWait.
 var errSlow = errors.New("the server took longer than 10 s")
 
-// asker asks one server.
+// asker sends the requests of one list to one server. It does not use the library: lists need no streaming, and ollama and LM Studio have
+// paths of their own.
 type asker struct {
 	server llm.Config
 	base   *url.URL // BaseURL
 	client *http.Client
-	own    bool // the client is nobody else's
+	own    bool // the client belongs to this asker
 }
 
+// newAsker checks the address and prepares the client. It sends nothing.
 func newAsker(s llm.Config) (*asker, error) {
 	if s.BaseURL == "" {
 		return nil, event.NewFault(event.Invalid, `set base_url = "https://host/v1"`, "no address is known for the backend %q", s.Provider)
@@ -39,34 +41,34 @@ func newAsker(s llm.Config) (*asker, error) {
 		*a.client = *s.HTTP
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
-		t.Proxy = nil // nothing is taken from the environment
+		t.Proxy = nil // the environment's proxy settings are ignored
 		a.client.Transport, a.own = t, true
 	}
-	// A redirect would carry the key to an address that nobody has named.
+	// A redirect would send the key to an address that the owner did not configure.
 	a.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return a, nil
 }
 
-// close lets go of the connections of a client of its own.
+// close releases the connections of a client that belongs to the asker.
 func (a *asker) close() {
 	if a.own {
 		a.client.CloseIdleConnections()
 	}
 }
 
-// root is the address of a path above the protocol's "/v1".
+// root returns the address of a path outside the protocol's "/v1".
 func (a *asker) root(path string) *url.URL {
 	u := *a.base
 	u.Path = strings.TrimSuffix(u.Path, "/v1") + path
 	return &u
 }
 
-// get asks for a document.
+// get requests a document.
 func (a *asker) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	return a.send(ctx, http.MethodGet, u, nil)
 }
 
-// post sends a JSON document and returns the one that answers it.
+// post sends a JSON document and returns the response's body.
 func (a *asker) post(ctx context.Context, u *url.URL, document any) ([]byte, error) {
 	body, err := json.Marshal(document)
 	if err != nil {
@@ -75,7 +77,7 @@ func (a *asker) post(ctx context.Context, u *url.URL, document any) ([]byte, err
 	return a.send(ctx, http.MethodPost, u, body)
 }
 
-// send makes one request. Errors are *llm.Error, unless there was none to make.
+// send makes one request. Errors are *llm.Error, except when the request could not be built.
 func (a *asker) send(ctx context.Context, method string, u *url.URL, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -93,11 +95,11 @@ func (a *asker) send(ctx context.Context, method string, u *url.URL, body []byte
 	if err != nil {
 		return nil, &llm.Error{Fault: llm.Network, Err: cause(err)}
 	}
-	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
+	defer func() { _ = res.Body.Close() }() // everything needed has been read
 	return a.read(res)
 }
 
-// sign adds the credentials.
+// sign adds the credentials of the key or of the account.
 func (a *asker) sign(ctx context.Context, req *http.Request) error {
 	who := llm.Credentials{Token: a.server.APIKey}
 	if a.server.Auth != nil {
@@ -115,7 +117,7 @@ func (a *asker) sign(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// read takes the body of a good response, or makes an error of a bad one.
+// read returns the body of a good response, or the error of a bad one.
 func (a *asker) read(res *http.Response) ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, a.refusal(res)
@@ -130,7 +132,7 @@ func (a *asker) read(res *http.Response) ([]byte, error) {
 	return bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF"))), nil
 }
 
-// cause is an error of the network without the address, which the caller names.
+// cause strips the address from a network error, because the caller adds it.
 func cause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

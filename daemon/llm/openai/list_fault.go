@@ -12,11 +12,11 @@ import (
 	"hob/daemon/llm"
 )
 
-// refusal makes an error of a response whose status is not 200.
+// refusal returns the error of a response with a status other than 200.
 func (a *asker) refusal(res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	if err != nil {
-		body = nil // the status says enough
+		body = nil // the status alone is enough
 	}
 	words, code := said(body)
 	e := &llm.Error{Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
@@ -26,7 +26,7 @@ func (a *asker) refusal(res *http.Response) error {
 	return e
 }
 
-// clean makes a server's words safe to keep and show: without the key, on one line.
+// clean makes a server's message safe to store and show: without the key, on one line.
 func (a *asker) clean(words string) string {
 	if a.server.APIKey != "" {
 		words = strings.ReplaceAll(words, a.server.APIKey, "[the key]")
@@ -34,7 +34,7 @@ func (a *asker) clean(words string) string {
 	return llm.Printable(words, maxText)
 }
 
-// explain makes an error for people of one that ended a list: ctx is the caller's, inner has the time limit.
+// explain adds the address and a hint to the error of a list. ctx is the caller's context; inner has the time limit.
 func (a *asker) explain(ctx, inner context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("list the models at %s: %w", a.base.Redacted(), context.Cause(ctx))
@@ -55,7 +55,7 @@ func (a *asker) explain(ctx, inner context.Context, err error) error {
 	return f
 }
 
-// hint says what to do about a fault.
+// hint returns advice for a fault.
 func (a *asker) hint(f llm.Fault) string {
 	switch {
 	case f == llm.Auth && a.server.Provider == codex:
@@ -67,7 +67,7 @@ func (a *asker) hint(f llm.Fault) string {
 	case f == llm.Payment:
 		return "check the account's credit"
 	case f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest:
-		return "base_url may be wrong: it is what stands before /models, and mostly ends in /v1"
+		return "base_url may be wrong: it is the part before /models, and usually ends in /v1"
 	case f == llm.Network:
 		return a.startHint()
 	default:
@@ -75,7 +75,7 @@ func (a *asker) hint(f llm.Fault) string {
 	}
 }
 
-// startHint says how a server that nobody has started is started.
+// startHint returns how to start a server that does not answer.
 func (a *asker) startHint() string {
 	switch a.server.Provider {
 	case lmStudio:

@@ -16,12 +16,13 @@ import (
 
 // Limits of asking ollama for each model.
 const (
+	// Each model costs one request, so their number is limited.
 	maxShown = 20
 	atOnce   = 4
 )
 
-// addLMStudio adds what LM Studio tells in its own protocol, and reports whether it is one: since 0.4 version 1
-// (https://lmstudio.ai/docs/developer/rest/list), before that version 0 (https://lmstudio.ai/docs/developer/rest/endpoints).
+// addLMStudio adds LM Studio's own facts and reports whether the server is LM Studio. Version 0.4 and later answer in protocol version 1
+// (https://lmstudio.ai/docs/developer/rest/list), older ones in version 0 (https://lmstudio.ai/docs/developer/rest/endpoints).
 func (a *asker) addLMStudio(ctx context.Context, c *collection) bool {
 	if l, ok := a.ownList(ctx, "/api/v1/models"); ok && l.Models != nil {
 		l.addStudio1(c)
@@ -31,7 +32,7 @@ func (a *asker) addLMStudio(ctx context.Context, c *collection) bool {
 	return ok && l.addStudio0(c)
 }
 
-// ownList asks for a list that a server may not have.
+// ownList requests a list that the server may not have.
 func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
 	body, err := a.get(ctx, a.root(path))
 	if err != nil {
@@ -41,6 +42,7 @@ func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
 	return l, err == nil
 }
 
+// addStudio1 adds a list of protocol version 1.
 func (l wireList) addStudio1(c *collection) {
 	type wireStudio struct {
 		Type         string `json:"type"` // llm, embedding
@@ -78,7 +80,7 @@ func (l wireList) addStudio1(c *collection) {
 	}
 }
 
-// addStudio0 reports whether the list was LM Studio's: each of its models has a state.
+// addStudio0 adds a list of protocol version 0. It reports whether the list came from LM Studio, whose models have a state.
 func (l wireList) addStudio0(c *collection) bool {
 	type wireStudio struct {
 		ID           string   `json:"id"`
@@ -119,7 +121,7 @@ type wireTag struct {
 	} `json:"details"`
 }
 
-// addTags adds what ollama keeps, and returns the names, the newest first.
+// addTags adds the models on ollama's disk, and returns their names, newest first.
 func (a *asker) addTags(ctx context.Context, c *collection) []string {
 	l, _ := a.ownList(ctx, "/api/tags")
 	var names []string
@@ -130,7 +132,7 @@ func (a *asker) addTags(ctx context.Context, c *collection) []string {
 	return names
 }
 
-// addRunning says of all models whether they are in memory.
+// addRunning sets for every model whether it is loaded.
 func (a *asker) addRunning(ctx context.Context, c *collection) {
 	l, ok := a.ownList(ctx, "/api/ps")
 	if !ok {
@@ -145,7 +147,7 @@ func (a *asker) addRunning(ctx context.Context, c *collection) {
 	}
 }
 
-// addShown asks for each of the models, a few at once. An error is a mistake in here.
+// addShown asks ollama about each model, a few at the same time. An error is a bug in this package.
 func (a *asker) addShown(ctx context.Context, c *collection, names []string) error {
 	shown := make([]wireShown, len(names))
 	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
@@ -158,14 +160,14 @@ func (a *asker) addShown(ctx context.Context, c *collection, names []string) err
 	return err
 }
 
-// wireShown is what ollama tells of one model ("Show Model Information"; the words for what it can do are in its source,
+// wireShown is ollama's description of one model ("Show Model Information"; the names of the capabilities are in its source,
 // types/model/capability.go).
 type wireShown struct {
 	Info map[string]json.RawMessage `json:"model_info"` // "general.architecture": "llama", "llama.context_length": 8192, …
 	Can  []string                   `json:"capabilities"`
 }
 
-// show asks ollama for one model; the answer is empty when there is none.
+// show asks ollama about one model. The result is empty when the model is unknown.
 func (a *asker) show(ctx context.Context, name string) wireShown {
 	body, err := a.post(ctx, a.root("/api/show"), map[string]string{"model": name})
 	if err != nil {
@@ -178,7 +180,7 @@ func (a *asker) show(ctx context.Context, name string) wireShown {
 	return found[0]
 }
 
-// context is how many tokens the model was made for.
+// context returns the largest request that the model was trained for, in tokens.
 func (s wireShown) context() int {
 	var n float64
 	architecture := textOr(s.Info["general.architecture"])
@@ -188,13 +190,13 @@ func (s wireShown) context() int {
 	return count(n)
 }
 
-// isOllama reports whether the server greets as ollama does. Its other addresses are imitated by many.
+// isOllama reports whether the server answers with ollama's greeting. Many other servers imitate the rest of its protocol.
 func (a *asker) isOllama(ctx context.Context) bool {
 	body, err := a.get(ctx, a.root("/"))
 	return err == nil && strings.HasPrefix(string(body), "Ollama is running")
 }
 
-// each runs f for the numbers below n, at most limit at once, and waits for all. A panic is an error.
+// each calls f for the numbers below n, at most limit at the same time, and waits for all. A panic becomes an error.
 func each(log *slog.Logger, name string, n, limit int, f func(int)) error {
 	var mu sync.Mutex
 	var failed []error

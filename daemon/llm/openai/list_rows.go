@@ -12,11 +12,11 @@ import (
 	"hob/daemon/llm"
 )
 
-// codexClient is the client version that codex is told. It leaves out models that want a newer one.
+// codexClient is the client version that requests report. The server hides models that need a newer client.
 const codexClient = "1.0.0"
 
-// models asks for the list that every server has (https://platform.openai.com/docs/api-reference/models/list), or for that of
-// codex, which only the source of its own client shows (openai/codex, codex-rs/codex-api/src/endpoint/models.rs).
+// models requests the standard list (https://platform.openai.com/docs/api-reference/models/list). Codex has a list of its own, documented
+// only by the source of OpenAI's client (openai/codex, codex-rs/codex-api/src/endpoint/models.rs).
 func (a *asker) models(ctx context.Context) (*collection, error) {
 	u := a.base.JoinPath("models")
 	if a.server.Provider == codex {
@@ -30,6 +30,7 @@ func (a *asker) models(ctx context.Context) (*collection, error) {
 	if err != nil {
 		return nil, err
 	}
+	// codex has a list of its own form; the others must answer with the list of the protocol, though some omit its type.
 	c := newCollection()
 	switch {
 	case a.server.Provider == codex && l.Models != nil:
@@ -47,14 +48,14 @@ func (a *asker) models(ctx context.Context) (*collection, error) {
 	return c, nil
 }
 
-// wireList is a list in one of its shapes: {"object": "list", "data": […]}, {"models": […]}, or the bare […].
+// wireList is a list in any of its forms: {"object": "list", "data": […]}, {"models": […]}, or a bare […].
 type wireList struct {
 	Object string            `json:"object"`
 	Data   []json.RawMessage `json:"data"`
 	Models []json.RawMessage `json:"models"`
 }
 
-// parse reads a list. Anything else is malformed, also what came with a good status.
+// parse decodes a list. Anything else is malformed, even with the status 200.
 func (a *asker) parse(body []byte) (wireList, error) {
 	var l wireList
 	var err error
@@ -63,18 +64,19 @@ func (a *asker) parse(body []byte) (wireList, error) {
 	} else {
 		err = json.Unmarshal(body, &l)
 	}
-	if err != nil || l.Data == nil && l.Models == nil && l.Object != "list" { // ollama's empty list is null
+	if err != nil || l.Data == nil && l.Models == nil && l.Object != "list" { // ollama writes null for an empty list
 		return wireList{}, a.noList(body)
 	}
 	return l, nil
 }
 
+// noList returns the error for a body that is not a list, with the server's message if it holds one.
 func (a *asker) noList(body []byte) error {
 	words, _ := said(body)
 	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + words)}
 }
 
-// rows reads the rows of a list. A field that has another type than expected is left out, and so is a row that is no object.
+// rows decodes the rows of a list. A field of an unexpected type stays empty; a row that is not an object is dropped.
 func rows[T any](raw []json.RawMessage) []T {
 	all := make([]T, 0, len(raw))
 	for _, r := range raw {
@@ -87,7 +89,7 @@ func rows[T any](raw []json.RawMessage) []T {
 	return all
 }
 
-// wireModel is a row of the common list. Beyond id, each field is one server's own.
+// wireModel is a row of the standard list. Except for id, each field belongs to one kind of server.
 type wireModel struct {
 	ID            string  `json:"id"`
 	Name          string  `json:"name"`                  // OpenRouter (https://openrouter.ai/docs/models)
@@ -116,11 +118,12 @@ type wireModel struct {
 	Parameters []string `json:"supported_parameters"`
 }
 
-// talks reports whether it answers in text, as far as that is known.
+// talks reports whether the model produces text. Without information it does.
 func (m wireModel) talks() bool {
 	return m.Architecture.Output == nil || slices.Contains(m.Architecture.Output, "text")
 }
 
+// entry converts a row. Where a server has several fields for a value, the more specific one wins.
 func (m wireModel) entry(backend string) llm.Entry {
 	e := llm.Entry{
 		ID: m.ID, Name: m.Name,
@@ -130,13 +133,13 @@ func (m wireModel) entry(backend string) llm.Entry {
 		Tools:     among(m.Parameters, "tools"),
 		Vision:    among(m.Architecture.Input, "image"),
 	}
-	if backend == openRouter { // elsewhere the same names have other units
+	if backend == openRouter { // other servers use the same fields with other units
 		e.Price, e.Free = price(m.Pricing.Prompt, m.Pricing.CacheRead, m.Pricing.Completion)
 	}
 	return e
 }
 
-// count is the first number that can be one of tokens.
+// count returns the first number that is a possible count of tokens.
 func count(numbers ...float64) int {
 	for _, n := range numbers {
 		if n >= 1 && n <= math.MaxInt32 {
@@ -146,7 +149,7 @@ func count(numbers ...float64) int {
 	return 0
 }
 
-// size is a number of bytes, 0 where it cannot be one.
+// size converts a number of bytes; an impossible one is 0.
 func size(n float64) int64 {
 	if n < 1 || n > 1<<53 {
 		return 0
@@ -154,7 +157,7 @@ func size(n float64) int64 {
 	return int64(n)
 }
 
-// among reports whether a list names something; nil without a list.
+// among reports whether the list contains name; nil without a list.
 func among(list []string, name string) *bool {
 	if list == nil {
 		return nil
@@ -163,7 +166,7 @@ func among(list []string, name string) *bool {
 	return &found
 }
 
-// price reads prices for one token, in dollars, as decimal texts. A negative one means that it varies.
+// price converts prices per token, in dollars as decimal texts. A negative price means that it varies, so it is unknown.
 func price(input, cached, output string) (p llm.Price, free bool) {
 	in, okIn := perMillion(input)
 	out, okOut := perMillion(output)
@@ -171,11 +174,11 @@ func price(input, cached, output string) (p llm.Price, free bool) {
 		return llm.Price{}, false
 	}
 	p = llm.Price{Input: in, Output: out}
-	p.Cached, _ = perMillion(cached) // not known is 0
+	p.Cached, _ = perMillion(cached) // unknown is 0
 	return p, in == 0 && out == 0
 }
 
-// perMillion turns dollars for a token into millionths of a dollar for a million tokens. What is not 0 stays so.
+// perMillion converts dollars per token to millionths of a dollar per million tokens. A price above 0 never becomes 0.
 func perMillion(dollars string) (int64, bool) {
 	f, err := strconv.ParseFloat(dollars, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1 {
@@ -188,8 +191,8 @@ func perMillion(dollars string) (int64, bool) {
 	return micros, true
 }
 
-// addCodex reads codex's list: its models are under another name, and not all are for choosing
-// (openai/codex, codex-rs/protocol/src/openai_models.rs).
+// addCodex adds Codex's list. It has another shape, and some of its models are not meant to be chosen (openai/codex,
+// codex-rs/protocol/src/openai_models.rs).
 func (l wireList) addCodex(c *collection) {
 	type wireCodex struct {
 		Slug       string   `json:"slug"`

@@ -17,45 +17,45 @@ import (
 	"hob/daemon/llm"
 )
 
-// Limits of what is shown of files, in bytes.
+// Limits for files in a request, in bytes.
 const (
-	maxFiles    fileBudget = 10 << 20  // of all images and files of a transcript: with what else is in it, less than a request may have
-	maxFile                = 8 << 20   // of one of them
-	maxFileText            = 200 << 10 // of one text file; the rest is cut
+	maxFiles    fileBudget = 10 << 20  // all images and files of a transcript; leaves room for the text below the limit of a request
+	maxFile                = 8 << 20   // one image or file
+	maxFileText            = 200 << 10 // one text file; the rest is cut
 )
 
-// media is an image or a document that is put behind the text that names it.
+// media is an image or a document. It follows the line of text that names it.
 type media struct {
-	Image bool   // else a document
+	Image bool   // otherwise a document
 	Type  string // its media type
-	Name  string // of a document, never empty
+	Name  string // of a document; never empty
 	Data  []byte
 }
 
-// URL is the whole as a data URL (RFC 2397).
+// URL returns the content as a data URL (RFC 2397).
 func (m media) URL() string {
 	return "data:" + m.Type + ";base64," + base64.StdEncoding.EncodeToString(m.Data)
 }
 
-// viewer is what a model can look at.
+// viewer decides which files a model can see.
 type viewer struct {
-	Files     llm.Files // nil: everything is named in words
-	Documents bool      // its server takes PDF files
-	Blind     bool      // it has refused to look at images and files
+	Files     llm.Files // opens artifacts; nil: files are only named
+	Documents bool      // the server accepts PDF files
+	Blind     bool      // the model has refused images and files before
 }
 
-// What is shown of a file, decided by its bytes first: a server that gets something else under an image's name refuses
-// the whole request.
+// form is the way in which a file is shown. The content decides before the declared type: a server that receives another format under an
+// image's type refuses the whole request.
 type form int
 
 const (
-	unreadable form = iota // by a model
+	unreadable form = iota // no model can read it
 	picture
 	document
 	writing
 )
 
-// formOf decides how a file is shown, and under which media type.
+// formOf returns the form of a file and the media type to declare.
 func formOf(declared string, data []byte) (form, string) {
 	seen := mediaType(http.DetectContentType(data))
 	switch seen {
@@ -73,7 +73,7 @@ func formOf(declared string, data []byte) (form, string) {
 	return unreadable, seen
 }
 
-// mediaType is a media type in lower case and without parameters, "" when it is none.
+// mediaType returns a media type in lower case and without parameters, or "" for an invalid one.
 func mediaType(s string) string {
 	t, _, err := mime.ParseMediaType(s)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
@@ -82,7 +82,7 @@ func mediaType(s string) string {
 	return t
 }
 
-// textual reports whether a media type is one of texts.
+// textual reports whether a media type is text.
 func textual(t string) bool {
 	if strings.HasPrefix(t, "text/") {
 		return true
@@ -99,17 +99,18 @@ func textual(t string) bool {
 	}, t)
 }
 
-// fileBudget is how many bytes of files a transcript may still show. It is spent in the order of the messages: what one of them becomes
-// depends on nothing behind it.
+// fileBudget is the number of bytes of files that a transcript may still show. Earlier messages spend it first, so a new message never
+// changes how an earlier one is rendered, and the provider's cache stays valid.
 type fileBudget int
 
-// Part draws a part: the text that stands for it, and what is put behind the text when the model can look at the thing itself.
-// The text always names a file, so that its artifact can be spoken of. An error means that ctx has ended.
+// Part renders a part: a text, and the image or document that follows it when the model can see it. The text always names the file, so that
+// the model can refer to its artifact. An error means that ctx has ended.
 func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
 	if p.Kind == event.Text {
 		return p.Text, nil, nil
 	}
 	name := fileLine(p)
+	// Voice messages are transcribed elsewhere; here the model gets the file's name only.
 	if v.Files == nil || p.Artifact == "" || p.Voice {
 		return name, nil, nil
 	}
@@ -121,6 +122,7 @@ func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (strin
 		return because(name, reasonFor(err)), nil, nil
 	}
 	kind, mediaType := formOf(p.MIME, data)
+	// A file that does not fit is named with the reason, so that the model can tell the user.
 	if why := v.against(kind, len(data), left); why != "" {
 		return because(name, why), nil, nil
 	}
@@ -134,7 +136,7 @@ func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (strin
 	}
 }
 
-// against says why a file is not shown; when it is, its bytes are taken off what is left.
+// against returns the reason that a file is not shown. For a file that is shown it returns "" and takes its size off left.
 func (v viewer) against(kind form, size int, left *fileBudget) string {
 	cost := size
 	if kind == writing {
@@ -156,7 +158,7 @@ func (v viewer) against(kind form, size int, left *fileBudget) string {
 	return ""
 }
 
-// fileLine is the line that stands for a file.
+// fileLine returns the line of text that names a file.
 func fileLine(p event.Part) string {
 	line := "[attached " + string(p.Kind)
 	if p.Voice {
@@ -172,12 +174,12 @@ func fileLine(p event.Part) string {
 		line += ", artifact " + p.Artifact
 	}
 	if p.Heard {
-		line += "; what is said in it follows"
+		line += "; its transcript follows"
 	}
 	return line + "]"
 }
 
-// facts are the type of a file, its length and its size, as far as they are known.
+// facts lists the type, length and size of a file, as far as they are known.
 func facts(p event.Part) string {
 	var list []string
 	if p.MIME != "" {
@@ -192,7 +194,7 @@ func facts(p event.Part) string {
 	return strings.Join(list, ", ")
 }
 
-// written is a text file's content with a line that ends it.
+// written returns a text file's content and a line that marks its end.
 func written(data []byte) string {
 	whole := len(data)
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
@@ -212,13 +214,13 @@ func written(data []byte) string {
 	return text + end
 }
 
-// because adds to a file's name why it is not shown.
+// because adds to a file's line the reason that it is not shown.
 func because(name, why string) string {
 	return strings.TrimSuffix(name, "]") + "; not shown: " + why + "]"
 }
 
-// reasonFor says why a file could not be opened. Only words that were made for people are repeated: the same file must give
-// the same bytes in every request.
+// reasonFor returns the reason that a file could not be opened. It repeats only texts written for people, so that the same file gives the
+// same bytes in every request.
 func reasonFor(err error) string {
 	if f, ok := event.AsFault(err); ok {
 		return f.Text

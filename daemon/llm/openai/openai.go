@@ -1,8 +1,14 @@
-// Package openai speaks to language models over the Chat Completions protocol with streaming,
-// the common tongue of lmstudio, ollama, openrouter, openai and every compatible server
-// (https://platform.openai.com/docs/api-reference/chat), and over the Responses protocol with
-// codex (https://platform.openai.com/docs/api-reference/responses). One request is one attempt:
-// it never retries, never falls back to another model, and never reads the environment.
+// Package openai talks to language models over two protocols: Chat Completions with streaming
+// (https://platform.openai.com/docs/api-reference/chat) for lmstudio, ollama, openrouter, openai and every compatible server, and Responses
+// (https://platform.openai.com/docs/api-reference/responses) for codex.
+//
+// A request passes through three steps. encode writes the body from the transcript (request.go, responses_request.go). exchange posts it
+// and guards against silent servers (exchange.go, events.go). An assembly of the protocol builds the answer from the stream, piece by piece
+// (assemble.go, responses_events.go), and finish adds the usage (answer.go, responses_answer.go). refusal.go turns HTTP errors into
+// llm.Error; list*.go and discover.go list models.
+//
+// One call is one attempt: the package never retries, except once with new credentials, never falls back to another model, and never reads
+// the environment.
 package openai
 
 import (
@@ -25,22 +31,22 @@ const (
 	defaultIdle      = 60 * time.Second
 	defaultFirst     = 120 * time.Second
 	defaultMaxOutput = 8192
-	codexOutput      = 128_000 // what the models of an account may say, which nobody can limit there
+	codexOutput      = 128_000 // for account models, whose output cannot be limited by the request
 	defaultContext   = 200_000
-	homeContext      = 32_768 // of servers that people run themselves, which often cut what is longer without a word
+	homeContext      = 32_768 // for servers at home, which often cut longer requests silently
 )
 
-// server is one model at one address: what its protocols have in common.
+// server is one model at one address: the part that both protocols share.
 type server struct {
 	cfg   llm.Config
 	api   api.ResponseService
-	blind atomic.Bool // it has refused an image: they are named in words from then on
+	blind atomic.Bool // the model has refused an image; later requests describe images in words
 }
 
-// chat speaks Chat Completions.
+// chat implements llm.Model over Chat Completions.
 type chat struct{ *server }
 
-// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.
+// New checks a configuration and returns its model. It does not connect. Errors are *event.Fault.
 func New(c llm.Config) (llm.Model, error) {
 	c = withDefaults(c)
 	if err := check(c); err != nil {
@@ -53,7 +59,7 @@ func New(c llm.Config) (llm.Model, error) {
 	return chat{s}, nil
 }
 
-// Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
+// Info describes the model. A backend that runs on this machine costs nothing and counts as local.
 func (s *server) Info() llm.Info {
 	return llm.Info{
 		Provider: s.cfg.Provider, Model: s.cfg.Model, Server: s.cfg.BaseURL + "#" + sys.Digest(s.cfg.APIKey), Local: free(s.cfg),
@@ -61,11 +67,12 @@ func (s *server) Info() llm.Info {
 	}
 }
 
+// withDefaults fills in the zero values of c.
 func withDefaults(c llm.Config) llm.Config {
 	if c.BaseURL == "" {
 		c.BaseURL = defaultURL(c.Provider)
 		if c.Provider == codex && c.Auth == nil {
-			c.BaseURL = defaultURL(openAI) // the account's service takes no key
+			c.BaseURL = defaultURL(openAI) // Codex's own service accepts only accounts
 		}
 	}
 	if c.Provider == codex && c.Auth != nil {
@@ -89,7 +96,7 @@ func orElse[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// contextOf is how many tokens fit into a request where nobody says it.
+// contextOf returns the default size of a request, in tokens.
 func contextOf(provider string) int {
 	switch provider {
 	case lmStudio, ollama, compatible:
@@ -99,7 +106,7 @@ func contextOf(provider string) int {
 	}
 }
 
-// client is the given one, else one of its own.
+// client returns the given client, or a new one without a proxy.
 func client(given *http.Client) *http.Client {
 	if given != nil {
 		return given
@@ -107,12 +114,13 @@ func client(given *http.Client) *http.Client {
 	c := &http.Client{}
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
-		t.Proxy = nil // nothing is taken from the environment
+		t.Proxy = nil // the environment's proxy settings are ignored
 		c.Transport = t
 	}
 	return c
 }
 
+// check returns what the owner must correct in the config.
 func check(c llm.Config) error {
 	if strings.TrimSpace(c.Model) == "" {
 		return event.NewFault(event.Invalid, `set model = "…" in [model]`, "the model has no name")
@@ -134,7 +142,7 @@ func check(c llm.Config) error {
 	return nil
 }
 
-// free reports whether the server is one that runs models on this very machine.
+// free reports whether the server runs models on this machine.
 func free(c llm.Config) bool {
 	if c.Provider != lmStudio && c.Provider != ollama {
 		return false

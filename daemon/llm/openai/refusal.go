@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxText       = 500            // characters of a server's words that are kept
-	maxRetryAfter = 24 * time.Hour // a server that asks for more is not believed
+	maxText       = 500            // stored length of a server's message, in characters
+	maxRetryAfter = 24 * time.Hour // longest Retry-After that is believed
 )
 
-// refusal makes an error of a response whose status is not 200.
+// refusal returns the error of a response with a status other than 200.
 func (s *server) refusal(ctx, inner context.Context, res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	if err != nil && ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (s *server) refusal(ctx, inner context.Context, res *http.Response) error {
 	return e
 }
 
-// faultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
+// faultOf classifies an HTTP status, or the status inside an error event. code and words come from the same error.
 func faultOf(status int, code, words string) llm.Fault {
 	if overflows(status, code, words) {
 		return llm.TooLarge
@@ -66,8 +66,8 @@ func faultOf(status int, code, words string) llm.Fault {
 	}
 }
 
-// overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
-// each server has its own code or words.
+// overflows reports whether the request exceeded the model's context. The protocol has no status for this, so it looks for each server's
+// code or message.
 func overflows(status int, code, words string) bool {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
@@ -80,7 +80,7 @@ func overflows(status int, code, words string) bool {
 		return true
 	}
 	words = strings.ToLower(words)
-	if status == http.StatusTooManyRequests { // "too many tokens" is a matter of waiting there
+	if status == http.StatusTooManyRequests { // here "too many tokens" means a rate limit, which ends by waiting
 		return strings.Contains(words, "request too large for")
 	}
 	for _, sign := range overflowSigns() {
@@ -91,6 +91,7 @@ func overflows(status int, code, words string) bool {
 	return false
 }
 
+// overflowSigns are phrases of real errors, in lower case.
 func overflowSigns() []string {
 	return []string{
 		"context_length_exceeded", "exceed_context_size",
@@ -102,7 +103,7 @@ func overflowSigns() []string {
 	}
 }
 
-// said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
+// said returns the message and the code of an error's body: JSON in one of the usual shapes, or plain text.
 func said(body []byte) (words, code string) {
 	var shape struct {
 		Error   json.RawMessage `json:"error"`
@@ -125,7 +126,8 @@ func said(body []byte) (words, code string) {
 	}
 }
 
-// saidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
+// saidIn decodes an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text. metadata.raw is
+// OpenRouter's copy of the upstream error.
 func saidIn(raw json.RawMessage) (words, code string, status int) {
 	var shape struct {
 		Message  string          `json:"message"`
@@ -142,9 +144,11 @@ func saidIn(raw json.RawMessage) (words, code string, status int) {
 	if present(shape.Code) {
 		code = textOr(shape.Code)
 	}
+	// Some servers put the HTTP status of another server into the code.
 	if n, err := strconv.Atoi(code); err == nil && n >= 100 && n < 600 {
 		status = n
 	}
+	// OpenRouter passes on the message of the model's own server.
 	if present(shape.Metadata.Raw) {
 		words += ": " + textOr(shape.Metadata.Raw)
 	}
@@ -154,7 +158,7 @@ func saidIn(raw json.RawMessage) (words, code string, status int) {
 	return words, code, status
 }
 
-// streamError makes an error of an error object that came instead of a chunk, with the status 200.
+// streamError returns the error for an error object in the stream of a response with status 200.
 func streamError(raw json.RawMessage) *llm.Error {
 	words, code, status := saidIn(raw)
 	fault := llm.Broken
@@ -167,10 +171,10 @@ func streamError(raw json.RawMessage) *llm.Error {
 	return &llm.Error{Fault: fault, Text: words}
 }
 
-// present reports whether a member of an object is there and not null.
+// present reports whether a field of an object exists and is not null.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// textOr is the text of a JSON string, else the JSON itself.
+// textOr returns the text of a JSON string, or the JSON itself.
 func textOr(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -179,6 +183,7 @@ func textOr(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// plain returns a body as text for an error; a web page is only named.
 func plain(body []byte) string {
 	if page(body) {
 		return "a web page came instead of an answer"
@@ -188,7 +193,7 @@ func plain(body []byte) string {
 
 func page(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
-// cleaned makes the words of an error safe to keep and show, whoever has put them there.
+// cleaned applies clean to the text of any *llm.Error.
 func (s *server) cleaned(err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		e.Text = s.clean(e.Text)
@@ -196,7 +201,7 @@ func (s *server) cleaned(err error) error {
 	return err
 }
 
-// clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
+// clean makes a server's message safe to store and show: valid UTF-8, short, on one line, without the key.
 func (s *server) clean(words string) string {
 	if s.cfg.APIKey != "" {
 		words = strings.ReplaceAll(words, s.cfg.APIKey, "[the key]")
@@ -208,8 +213,7 @@ func (s *server) clean(words string) string {
 	return words
 }
 
-// shown leaves out what a terminal or a chat would act on instead of showing it: control characters, and marks that turn the
-// direction of a text.
+// shown replaces characters that a terminal or chat would interpret: control characters, and marks that change the direction of text.
 func shown(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':
@@ -221,8 +225,8 @@ func shown(r rune) rune {
 	}
 }
 
-// retryAfter reads Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds.
-// A date is measured against the server's own Date, so that a clock that is wrong here does no harm.
+// retryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with
+// the server's own Date, so that a wrong local clock does no harm.
 func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return span(ms / 1000)
@@ -242,7 +246,7 @@ func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	return min(max(at.Sub(base), 0), maxRetryAfter)
 }
 
-// span is a wait of so many seconds: none below 0, a day at most.
+// span converts seconds to a wait between 0 and one day.
 func span(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0

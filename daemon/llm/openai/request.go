@@ -10,9 +10,9 @@ import (
 	"hob/daemon/llm"
 )
 
-// The request is written out of hob's own structs, not the library's: the bytes are what provider caches are keyed by,
-// so they may not change with a library's release, and a tool's schema keeps the order of its fields.
-// Messages come last: a longer transcript changes nothing in front of what is new.
+// hob writes the request from its own structs instead of the library's. Provider caches are keyed by the bytes, so a release of the library
+// must not change them, and a tool's schema must keep the order of its fields. Messages come last: a longer transcript then changes no byte
+// of the earlier part.
 
 type wireRequest struct {
 	Model               string         `json:"model"`
@@ -41,7 +41,7 @@ type wireTool struct {
 
 type wireMessage struct {
 	Role             string          `json:"role"`
-	Content          any             `json:"content,omitempty"` // a text, or []wirePart where there is an image or a file
+	Content          any             `json:"content,omitempty"` // a text, or []wirePart with images or files
 	ReasoningContent string          `json:"reasoning_content,omitempty"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 	ToolCalls        []wireCall      `json:"tool_calls,omitempty"`
@@ -76,8 +76,7 @@ type wireFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// Answer sends one request and reads the stream to its end. When ctx ends, its error is returned as it is, wrapped;
-// every other error is an *llm.Error.
+// Answer sends one request and reads the stream to its end. When ctx ends, the error wraps ctx's cause; every other error is an *llm.Error.
 func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	body, shows, err := m.encode(ctx, r)
 	if err != nil {
@@ -86,7 +85,7 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 	a := m.newAssembly(delta, m.most(r))
 	err = m.exchange(ctx, "chat/completions", body, a)
 	if err != nil && shows {
-		err = m.unsighted(err)
+		err = m.asNoImages(err)
 	}
 	if err != nil {
 		return llm.Answer{}, m.cleaned(err)
@@ -95,8 +94,8 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 	return answer, m.cleaned(err)
 }
 
-// encode writes the body of a request, and says whether it shows images or files. The same request gives the same bytes, as long
-// as its files can be opened.
+// encode writes the body of a request, and reports whether it shows images or files. An equal request gives equal bytes, if its files can
+// still be opened.
 func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows bool, err error) {
 	w := wireRequest{Model: m.cfg.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
 	m.limit(&w, m.most(r))
@@ -121,7 +120,7 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
 }
 
-// most is how many tokens the answer may have.
+// most returns the limit of the answer in tokens.
 func (m chat) most(r llm.Request) int {
 	if r.MaxOutput > 0 {
 		return min(m.cfg.MaxOutput, r.MaxOutput)
@@ -129,8 +128,8 @@ func (m chat) most(r llm.Request) int {
 	return m.cfg.MaxOutput
 }
 
-// limit sets the output limit under the name that the server knows: OpenAI's newer models refuse max_tokens, the others
-// do not know max_completion_tokens.
+// limit sets the output limit in the field that the server knows. OpenAI's newer models reject max_tokens; other servers do not know
+// max_completion_tokens.
 func (m chat) limit(w *wireRequest, n int) {
 	if m.cfg.Provider == openAI {
 		w.MaxCompletionTokens = n
@@ -139,17 +138,18 @@ func (m chat) limit(w *wireRequest, n int) {
 	w.MaxTokens = n
 }
 
-// transcript writes the messages of one request. What a message becomes depends on nothing behind it: a longer transcript only adds.
+// transcript writes the messages of one request. A message never depends on later ones, so a longer transcript only appends.
 type transcript struct {
 	m     chat
 	out   []wireMessage
-	shows bool // an image or a file is among them
+	shows bool // it contains an image or a file
 
-	open int        // calls of the last answer whose results have not come
-	late []wirePart // what the results of that answer show
-	left fileBudget // what the rest of the transcript may still show: all of it is sent again with each request
+	open int        // calls of the last answer that still have no result
+	late []wirePart // images and files from the results of that answer
+	left fileBudget // budget for the rest; every request sends all files again
 }
 
+// write converts the system text and the messages.
 func (t *transcript) write(ctx context.Context, r llm.Request) error {
 	if r.System != "" {
 		t.out = append(t.out, wireMessage{Role: "system", Content: r.System})
@@ -162,6 +162,7 @@ func (t *transcript) write(ctx context.Context, r llm.Request) error {
 	return nil
 }
 
+// add writes one message. Tool results come first, because they must follow their calls directly.
 func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	if msg.Role == llm.ToolRole {
 		return t.result(ctx, msg)
@@ -184,7 +185,7 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	return nil
 }
 
-// contentOf is a plain text where there is nothing else.
+// contentOf returns a plain text if there is nothing else, and otherwise a list of parts.
 func contentOf(pieces []fragment) any {
 	if len(pieces) == 1 {
 		return pieces[0].text
@@ -196,6 +197,7 @@ func contentOf(pieces []fragment) any {
 	return parts
 }
 
+// partOf converts a text, an image or a file.
 func partOf(p fragment) wirePart {
 	switch {
 	case p.media == nil:
@@ -207,8 +209,8 @@ func partOf(p fragment) wirePart {
 	}
 }
 
-// result adds what a tool gave. The protocol's tool messages hold only text; what they show follows as a message of the user's
-// when the last result of the answer has come, because nothing may stand between the results of one answer.
+// result adds a tool's result. The protocol allows only text in tool messages, and no other message between the results of one answer.
+// Images and files therefore follow in a user message after the last result.
 func (t *transcript) result(ctx context.Context, msg llm.Message) error {
 	w := writer{}
 	for _, p := range msg.Parts {
@@ -229,7 +231,7 @@ func (t *transcript) result(ctx context.Context, msg llm.Message) error {
 	return nil
 }
 
-// settle adds what the results of the last answer show.
+// settle adds the images and files from the results of the last answer.
 func (t *transcript) settle() {
 	if len(t.late) == 0 {
 		return
@@ -238,7 +240,7 @@ func (t *transcript) settle() {
 	t.late, t.shows = nil, true
 }
 
-// spoken is what the model itself said earlier. Arguments go back as the very bytes that came.
+// spoken returns an earlier message of the model. Arguments go back byte for byte as they came.
 func (m chat) spoken(msg llm.Message, text string) wireMessage {
 	w := wireMessage{Role: "assistant"}
 	if text != "" || len(msg.Calls) == 0 {
@@ -256,8 +258,7 @@ func (m chat) spoken(msg llm.Message, text string) wireMessage {
 	return w
 }
 
-// content joins the parts of a message behind its envelope. Files and images are named in a line of their own:
-// the protocol's text can only tell that they are there.
+// content joins the parts of a message after its envelope's head. Each file becomes one line that names it.
 func content(msg llm.Message) string {
 	text := ""
 	for _, p := range msg.Parts {

@@ -17,15 +17,15 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// responses speaks the Responses protocol (https://platform.openai.com/docs/api-reference/responses): with credentials to the
-// backend of ChatGPT that serves Codex, with a key to the public API and whatever is compatible with it.
+// responses implements llm.Model over the Responses protocol (https://platform.openai.com/docs/api-reference/responses): with account
+// credentials at ChatGPT's Codex backend, with a key at the public API and compatible servers.
 type responses struct {
 	*server
-	forget atomic.Bool // it has refused reasoning that it had encrypted itself: none is replayed from then on
+	forget atomic.Bool // the server has rejected encrypted reasoning of its own; later requests replay none
 }
 
-// Answer sends one request and reads the stream to its end. Errors of Config.Auth, and when ctx ends its error wrapped, are
-// returned as they are; every other error is an *llm.Error.
+// Answer sends one request and reads the stream to its end. Errors of Config.Auth pass unchanged. When ctx ends, the error wraps its cause.
+// Every other error is an *llm.Error.
 func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	replays := !m.forget.Load()
 	sent, err := m.encode(ctx, r, replays)
@@ -33,14 +33,14 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 		return llm.Answer{}, err
 	}
 	answer, token, err := m.once(ctx, r, sent, replays, delta)
-	if llm.FaultOf(err) == llm.Auth && token != "" && m.cfg.Spoiled != nil {
-		m.cfg.Spoiled(token) // it was revoked before its time: one that is renewed may serve, and a refusal costs nothing
+	if llm.FaultOf(err) == llm.Auth && token != "" && m.cfg.Rejected != nil {
+		m.cfg.Rejected(token) // the token was revoked early; a renewed one may work, and a rejected request costs nothing
 		answer, _, err = m.once(ctx, r, sent, replays, delta)
 	}
 	return answer, m.cleaned(err)
 }
 
-// once sends a request with the credentials of now, and returns the token that it carried.
+// once sends a request with the current credentials. It also returns the token that was sent.
 func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, replays bool, delta func(llm.Delta)) (llm.Answer, string, error) {
 	who, err := m.credentials(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
 		err = m.sort(err, v, replays)
 		if sent.shows {
-			err = m.unsighted(err)
+			err = m.asNoImages(err)
 		}
 		return llm.Answer{}, who.Token, err
 	}
@@ -59,14 +59,15 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 	return answer, who.Token, err
 }
 
+// credentials asks for the account's token.
 func (m *responses) credentials(ctx context.Context) (llm.Credentials, error) {
 	if m.cfg.Auth == nil {
-		return llm.Credentials{}, nil // the client has the key
+		return llm.Credentials{}, nil // the library's client sends the key
 	}
 	return m.cfg.Auth(ctx)
 }
 
-// limit is how many tokens the answer may have.
+// limit returns the limit of the answer in tokens.
 func (m *responses) limit(asked int) int {
 	if asked > 0 {
 		return min(m.cfg.MaxOutput, asked)
@@ -74,9 +75,9 @@ func (m *responses) limit(asked int) int {
 	return m.cfg.MaxOutput
 }
 
-// headers are what the Codex backend wants beside the token (openai/codex, codex-rs/codex-api/src/requests/headers.rs and
-// codex-rs/core/src/client.rs): the account, the name of the program that asks, and an id of the session, by which, not by
-// prompt_cache_key alone, it finds the machine that still knows the prompt's beginning.
+// headers returns what the Codex backend requires besides the token: the account, the name of the client, and an id of the session. The
+// backend uses the session id, and not prompt_cache_key alone, to route to the machine that has cached the prompt (openai/codex,
+// codex-rs/codex-api/src/requests/headers.rs and codex-rs/core/src/client.rs).
 func (m *responses) headers(who llm.Credentials, key string, v *verdict) []option.RequestOption {
 	options := []option.RequestOption{option.WithMiddleware(v.read)}
 	if m.cfg.Auth == nil {
@@ -94,11 +95,11 @@ func (m *responses) headers(who llm.Credentials, key string, v *verdict) []optio
 	return options
 }
 
-// staleReasoning is the code of a server that cannot read what it had encrypted: after a change of the account or of its keys.
-// Without a change to the request, every later one of the session would fail in the same way.
+// staleReasoning is the code of a server that cannot decrypt its own reasoning any more, after a change of the account or of its keys.
+// Unless requests leave the reasoning out, every later one of the session fails in the same way.
 const staleReasoning = "invalid_encrypted_content"
 
-// sort corrects an error by what its body says. The backend tells a used-up allowance with the status 404 too.
+// sort corrects an error by the contents of its body. The Codex backend, for example, reports a used-up allowance with status 404.
 func (m *responses) sort(err error, v *verdict, replayed bool) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -114,14 +115,14 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 	if v.code == staleReasoning {
 		m.forget.Store(true)
 		if !replayed {
-			e.Fault = llm.BadRequest // nothing was replayed: trying again changes nothing
+			e.Fault = llm.BadRequest // nothing was replayed, so a retry cannot help
 		}
 	}
 	return e
 }
 
-// statusOf is the HTTP status that means the same as an error's code; 0 when the code is not known. The codes are those of
-// the protocol's ResponseError and of the Codex backend (openai/codex, codex-rs/codex-api/src/api_bridge.rs, sse/responses.rs).
+// statusOf returns the HTTP status that corresponds to an error code, or 0 for an unknown one. The codes come from the protocol's
+// ResponseError and from the Codex backend (openai/codex, codex-rs/codex-api/src/api_bridge.rs, sse/responses.rs).
 func statusOf(code string) int {
 	switch code {
 	case "rate_limit_exceeded", "usage_limit_reached":
@@ -133,7 +134,7 @@ func statusOf(code string) int {
 	case "server_is_overloaded", "slow_down":
 		return http.StatusServiceUnavailable
 	case staleReasoning:
-		return http.StatusConflict // the next request leaves it out
+		return http.StatusConflict // retryable: the next request leaves the reasoning out
 	case "invalid_prompt", "data_residency_mismatch", "bio_policy", "cyber_policy", "misalignment_policy_violation":
 		return http.StatusBadRequest
 	}
@@ -143,21 +144,21 @@ func statusOf(code string) int {
 	return 0
 }
 
-// verdict is what an error says beyond its status and its words, from a refused request or from the stream.
+// verdict holds the details of an error beyond its status and text. They come from a refused request or from an error event.
 type verdict struct {
-	secret string           // the token: no error may carry it
+	secret string           // the token; removed from every error
 	now    func() time.Time // wall time
-	code   string           // "" when none was told
-	wait   time.Duration    // how long until the limit is lifted, 0 when that was not told
+	code   string           // "" without a code
+	wait   time.Duration    // time until the limit is lifted; 0 if unknown
 }
 
-// read is a middleware that looks into the body of a refusal, and leaves it to be read again without the token.
+// read is a middleware that inspects the body of a refused request. It puts the body back, without the token, for the next reader.
 func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil || res.StatusCode < http.StatusBadRequest {
 		return res, err
 	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what broke here breaks again for who reads on
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // the next reader meets the same read error
 	body = v.hide(body)
 	var shape struct {
 		Error json.RawMessage `json:"error"`
@@ -169,6 +170,7 @@ func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Res
 	return res, nil
 }
 
+// hide removes the token from a text: some servers echo it.
 func (v *verdict) hide(text []byte) []byte {
 	if v.secret == "" {
 		return text
@@ -176,7 +178,7 @@ func (v *verdict) hide(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte(v.secret), []byte("[the token]"))
 }
 
-// judge reads an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
+// judge decodes an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
 func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 	words, v.code, status = saidIn(raw)
 	var shape struct {
@@ -196,7 +198,7 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 	return words, status
 }
 
-// fault makes an error of an error object that came in the stream.
+// fault returns the error for an error object in the stream. A status that follows from the object is better than the given one.
 func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 	if !present(raw) {
 		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
@@ -217,7 +219,8 @@ func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 	return e
 }
 
-// waitIn finds "try again in 1.5s", "… in 20ms", "… in 6m0s" or "… in 35 seconds": the stream has no header to tell it with.
+// waitIn finds the wait in an error's text: "try again in 1.5s", "… in 20ms", "… in 6m0s" or "… in 35 seconds". A stream has no Retry-After
+// header.
 func waitIn(words string) time.Duration {
 	_, rest, _ := strings.Cut(strings.ToLower(words), "try again in ")
 	fields := strings.Fields(rest)

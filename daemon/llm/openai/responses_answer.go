@@ -8,7 +8,7 @@ import (
 	"hob/daemon/llm"
 )
 
-// responsesUsage is the count of one request.
+// responsesUsage is the token count of one request.
 type responsesUsage struct {
 	Input   float64 `json:"input_tokens"`
 	Output  float64 `json:"output_tokens"`
@@ -20,7 +20,7 @@ type responsesUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// finish makes the answer of a complete stream. sent is the size of the request in bytes.
+// finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m *responses) finish(o *output, sent int) (llm.Answer, error) {
 	calls, err := o.calls()
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *responses) finish(o *output, sent int) (llm.Answer, error) {
 	return out, nil
 }
 
-// join is the text of all items of a kind.
+// join returns the texts of all items of a kind.
 func (o *output) join(kind string) string {
 	var texts []string
 	for _, it := range o.items {
@@ -47,6 +47,7 @@ func (o *output) join(kind string) string {
 	return strings.Join(texts, gap)
 }
 
+// reason translates the end of the response into a finish reason.
 func (o *output) reason(calls int) (llm.Finish, error) {
 	refused := false
 	for _, it := range o.items {
@@ -66,8 +67,7 @@ func (o *output) reason(calls int) (llm.Finish, error) {
 	}
 }
 
-// calls are the calls in their order. One that an incomplete answer was cut off in is none: it would be run with less than
-// the model wanted to say.
+// calls returns the calls in their order. A call that was cut off with an incomplete answer is dropped: its arguments miss a part.
 func (o *output) calls() ([]llm.Call, error) {
 	var out []llm.Call
 	used := map[string]int{}
@@ -91,12 +91,12 @@ func (o *output) calls() ([]llm.Call, error) {
 	return out, nil
 }
 
-// made reports whether an item is a call that counts.
+// made reports whether an item is a complete call.
 func (o *output) made(it *outputItem) bool {
 	return it.kind == itemCall && (it.whole || o.end == "completed")
 }
 
-// count reads the usage, or estimates it as chat does.
+// count returns the usage, or the same estimate as chat.
 func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
 	if w == nil || !credible(w.Input, w.Output, sent, m.cfg.MaxOutput) {
@@ -108,14 +108,14 @@ func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage
 	return m.cfg.Price.Of(u)
 }
 
-// keptOutput is what the model that gave an answer wants to see again of it: its items, in their order.
+// keptOutput is the provider data of an answer that later requests send back: its items in their order.
 type keptOutput struct {
 	Provider string     `json:"provider"`
 	Model    string     `json:"model"`
 	Output   []keptItem `json:"output"`
 }
 
-// keptItem is encrypted reasoning; of a message and a call, which the transcript has, only the place.
+// keptItem holds encrypted reasoning. For a message or a call it holds only the position, because the transcript has the content.
 type keptItem struct {
 	Type      string          `json:"type"`
 	Phase     string          `json:"phase,omitempty"`
@@ -123,7 +123,7 @@ type keptItem struct {
 	Encrypted string          `json:"encrypted_content,omitempty"`
 }
 
-// keep gathers it; nil when nothing is lost without it.
+// keep collects the provider data; nil when the transcript alone is enough.
 func (m *responses) keep(o *output) json.RawMessage {
 	k := keptOutput{Provider: m.cfg.Provider, Model: m.cfg.Model}
 	needed := false
@@ -146,12 +146,12 @@ func (m *responses) keep(o *output) json.RawMessage {
 	}
 	raw, err := json.Marshal(k)
 	if err != nil {
-		return nil // cannot be: every part has been decoded from JSON
+		return nil // cannot fail: every part was decoded from JSON
 	}
 	return raw
 }
 
-// kept reads what keep wrote, if this very model wrote it.
+// kept decodes the data of keep, if this same model wrote it.
 func (m *responses) kept(raw json.RawMessage) []keptItem {
 	var k keptOutput
 	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {

@@ -8,46 +8,50 @@ import (
 	"hob/daemon/llm"
 )
 
-// The kinds of output items that hob knows; others (searches, code, …) are the server's own affair and are passed over.
+// The kinds of output items that hob uses. Others (searches, code, …) concern only the server and are ignored.
 const (
 	itemMessage   = "message"
 	itemReasoning = "reasoning"
 	itemCall      = "function_call"
 )
 
-// gap stands between two messages of one answer, and between two parts of its reasoning.
+// gap separates two messages of one answer, and two parts of its reasoning.
 const gap = "\n\n"
 
-// output puts the events of one answer together (https://platform.openai.com/docs/api-reference/responses-streaming).
+// output builds one answer from the events of a Responses stream (https://platform.openai.com/docs/api-reference/responses-streaming). An
+// answer consists of items; each begins, grows by deltas, and is repeated whole at its end. Servers omit some of these events, so every
+// step can create an item.
 type output struct {
 	delta   func(llm.Delta)
 	verdict *verdict
-	room    int              // bytes of text, reasoning and arguments that may still come
-	seen    map[float64]bool // sequence numbers
+	room    int              // bytes of text, reasoning and arguments that may still arrive
+	seen    map[float64]bool // sequence numbers; some servers repeat events
 	items   []*outputItem    // in the order in which they began
 	byIndex map[int]*outputItem
 	byID    map[string]*outputItem
-	spoke   bool   // there is text
-	thought bool   // there is reasoning
-	end     string // "completed", or why the answer is incomplete; "" until the server has said it
+	spoke   bool   // the answer has text
+	thought bool   // the answer has reasoning
+	end     string // "completed" or why the answer is incomplete; "" until the server sends it
 	usage   *responsesUsage
 }
 
+// outputItem is one item of an answer while it arrives.
 type outputItem struct {
 	kind    string
-	id      string // the item's own
+	id      string // of the item itself
 	callID  string // of a call
 	name    string // of a call
-	phase   string // of a message: some models tell what they say underway from what they say at last
+	phase   string // of a message: some models separate progress remarks from the final answer
 	body    strings.Builder
-	part    string // which part of the reasoning came last
+	part    string // the part of the reasoning that came last
 	refused bool
-	whole   bool // of a call: its arguments are complete
-	done    bool // nothing more comes
+	whole   bool // of a call: the arguments are complete
+	done    bool // the item is complete
 	summary json.RawMessage
 	sealed  string // encrypted reasoning
 }
 
+// streamEvent is the union of the fields of all events that hob reads.
 type streamEvent struct {
 	Type     string          `json:"type"`
 	Sequence *float64        `json:"sequence_number"`
@@ -60,11 +64,11 @@ type streamEvent struct {
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
 	Error    json.RawMessage `json:"error"`
-	Status   json.RawMessage `json:"status"`      // of an error: the HTTP status that it would have had
-	Code     json.RawMessage `json:"status_code"` // the same under another name
+	Status   json.RawMessage `json:"status"`      // of an error: the HTTP status that it corresponds to
+	Code     json.RawMessage `json:"status_code"` // another name for the same
 }
 
-// wireItem is a whole item.
+// wireItem is a complete item.
 type wireItem struct {
 	Type      string      `json:"type"`
 	ID        string      `json:"id"`
@@ -83,7 +87,7 @@ type wirePiece struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// wireEnd is the response as the last event tells it.
+// wireEnd is the response object of the last event.
 type wireEnd struct {
 	Incomplete struct {
 		Reason string `json:"reason"`
@@ -93,13 +97,13 @@ type wireEnd struct {
 	Output []json.RawMessage `json:"output"`
 }
 
-// An answer of more bytes per token of its limit than any tokenizer makes does not end by itself.
+// An answer with more bytes per token than any tokenizer produces will not end by itself.
 const (
 	mostPerToken = 32
 	leastRoom    = 1 << 20
 )
 
-// newOutput makes the assembly of an answer of so many tokens at most.
+// newOutput starts an answer that may have the given number of tokens.
 func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 	if delta == nil {
 		delta = func(llm.Delta) {}
@@ -110,17 +114,17 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 	}
 }
 
-// Complete reports whether the server has said that, and why, the answer ended.
+// Complete reports whether the server has sent the reason that the answer ended.
 func (o *output) Complete() bool { return o.end != "" }
 
-// ReadAll takes events until the last one, or to the end of the stream, which is io.EOF.
+// ReadAll reads events until the final one or the end of the stream. It returns io.EOF for both.
 func (o *output) ReadAll(in *events) error {
 	for {
 		name, data, err := in.Next()
 		if err != nil {
 			return err
 		}
-		if string(data) == "[DONE]" { // not the protocol's, but some servers' habit
+		if string(data) == "[DONE]" { // not part of the protocol, but some servers send it
 			return drain(in)
 		}
 		if err := o.take(name, data); err != nil {
@@ -132,6 +136,7 @@ func (o *output) ReadAll(in *events) error {
 	}
 }
 
+// take handles one event by its type. Events that hob does not know are ignored.
 func (o *output) take(name string, data []byte) error {
 	var e streamEvent
 	if err := decode(data, &e); err != nil {
@@ -140,6 +145,7 @@ func (o *output) take(name string, data []byte) error {
 	if e.Type == "" {
 		e.Type = name
 	}
+	// Events have numbers; a repeated one is ignored.
 	if e.Sequence != nil {
 		if o.seen[*e.Sequence] {
 			return nil
@@ -167,7 +173,7 @@ func (o *output) take(name string, data []byte) error {
 	return nil
 }
 
-// decode reads a piece of JSON; what does not fit is malformed.
+// decode decodes JSON; an error is llm.Malformed.
 func decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return &llm.Error{Fault: llm.Malformed, Err: fmt.Errorf("event: %w", err)}
@@ -175,7 +181,7 @@ func decode(data []byte, into any) error {
 	return nil
 }
 
-// failure reads an error event: the error object is the event itself, or in it beside a status.
+// failure handles an error event. The error object is either the event itself or its field error, next to a status.
 func (o *output) failure(e *streamEvent, data []byte) error {
 	status := 0
 	for _, raw := range []json.RawMessage{e.Status, e.Code} {
@@ -190,8 +196,8 @@ func (o *output) failure(e *streamEvent, data []byte) error {
 	return o.verdict.fault(data, status)
 }
 
-// find returns the item that an event is about; nil when there is none yet. Where there is an index it alone counts: some
-// servers give one item another id in each event. Where there is neither, it is the newest that is not done.
+// find returns the item that an event belongs to, or nil for a new one. The index counts before the id, because some servers send another
+// id with each event. Without both, it is the newest item that is not complete.
 func (o *output) find(e *streamEvent, kind string) *outputItem {
 	var it *outputItem
 	switch {
@@ -208,7 +214,7 @@ func (o *output) find(e *streamEvent, kind string) *outputItem {
 	return it
 }
 
-// open returns the item that an event is about, or begins it.
+// open returns the item that an event belongs to, and creates it if necessary.
 func (o *output) open(e *streamEvent, kind string) *outputItem {
 	if it := o.find(e, kind); it != nil {
 		return it
@@ -224,20 +230,20 @@ func (o *output) open(e *streamEvent, kind string) *outputItem {
 	return it
 }
 
-// begin takes the head of an item: for a call, its id and the name of its tool.
+// begin handles the start of an item: for a call, its id and the tool's name.
 func (o *output) begin(e *streamEvent) error {
 	w, err := known(e, e.Item)
 	if w == nil {
 		return err
 	}
 	if it := o.find(e, w.Type); it != nil && it.done && e.Index != nil {
-		delete(o.byIndex, *e.Index) // the next item under an index that the server gives to all
+		delete(o.byIndex, *e.Index) // some servers give the same index to every item
 	}
 	o.open(e, w.Type).take(w)
 	return nil
 }
 
-// known decodes an item of a kind that hob knows; nil when it is of another.
+// known decodes an item of a kind that hob uses; nil for others.
 func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
 	var head struct {
 		Type string `json:"type"`
@@ -259,6 +265,7 @@ func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
 	return w, decode(raw, w)
 }
 
+// take copies the fields that the event sets.
 func (it *outputItem) take(w *wireItem) {
 	for _, f := range []struct {
 		to   *string
@@ -270,7 +277,7 @@ func (it *outputItem) take(w *wireItem) {
 	}
 }
 
-// grow takes a piece of an item.
+// grow handles a delta of an item.
 func (o *output) grow(e *streamEvent) error {
 	piece := ""
 	if present(e.Delta) {
@@ -287,11 +294,13 @@ func (o *output) grow(e *streamEvent) error {
 	case "response.function_call_arguments.delta":
 		kind = itemCall
 	}
+	// The complete item may have arrived before its last pieces.
 	it := o.open(e, kind)
 	if it.done || it.whole || piece == "" {
 		return nil
 	}
 	it.refused = it.refused || e.Type == "response.refusal.delta"
+	// The parts of a summary are paragraphs.
 	if it.part != part && it.body.Len() > 0 {
 		piece = gap + piece
 	}
@@ -299,7 +308,7 @@ func (o *output) grow(e *streamEvent) error {
 	return o.add(it, piece)
 }
 
-// add writes a piece to an item, and tells the listener.
+// add appends a piece to an item and passes it to the listener.
 func (o *output) add(it *outputItem, piece string) error {
 	first := it.body.Len() == 0
 	it.body.WriteString(piece)
@@ -320,6 +329,7 @@ func (o *output) add(it *outputItem, piece string) error {
 	return o.spend(len(piece))
 }
 
+// spend counts received bytes and stops an answer far over its limit.
 func (o *output) spend(n int) error {
 	o.room -= n
 	if o.room < 0 {
@@ -328,7 +338,7 @@ func (o *output) spend(n int) error {
 	return nil
 }
 
-// settle gives an item the whole of what its pieces were; where it differs from them, it is right.
+// settle sets the final content of an item. It replaces the pieces where they differ.
 func (o *output) settle(it *outputItem, whole string) error {
 	got := it.body.String()
 	if whole == "" || whole == got {
@@ -342,6 +352,7 @@ func (o *output) settle(it *outputItem, whole string) error {
 	return o.spend(max(len(whole)-len(got), 0))
 }
 
+// arguments handles the complete arguments of a call.
 func (o *output) arguments(e *streamEvent) error {
 	var whole words
 	if present(e.Args) {
@@ -357,7 +368,7 @@ func (o *output) arguments(e *streamEvent) error {
 	return o.settle(it, string(whole))
 }
 
-// whole takes a complete item.
+// whole handles a complete item.
 func (o *output) whole(e *streamEvent, raw json.RawMessage) error {
 	w, err := known(e, raw)
 	if w == nil || err != nil {
@@ -387,6 +398,7 @@ func (o *output) whole(e *streamEvent, raw json.RawMessage) error {
 	return o.settle(it, body)
 }
 
+// message returns the text of a complete message.
 func (it *outputItem) message(w *wireItem) string {
 	body := ""
 	for _, p := range w.Content {
@@ -396,7 +408,7 @@ func (it *outputItem) message(w *wireItem) string {
 	return body
 }
 
-// reasoning joins the parts as their pieces are joined, and keeps the summary as it is sent again.
+// reasoning joins the parts in the same way as their deltas, and keeps the summary for later requests.
 func (it *outputItem) reasoning(w *wireItem) (string, error) {
 	var parts []string
 	for _, p := range append(append([]wirePiece{}, w.Summary...), w.Content...) {
@@ -409,13 +421,13 @@ func (it *outputItem) reasoning(w *wireItem) (string, error) {
 	}
 	raw, err := json.Marshal(w.Summary)
 	if err != nil {
-		return "", fmt.Errorf("summary: %w", err) // cannot be: it has been decoded from JSON
+		return "", fmt.Errorf("summary: %w", err) // cannot fail: it was decoded from JSON
 	}
 	it.summary = raw
 	return strings.Join(parts, gap), nil
 }
 
-// finish takes the last event. Its copy of the items counts only for a server that has sent none of them whole.
+// finish handles the last event. It repeats all items; these count only when the server has sent no complete item before.
 func (o *output) finish(kind string, raw json.RawMessage) error {
 	var w wireEnd
 	if present(raw) {
@@ -440,6 +452,7 @@ func (o *output) finish(kind string, raw json.RawMessage) error {
 	return nil
 }
 
+// anyDone reports whether an item is complete.
 func (o *output) anyDone() bool {
 	for _, it := range o.items {
 		if it.done {

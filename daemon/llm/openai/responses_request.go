@@ -12,12 +12,12 @@ import (
 	"hob/daemon/llm"
 )
 
-// As in request.go, the bytes are written out of own structs, and what grows comes last.
+// The same rules as in request.go: hob's own structs, and growing parts last.
 
 type responsesRequest struct {
 	Model           string             `json:"model"`
 	Stream          bool               `json:"stream"`
-	Store           bool               `json:"store"` // false: nothing is kept there, and the Codex backend takes nothing else
+	Store           bool               `json:"store"` // false: the server stores nothing; the Codex backend accepts nothing else
 	Include         []string           `json:"include"`
 	Reasoning       responsesReasoning `json:"reasoning"`
 	MaxOutputTokens int                `json:"max_output_tokens,omitempty"`
@@ -39,7 +39,7 @@ type responsesTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
-	Strict      bool            `json:"strict"` // false: strict schemas need every property to be required
+	Strict      bool            `json:"strict"` // false: strict schemas must require every property
 }
 
 type inputMessage struct {
@@ -68,7 +68,7 @@ type inputCall struct {
 type inputResult struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output any    `json:"output"` // a text, or a list of parts
+	Output any    `json:"output"` // a text or a list of parts
 }
 
 type inputReasoning struct {
@@ -77,17 +77,17 @@ type inputReasoning struct {
 	Encrypted string          `json:"encrypted_content"`
 }
 
-// noInstructions is sent where there is no system text: the Codex backend refuses a request without one.
+// noInstructions replaces an empty system text: the Codex backend rejects a request without one.
 const noInstructions = "You are a helpful assistant."
 
-// encoded is a request as it is sent.
+// encoded is a request in its wire form.
 type encoded struct {
 	body  []byte
-	key   string // of its session
-	shows bool   // there are images or files in it
+	key   string // the session's cache key
+	shows bool   // it contains images or files
 }
 
-// encode writes a request. The same request gives the same bytes, as long as its files can be opened.
+// encode writes a request. An equal request gives equal bytes, if its files can still be opened.
 func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (encoded, error) {
 	think, _ := effort(m.cfg.Thinking)
 	w := responsesRequest{
@@ -95,7 +95,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 		Reasoning: responsesReasoning{Effort: think, Summary: "auto"}, Instructions: r.System,
 	}
 	if m.cfg.Auth == nil {
-		w.MaxOutputTokens = m.limit(r.MaxOutput) // {"detail":"Unsupported parameter: max_output_tokens"} is what the Codex backend says
+		w.MaxOutputTokens = m.limit(r.MaxOutput) // the Codex backend rejects it: {"detail":"Unsupported parameter: max_output_tokens"}
 	} else if r.System == "" {
 		w.Instructions = noInstructions
 	}
@@ -125,7 +125,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	return encoded{body: bytes.TrimSuffix(b.Bytes(), []byte("\n")), key: w.CacheKey, shows: t.shows}, nil
 }
 
-// cacheKey is the same for all requests of a session, and another for another: a digest of what a session begins with.
+// cacheKey is a digest of a session's beginning: equal for all requests of a session, different between sessions.
 func cacheKey(r llm.Request) string {
 	h := sha256.New()
 	add := func(text string) { h.Write([]byte(strconv.Itoa(len(text)) + ":" + text)) }
@@ -141,15 +141,16 @@ func cacheKey(r llm.Request) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// inputItems writes the transcript. What a message becomes depends on nothing behind it: a longer transcript only adds.
+// inputItems writes the transcript. A message never depends on later ones, so a longer transcript only appends.
 type inputItems struct {
 	m      *responses
 	replay bool
-	shows  bool       // an image or a file is among them
-	left   fileBudget // what the rest of the transcript may still show: all of it is sent again with each request
+	shows  bool       // it contains an image or a file
+	left   fileBudget // budget for the rest; every request sends all files again
 	out    []any
 }
 
+// add writes one message as input items.
 func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 	if msg.Role == llm.Assistant {
 		t.out = append(t.out, t.m.spoken(msg, t.replay)...)
@@ -171,8 +172,8 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 	return nil
 }
 
-// spoken is what the model itself said earlier, in the order in which it came if this very model said it, else the text first.
-// Reasoning with nothing behind it is left out: the protocol wants it in front of what it led to.
+// spoken returns an earlier message of the model as items. If this model wrote it, they keep their order; otherwise the text comes first.
+// Reasoning without a following item is left out: the protocol requires the item that it led to.
 func (m *responses) spoken(msg llm.Message, replay bool) []any {
 	var out []any
 	text, calls, whole := content(msg), msg.Calls, 0
@@ -188,6 +189,8 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 			calls, whole = calls[1:], len(out)
 		}
 	}
+	// The raw items of the answer have the order in which the model wrote text, calls and reasoning. Reasoning is replayed only to the same
+	// model.
 	for _, k := range m.kept(msg.Raw) {
 		switch {
 		case k.Type == itemMessage:
@@ -198,6 +201,7 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 			out = append(out, inputReasoning{Type: itemReasoning, Summary: k.Summary, Encrypted: k.Encrypted})
 		}
 	}
+	// Texts and calls that no raw item covers follow. Items after the last text or call are dropped: reasoning needs a successor.
 	say("")
 	for len(calls) > 0 {
 		call()
@@ -205,7 +209,7 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 	return out[:whole]
 }
 
-// parts is the content of a message: at least one part, the first of them text.
+// parts returns the content of a message: one part or more, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
 	w := writer{}
 	for _, p := range msg.Drawn() {

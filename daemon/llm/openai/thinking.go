@@ -5,18 +5,16 @@ import (
 	"strings"
 )
 
-// How much thinking is asked for. The words are the protocol's; what each server takes of them differs:
+// The levels of thinking. The words are the protocol's; servers accept different subsets:
 //
-//   - openai and openrouter take all of them; openrouter under a name of its own, reasoning.effort
+//   - openai and openrouter accept all of them; openrouter in a field of its own, reasoning.effort
 //     (https://openrouter.ai/docs/use-cases/reasoning-tokens).
-//   - ollama refuses what is not none, low, medium or high; its newer releases know max besides
-//     (https://docs.ollama.com/api/openai-compatibility).
-//   - lmstudio ignored the field for long; since it reads it, none, low, medium and high are what all releases agree on.
-//   - Of the compatible servers vLLM takes all, SGLang and others refuse what is not low, medium or high, and llama.cpp reads
-//     none as "do not think". Their own switches, such as chat_template_kwargs, are not sent: strict servers refuse a field
-//     that they do not know.
+//   - ollama accepts only none, low, medium and high; newer releases also max (https://docs.ollama.com/api/openai-compatibility).
+//   - lmstudio ignored the field for a long time; all releases that read it accept none, low, medium and high.
+//   - Of the compatible servers, vLLM accepts all, SGLang and others only low, medium and high, and llama.cpp reads none as "do not
+//     think". Their own switches, such as chat_template_kwargs, are not sent: strict servers reject fields that they do not know.
 
-// effort translates the config's word into the protocol's. The empty word sends nothing; false: the word is not known.
+// effort translates the config's value into the protocol's. An empty value sends nothing; false means that the value is unknown.
 func effort(thinking string) (string, bool) {
 	switch {
 	case thinking == "off":
@@ -28,10 +26,10 @@ func effort(thinking string) (string, bool) {
 	}
 }
 
-// efforts are the protocol's words, from the least thinking to the most.
+// efforts lists the protocol's levels in rising order.
 func efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh"} }
 
-// taken are those of them that a backend's servers take, in the same order.
+// taken lists the levels that a backend's servers accept, in rising order.
 func taken(backend string) []string {
 	switch backend {
 	case openAI, openRouter:
@@ -41,8 +39,8 @@ func taken(backend string) []string {
 	}
 }
 
-// effortAt is the word that is sent to a backend for the config's word: itself, else the nearest that the backend knows, in
-// doubt the smaller one. Thinking is only turned off where it was asked for. Empty: nothing is sent.
+// effortAt returns the level to send to a backend: the configured one, or the nearest that the backend accepts, preferring the lower.
+// Thinking is turned off only when the config says so. "" sends nothing.
 func effortAt(backend, thinking string) string {
 	asked, _ := effort(thinking)
 	if asked == "" || slices.Contains(taken(backend), asked) {
@@ -58,7 +56,7 @@ func effortAt(backend, thinking string) string {
 	return best
 }
 
-// think sets how much thinking is asked for.
+// think sets the level in the field that the backend reads.
 func (m chat) think(w *wireRequest) {
 	e := effortAt(m.cfg.Provider, m.cfg.Thinking)
 	switch {
@@ -73,26 +71,27 @@ func (m chat) think(w *wireRequest) {
 const (
 	openTag  = "<think>"
 	closeTag = "</think>"
-	maxLead  = 64 // bytes of white space that may stand in front of the first tag
+	maxLead  = 64 // bytes of white space allowed before the first tag
 )
 
-// tags parts what a model says into text and thought, when the server leaves that to its client: what stands in
-// <think>…</think> at the very beginning is thought, and all of it when the tag is never closed. White space around
-// the tags is dropped where it would be text. The zero value is at the beginning.
+// tags separates reasoning from text when the server leaves <think>…</think> in the text. Only a tag at the very beginning counts; without
+// a closing tag, everything is reasoning. White space around the tags is dropped where it would be text. The zero value is ready for the
+// beginning.
 type tags struct {
 	inside bool
-	behind bool   // the tag has been closed, no text has come
-	done   bool   // the rest is text
-	held   string // may be the beginning of a tag
+	behind bool   // the tag is closed and no text has come yet
+	done   bool   // everything that follows is text
+	held   string // possibly the start of a tag
 }
 
-// take returns what is decided of a piece.
+// take returns the text and the reasoning of the next piece. It holds back a possible start of a tag until the next call.
 func (t *tags) take(s string) (text, thought string) {
 	if t.done {
 		return s, ""
 	}
 	s = t.held + s
 	t.held = ""
+	// The text so far may begin with the opening tag: hold it until that is certain.
 	if !t.inside && !t.behind {
 		lead := strings.TrimLeft(s, " \t\r\n")
 		switch {
@@ -119,7 +118,7 @@ func (t *tags) take(s string) (text, thought string) {
 	return s, thought
 }
 
-// within takes thought up to the closing tag; what may be the tag's beginning is held.
+// within returns the reasoning before the closing tag, and the rest.
 func (t *tags) within(s string) (thought, rest string) {
 	if before, after, closed := strings.Cut(s, closeTag); closed {
 		t.inside, t.behind = false, true
@@ -133,7 +132,7 @@ func (t *tags) within(s string) (thought, rest string) {
 	return s[:len(s)-keep], ""
 }
 
-// rest returns what was held when nothing more comes.
+// rest returns the held text at the end of the stream.
 func (t *tags) rest() (text, thought string) {
 	held := t.held
 	t.held = ""

@@ -130,6 +130,7 @@ func (m *Memory) Saw(_ context.Context, s filewatch.Seen) error {
 	return nil
 }
 
+// put stores the rows of files, and removes those of files that are gone.
 func (m *Memory) put(id int64, files []filewatch.File) {
 	if m.files[id] == nil {
 		m.files[id], m.newest[id] = map[string]filewatch.File{}, map[string]int64{}

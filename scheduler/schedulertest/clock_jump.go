@@ -9,35 +9,35 @@ import (
 	"hob/scheduler"
 )
 
-var _ scheduler.Leaps = (*Memory)(nil)
+var _ scheduler.ClockJumps = (*Memory)(nil)
 
-// Leap is part of scheduler.Leaps.
-func (m *Memory) Leap(context.Context) (scheduler.Leap, error) {
+// LastJump implements scheduler.ClockJumps.
+func (m *Memory) LastJump(context.Context) (scheduler.ClockJump, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.leap, nil
+	return m.jump, nil
 }
 
-// Leapt is part of scheduler.Leaps.
-func (m *Memory) Leapt(_ context.Context, l scheduler.Leap) error {
+// NoteJump implements scheduler.ClockJumps.
+func (m *Memory) NoteJump(_ context.Context, l scheduler.ClockJump) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.leap, m.leaps = l, append(m.leaps, l.Told())
+	m.jump, m.notices = l, append(m.notices, l.Notice())
 	return nil
 }
 
-// Recall is part of scheduler.Leaps.
-func (m *Memory) Recall(_ context.Context, l scheduler.Leap, now time.Time) error {
+// UndoJump implements scheduler.ClockJumps.
+func (m *Memory) UndoJump(_ context.Context, l scheduler.ClockJump, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.leap, m.leaps = l.Left(now), append(m.leaps, l.Over(now))
+	m.jump, m.notices = l.Left(now), append(m.notices, l.ReturnNotice(now))
 	for id := range m.jobs {
 		j, err := m.job(id)
 		if err != nil {
 			continue
 		}
 		j.Last = m.free(id, now)
-		if j, err = scheduler.Recall(j, l.From, now); err != nil {
+		if j, err = scheduler.DueAfterJump(j, l.From, now); err != nil {
 			continue
 		}
 		if err := m.put(j); err != nil {
@@ -47,7 +47,7 @@ func (m *Memory) Recall(_ context.Context, l scheduler.Leap, now time.Time) erro
 	return nil
 }
 
-// free takes the keys from slots that have not come, deletes the rows of those that did not run, and returns the newest slot that has come.
+// free renames the keys of slots after now, deletes the rows of those that did not run, and returns the newest slot up to now.
 func (m *Memory) free(id int64, now time.Time) (last time.Time) {
 	var kept []scheduler.Slot
 	for _, s := range m.fires[id] {
@@ -66,9 +66,9 @@ func (m *Memory) free(id int64, now time.Time) (last time.Time) {
 	return last
 }
 
-// Leaps lists what the owner was told of the clock.
-func (m *Memory) Leaps() []string {
+// JumpNotices returns the notices about the clock.
+func (m *Memory) JumpNotices() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.leaps)
+	return slices.Clone(m.notices)
 }

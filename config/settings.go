@@ -12,30 +12,30 @@ import (
 	"hob/daemon/secret"
 )
 
-// Where the value of a key comes from.
+// The origins of a value.
 const (
 	FromFile        = "file"
 	FromEnvironment = "environment"
 	FromDefault     = "default"
 )
 
-// Setting is the value of a key that is in force, and why it is.
+// Setting is the effective value of a key, and its origin.
 type Setting struct {
 	Key      string `json:"key"`
-	Value    any    `json:"value"`              // as JSON has it: times as texts; nil: none; "•••" for a secret itself
+	Value    any    `json:"value"`              // as in JSON: times are texts; nil: none; "•••" hides a secret
 	From     string `json:"from"`               // FromFile, FromEnvironment or FromDefault
-	File     string `json:"file,omitempty"`     // FromFile: the file,
-	Line     int    `json:"line,omitempty"`     // and the place in it, from 1
+	File     string `json:"file,omitempty"`     // FromFile: the file
+	Line     int    `json:"line,omitempty"`     // and the line in it, from 1
 	Column   int    `json:"column,omitempty"`   // in characters, from 1
-	Variable string `json:"variable,omitempty"` // FromEnvironment: its name
-	Unset    string `json:"unset,omitempty"`    // what holds when Value is nil
-	Off      bool   `json:"off,omitempty"`      // the section is off because of a mistake: the default is in force, whatever stands in it
+	Variable string `json:"variable,omitempty"` // FromEnvironment: the variable's name
+	Unset    string `json:"unset,omitempty"`    // what applies when Value is nil
+	Off      bool   `json:"off,omitempty"`      // a mistake has switched the section off: the default applies, whatever the file says
 }
 
-// Hidden stands for a secret that is written down itself.
+// Hidden replaces a secret in the output.
 const Hidden = "•••"
 
-// Text is the value as people read it, and as TOML writes it but for a text, which has no quotes; what holds for a value that is nil.
+// Text returns the value as TOML writes it, but a text without quotes; for nil it returns what applies instead.
 func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case nil:
@@ -47,7 +47,7 @@ func (s Setting) Text() string {
 	}
 }
 
-// Origin says in words where the value comes from.
+// Origin describes the origin of the value in words.
 func (s Setting) Origin() string {
 	switch {
 	case s.Off && s.From != FromDefault:
@@ -60,8 +60,8 @@ func (s Setting) Origin() string {
 	return FromDefault
 }
 
-// Look returns the value of a key that is in force with the file at path and the variables of env; for a section those of all its keys,
-// and for "" those of all sections that are there. The error is that of the file, or Errors for a key that is not known.
+// Look returns the effective value of a key, with the file at path and the variables of env. For a section it returns all its keys, and for
+// "" the keys of all existing sections. The error is that of the file, or Errors for an unknown key.
 func (r Reference) Look(path string, env []string, key string) ([]Setting, error) {
 	doc, _, err := ReadFile(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r Reference) Look(path string, env []string, key string) ([]Setting, error
 	return v.look(names)
 }
 
-// view looks at one state of the configuration.
+// view reads one state of the configuration.
 type view struct {
 	Reference
 	file string
@@ -95,6 +95,7 @@ type view struct {
 	snap *Snapshot
 }
 
+// everything returns all settings, in the order of the reference.
 func (v view) everything() []Setting {
 	var all []Setting
 	for _, section := range v.present() {
@@ -108,7 +109,7 @@ func (v view) everything() []Setting {
 	return all
 }
 
-// several is a list of tables as one setting; false when path names none.
+// several returns a list of tables as one setting; false if path does not name one.
 func (v view) several(path []string) (Setting, bool) {
 	i := slices.IndexFunc(v.parts, func(p Part) bool { return p.Several && p.fits(path) })
 	if i < 0 {
@@ -127,7 +128,7 @@ func (v view) several(path []string) (Setting, bool) {
 	return s, true
 }
 
-// present are the sections that hold something, and those of the core that always do.
+// present returns the sections that have content, and the core sections.
 func (v view) present() [][]string {
 	var all [][]string
 	for _, p := range v.parts {
@@ -146,6 +147,7 @@ func (v view) present() [][]string {
 	return all
 }
 
+// look returns the settings at a path: a list of tables, a section, a group of sections, or one key.
 func (v view) look(path []string) ([]Setting, error) {
 	if s, ok := v.several(path); ok {
 		return []Setting{s}, nil
@@ -170,6 +172,7 @@ func (v view) look(path []string) ([]Setting, error) {
 	return []Setting{v.setting(section, k)}, nil
 }
 
+// section returns the settings of a section.
 func (v view) section(p Part, path []string) []Setting {
 	all := make([]Setting, 0, len(p.Keys))
 	for _, k := range p.Keys {
@@ -178,6 +181,7 @@ func (v view) section(p Part, path []string) []Setting {
 	return all
 }
 
+// setting returns a setting with its value.
 func (v view) setting(section []string, k schema.Key) Setting {
 	s := v.value(section, k)
 	if s.Value != nil {
@@ -186,13 +190,14 @@ func (v view) setting(section []string, k schema.Key) Setting {
 	return s
 }
 
+// value determines the value of a key and its origin.
 func (v view) value(section []string, k schema.Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
 	s := Setting{Key: KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
 	if s.Off || n == nil {
 		if core := v.held(section, k); s.Off && core != nil {
-			s.Value = core // [tools] that is off denies everything, which is no default
+			s.Value = core // a [tools] that is off denies everything, unlike its default
 		}
 		if n == nil {
 			return s
@@ -210,11 +215,11 @@ func (v view) value(section []string, k schema.Key) Setting {
 	if s.Value = v.held(section, k); s.Value == nil {
 		s.Value = typedBy(k, n)
 	}
-	s.Value = discreet(k, s.Value)
+	s.Value = masked(k, s.Value)
 	return s
 }
 
-// held is the value of a key in the snapshot, nil for what plug-ins decode.
+// held returns the value of a key in the snapshot; nil for the sections of plug-ins.
 func (v view) held(section []string, k schema.Key) any {
 	var in any
 	names := strings.Split(k.Name, ".")
@@ -229,7 +234,7 @@ func (v view) held(section []string, k schema.Key) any {
 		return nil
 	default:
 		in = reflect.ValueOf(v.snap).Elem().FieldByName(strings.ToUpper(section[0][:1]) + section[0][1:]).Interface()
-		names = slices.Concat(section[1:], names) // a section in a section is a field
+		names = slices.Concat(section[1:], names) // a subsection is a field
 	}
 	at := reflect.ValueOf(in)
 	for _, name := range names {
@@ -241,7 +246,7 @@ func (v view) held(section []string, k schema.Key) any {
 	return schema.Plain(at)
 }
 
-// tableOf is a struct as TOML has it.
+// tableOf converts a struct to a TOML table.
 func tableOf(v reflect.Value) any {
 	m := map[string]any{}
 	for name, field := range schema.Fields(v) {
@@ -250,7 +255,7 @@ func tableOf(v reflect.Value) any {
 	return m
 }
 
-// typedBy is the value of a node that a plug-in decodes: the environment has only texts, to which the key gives their type.
+// typedBy returns the value of a node that a plug-in decodes. A text from the environment is converted to the key's type.
 func typedBy(k schema.Key, n *node) any {
 	s, ok := n.leaf.(string)
 	if !ok || n.env == "" {
@@ -276,8 +281,8 @@ func typedBy(k schema.Key, n *node) any {
 	return v
 }
 
-// discreet hides a secret that is written down itself; a reference to one is shown.
-func discreet(k schema.Key, v any) any {
+// masked hides a secret, but shows a reference to one.
+func masked(k schema.Key, v any) any {
 	s, ok := v.(string)
 	if !k.Secret() || ok && (s == "" || secret.IsReference(s)) {
 		return v
@@ -285,8 +290,8 @@ func discreet(k schema.Key, v any) any {
 	return Hidden
 }
 
-// Names are the full names of all keys that can stand in the file at path, for completion: where a name is the owner's to choose, those that
-// are there, and the example of the reference. A file that cannot be read has none.
+// Names returns the full names of all keys for completion. Where the owner chooses a name, these are the existing ones and the example of
+// the reference. An unreadable file counts as empty.
 func (r Reference) Names(path string) []string {
 	doc, _, err := ReadFile(path)
 	if err != nil {
@@ -305,6 +310,7 @@ func (r Reference) Names(path string) []string {
 			}
 		}
 	}
+	// Keys of sections with a name of the user's choice are offered in their general form.
 	for _, p := range r.parts {
 		if p.Named != "" {
 			for _, k := range schema.Flat(p.Keys) {
@@ -316,5 +322,5 @@ func (r Reference) Names(path string) []string {
 	return slices.Compact(names)
 }
 
-// plainText drops the marks of Markdown.
+// plainText removes Markdown marks.
 func plainText(s string) string { return strings.ReplaceAll(s, "`", "") }

@@ -10,45 +10,46 @@ import (
 	"hob/scheduler/spec"
 )
 
-// Zones is where a Runner keeps by which rules of the time zones due instants were worked out.
+// Zones stores the version of the time zone rules that the due times are based on.
 type Zones interface {
-	// ZoneRules is the print that was noted last, "" when none was.
+	// ZoneRules returns the stored fingerprint of the rules, or "".
 	ZoneRules(ctx context.Context) (string, error)
-	// Crons lists jobs with a cron spec that fire some day, by id: those above after, at most so many.
+	// Crons lists jobs with a cron schedule that still fire, by id: up to most jobs after the id after.
 	Crons(ctx context.Context, after int64, most int) ([]Job, error)
-	// Redate gives jobs, as they were read, a new Due and notes the print, in one commit. A job that was changed since keeps its own.
+	// Redate sets a new Due for jobs, as they were read, and stores the fingerprint, in one commit. A job that has changed since keeps its
+	// own.
 	Redate(ctx context.Context, print string, list []Redated) error
 }
 
-// Redated is a job as it was read, and when it is due by the rules of today.
+// Redated is a job as it was read, with its due time by the present rules.
 type Redated struct {
 	Job Job
 	Due time.Time
 }
 
 const (
-	redateReach = 3 * time.Hour // more than any country has moved its clocks by, but over the date line
-	redatePage  = 1000          // jobs that are read at once
+	redateReach = 3 * time.Hour // more than any country has moved its clocks, except across the date line
+	redatePage  = 1000          // jobs per read
 )
 
-// FollowZones lets the runner move due instants when the rules of the time zones have changed, which print tells: it changes with them, and
-// is looked at once an hour; "" says nothing. It belongs before Run.
+// FollowZones makes the runner move due times when the rules of the time zones change. print returns a fingerprint of the rules; it is
+// compared once an hour, and "" is ignored. Call it before Run.
 func (r *Runner) FollowZones(rows Zones, print func() string) { r.rules, r.print = rows, print }
 
-// ZonePrint changes with the version of hob, which has a copy of the rules, and when the rules of the machine are written anew.
+// ZonePrint returns the fingerprint: the version of hob, which contains a copy of the rules, and the dates of the machine's rule files.
 func ZonePrint(version string) string {
 	var b strings.Builder
 	b.WriteString(version)
 	for _, at := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/zoneinfo/tzdata.zi", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
-		if info, err := os.Stat(at); err == nil { // #nosec G703 -- as the runtime reads it; what is not there has no rules
+		if info, err := os.Stat(at); err == nil { // #nosec G703 -- the paths that the runtime reads; a missing one has no rules
 			fmt.Fprintf(&b, " %s %d", at, info.ModTime().Unix())
 		}
 	}
 	return b.String()
 }
 
-// rezone moves what is due by rules that no longer hold.
-func (r *Runner) rezone(ctx context.Context) error {
+// followZones moves the due times that are based on outdated rules.
+func (r *Runner) followZones(ctx context.Context) error {
 	if r.print == nil {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (r *Runner) rezone(ctx context.Context) error {
 		for _, j := range page {
 			zone, err := r.zone(j.Zone)
 			if err != nil {
-				continue // it is put aside when it comes due
+				continue // it is disabled when it comes due
 			}
 			if due, ok := Redate(j, zone); ok {
 				moved = append(moved, Redated{Job: j, Due: due})
@@ -90,8 +91,8 @@ func (r *Runner) rezone(ctx context.Context) error {
 	return nil
 }
 
-// Redate is when a cron job is due by the rules of its zone as they are now: the nearest slot within three hours of Due, and after Last.
-// False: Due stands where it should, or there is no such slot.
+// Redate returns when a cron job is due by the present rules of its zone: the nearest slot within three hours of Due, and after Last. It
+// returns false if Due is still correct or there is no such slot.
 func Redate(j Job, zone *time.Location) (time.Time, bool) {
 	s, err := spec.Parse(j.Spec)
 	if err != nil || j.Due.IsZero() || !strings.HasPrefix(j.Spec, "cron ") {
@@ -110,7 +111,7 @@ func Redate(j Job, zone *time.Location) (time.Time, bool) {
 			best = at
 		}
 		if at.After(j.Due) {
-			break // the others are farther
+			break // later slots are farther away
 		}
 	}
 	return best, !best.IsZero()

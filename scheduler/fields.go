@@ -11,21 +11,21 @@ import (
 	"hob/config/schema"
 )
 
-// Field describes one field of a trigger for people: in the reference of the config, and in the help of the command line. Its place in the
-// draft is the Go field with the same name in its tag: `json` for the input of a tool and the API, `toml` for the config.
+// Field describes one field of a trigger for people, in the config reference and the help of the command line. Its Go field in the draft
+// has the same name in its tag: `json` for the tool input and the API, `toml` for the config.
 type Field struct {
-	schema.Note        // Doc is "" for a field that the config does not take
-	Flag        string // the help of its flag; "" when it has none, or when the command declares one of its own
-	Usual       string // a summary leaves the field out when it has this value
+	schema.Note        // Doc is "" if the config does not have the field
+	Flag        string // help of its flag; "" if it has none or the command declares its own
+	Usual       string // the value that a summary omits
 	Summary     bool   // a summary shows the field
-	FlagAs      string // the name of its flag, where that is not the field's
-	Commas      bool   // the flag of a list takes several values with commas between them
+	FlagAs      string // name of its flag, if it differs
+	Commas      bool   // the flag of a list takes several values, separated by commas
 }
 
-// FlagName is the flag of a field.
+// FlagName returns the name of the field's flag.
 func (f Field) FlagName() string { return strings.ReplaceAll(cmp.Or(f.FlagAs, f.Name), "_", "-") }
 
-// Notes are what the config's reference says about fields.
+// Notes returns the notes for the config reference.
 func Notes(fields []Field) []schema.Note {
 	var notes []schema.Note
 	for _, f := range fields {
@@ -36,8 +36,8 @@ func Notes(fields []Field) []schema.Note {
 	return notes
 }
 
-// Target is a pointer to the Go field of a draft that holds a named field: the one of a tool's input, else the one of the config. The draft is a
-// pointer to a struct. An unknown name is a programmer's mistake.
+// Target returns a pointer to the Go field of a draft by its name: a tool input's, or else the config's. The draft is a pointer to a
+// struct. It panics on an unknown name.
 func Target(draft any, name string) any {
 	v := reflect.ValueOf(draft).Elem()
 	for _, tag := range []string{"json", "toml"} {
@@ -50,8 +50,8 @@ func Target(draft any, name string) any {
 	panic("scheduler: " + v.Type().String() + " has no field " + name)
 }
 
-// Set reads a text into the field of a draft: a whole number or a time span must be above 0, or 0 where that is the least. The error begins with
-// the name of the field.
+// Set parses a text into a field of a draft. Whole numbers and durations must be above 0, or may be 0 if that is the least value. The error
+// starts with the field's name.
 func Set(draft any, f Field, text string) error {
 	above := func(n int64, err error) bool { return err == nil && (n > 0 || n == 0 && f.Least == "0s") }
 	ok, want := true, "a whole number above 0"
@@ -77,7 +77,7 @@ func Set(draft any, f Field, text string) error {
 	return nil
 }
 
-// Given are the names of the fields of a draft that have a value, as a tool's input or the config names them.
+// Given returns the names of the fields of a draft that are set, in the tool input's or the config's naming.
 func Given(draft any) []string {
 	v := reflect.Indirect(reflect.ValueOf(draft))
 	var names []string
@@ -94,7 +94,7 @@ func Given(draft any) []string {
 	return names
 }
 
-// Summarized are the fields of a summary, as "name: value", that do not have their usual values. view is a struct with tags for JSON.
+// Summarized returns the summary fields with unusual values, as "name: value". view is a struct with JSON tags.
 func Summarized(fields []Field, view any) []string {
 	var list []string
 	for _, f := range fields {
@@ -108,7 +108,7 @@ func Summarized(fields []Field, view any) []string {
 	return list
 }
 
-// tagged is the name that a tag gives to a field, "" for none.
+// tagged returns the name in a field's tag, or "".
 func tagged(f reflect.StructField, tag string) string {
 	name, _, _ := strings.Cut(f.Tag.Get(tag), ",")
 	if name == "-" {

@@ -26,8 +26,8 @@ func (s *testStore) runner() (look func()) {
 	return func() { changed <- struct{}{}; changed <- struct{}{} } // taken twice: all that the first look found is committed
 }
 
-// TestALeapOverTheStore: what jobs did by a clock that was half a year ahead is taken back, and what ran stays on record.
-func TestALeapOverTheStore(t *testing.T) {
+// TestClockJumpInTheStore: what jobs did by a clock that was half a year ahead is taken back, and what ran stays on record.
+func TestClockJumpInTheStore(t *testing.T) {
 	s := fresh(t)
 	hourly, paused, spoilt := s.job("hourly"), s.job("paused"), s.job("spoilt")
 	gated := s.job("gated", func(j *scheduler.Job) { j.Gate.Command = "true" })
@@ -90,7 +90,7 @@ func TestALeapOverTheStore(t *testing.T) {
 	if want := fmt.Sprintf("The clock went ahead by 183 days, from %s", start.UTC().Format("2 Jan 2006 15:04")); strings.Count(told, "\n") != 1 || !strings.Contains(told, want) || !strings.Contains(told, "The clock is back from") {
 		t.Errorf("told %q, want it to begin with %q", told, want)
 	}
-	if l, err := s.Triggers.Leap(t.Context()); err != nil || l != (scheduler.Leap{}) {
+	if l, err := s.Triggers.LastJump(t.Context()); err != nil || l != (scheduler.ClockJump{}) {
 		t.Errorf("left of it: %+v, %v", l, err)
 	}
 }
@@ -106,7 +106,7 @@ func (s *testStore) clockNotices() (list []string) {
 }
 
 // The false future comes: a slot that a wrong clock has run is run when it really comes, also when the clock is wrong about it twice.
-func TestALeapToTheSameTimeTwice(t *testing.T) {
+func TestClockJumpToTheSameTimeTwice(t *testing.T) {
 	s := fresh(t)
 	j := s.job("yearly", func(j *scheduler.Job) {
 		j.Spec, j.Due, j.Overlap = "at "+s.now().Add(100*24*time.Hour).UTC().Format(time.RFC3339), s.now().Add(100*24*time.Hour).Truncate(time.Second), scheduler.Queue
@@ -121,7 +121,7 @@ func TestALeapToTheSameTimeTwice(t *testing.T) {
 	look()
 	ran := func() int { return one[int](s, "SELECT count(*) FROM inbox") }
 	if got, err := s.Triggers.Job(t.Context(), j.ID); err != nil || !got.Due.Equal(j.Due) || ran() != 2 {
-		t.Fatalf("due %v, want %v; it ran %d times for two leaps; %v", got.Due, j.Due, ran(), err)
+		t.Fatalf("due %v, want %v; it ran %d times for two jumps; %v", got.Due, j.Due, ran(), err)
 	}
 	for range 5 {
 		s.later(20*24*time.Hour + time.Second)

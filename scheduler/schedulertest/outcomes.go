@@ -7,9 +7,9 @@ import (
 	"hob/scheduler"
 )
 
-// This file says what must have become of each slot, by the rules of the schedules and the life that the simulation has led.
+// This file derives the outcome that each slot must have, from the rules of schedules and the spans of the simulation.
 
-// horizon is the latest wall time at which a runner was up.
+// horizon returns the latest wall time at which a runner was up.
 func (y *year) horizon() time.Time {
 	latest := time.Time{}
 	for _, s := range y.spans {
@@ -20,6 +20,7 @@ func (y *year) horizon() time.Time {
 	return latest
 }
 
+// check compares the rows of every job with the slots of the oracle.
 func (y *year) check() {
 	horizon := y.horizon()
 	for _, p := range y.jobs {
@@ -46,9 +47,9 @@ func (y *year) check() {
 	}
 }
 
-// checkJob goes through the due slots in order, a batch at a time: those that were served at the same moment.
+// checkJob checks the due slots in order, in batches of slots that were served at the same moment.
 func (y *year) checkJob(p *planned, all []time.Time, due int, rows map[string]scheduler.Slot) {
-	open := -1 // the span in which a run has begun that is not finished
+	open := -1 // the span in which an unfinished run began
 	for i := 0; i < due; {
 		at, index, ok := y.served(p, all[i], rows)
 		if !ok {
@@ -79,7 +80,7 @@ func (y *year) checkJob(p *planned, all []time.Time, due int, rows map[string]sc
 	}
 }
 
-// served is when the row of a slot was made, and in which span. It must be as soon as a runner could know.
+// served returns when the row of a slot was made, and in which span. It must be as early as a runner could know.
 func (y *year) served(p *planned, due time.Time, rows map[string]scheduler.Slot) (time.Time, int, bool) {
 	row, ok := rows[scheduler.Key(due)]
 	if !ok {
@@ -108,22 +109,22 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// The rules' figures.
+// Numbers from the rules.
 const (
 	mostLate    = 2 * time.Hour
 	mostCatchUp = 10
 )
 
-// batch is the slots of a job that were served at one moment.
+// batch are the slots of a job that were served at the same moment.
 type batch struct {
 	p     *planned
 	at    time.Time
 	slots []time.Time
-	next  time.Time // the slot behind them; zero: not within the largest limit
-	busy  bool      // a run from before is not finished
+	next  time.Time // the slot after them; zero: not within the largest limit
+	busy  bool      // an earlier run is not finished
 }
 
-// limit tells late from missed: as the job says, else half the time to the next slot and at most two hours. A single instant that is to
+// limit separates late from missed: the job's own limit, else half the time to the next slot, at most two hours. A single slot that is to
 // be caught up has none.
 func (b *batch) limit() time.Duration {
 	newest := b.slots[len(b.slots)-1]
@@ -140,7 +141,7 @@ func (b *batch) limit() time.Duration {
 
 func (b *batch) missed(i int) bool { return b.at.Sub(b.slots[i]) > b.limit() }
 
-// runs tells whether the policy for what was missed lets a slot run.
+// runs reports whether the policy for missed slots lets a slot run.
 func (b *batch) runs(i int) bool {
 	newest := len(b.slots) - 1
 	switch b.p.job.Missed {
@@ -153,12 +154,12 @@ func (b *batch) runs(i int) bool {
 	}
 }
 
-// outcome is how a slot must have ended.
+// outcome returns the outcome that a slot must have.
 func (b *batch) outcome(i int) scheduler.Outcome {
 	newest := len(b.slots) - 1
 	switch {
 	case b.runs(i) && b.busy && b.p.job.Overlap == scheduler.Fold:
-		return scheduler.Coalesced // into the run from before
+		return scheduler.Coalesced // into the earlier run
 	case b.runs(i):
 		return scheduler.Ran
 	case b.runs(newest) && (b.p.job.Missed == scheduler.MissedOnce || !b.missed(i)):

@@ -6,7 +6,7 @@ import (
 	"hob/scheduler/spec"
 )
 
-// Backoff is how long a job waits after so many consecutive failures: 1, 5, 15, then 60 minutes. Zero failures: no wait.
+// Backoff returns the wait after consecutive failures: 1, 5, 15, then 60 minutes. Without a failure there is no wait.
 func Backoff(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
@@ -15,8 +15,8 @@ func Backoff(failures int) time.Duration {
 	return steps[min(failures, len(steps))-1]
 }
 
-// Upcoming lists the next n slots of a job after `after` in its own zone; also what Pause{Due} needs to let it go on.
-// Slots that have a row already are not listed. The error says why the job's row cannot be used.
+// Upcoming returns the next n slots of a job after `after`, in its own zone. Pause{Due} uses it to resume a job. Slots with a row are not
+// included. The error is the reason that the job's row cannot be used.
 func Upcoming(j Job, after time.Time, n int) ([]time.Time, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"hob/scheduler/schedulertest"
 )
 
-const longLeap = 183 * 24 * time.Hour
+const longJump = 183 * 24 * time.Hour
 
 // runs are the slots of a job that ran, or run, by their keys.
 func (r *runnerHarness) runs(id int64) (keys []string) {
@@ -28,7 +28,7 @@ func (r *runnerHarness) followClock() {
 
 // A clock that goes half a year ahead, and back after two hours, costs no job a slot, and runs none twice; each runs at most once for it,
 // whatever its policy. The owner is told of both.
-func TestALeapIsTakenBack(t *testing.T) {
+func TestAClockJumpIsUndone(t *testing.T) {
 	bubble(t, func(r *runnerHarness) {
 		start := r.clock.Wall()
 		hourly := r.add("every 1h0m0s", nil)
@@ -41,20 +41,20 @@ func TestALeapIsTakenBack(t *testing.T) {
 		r.run()
 		r.wait(30 * time.Minute)
 
-		r.offset.Add(int64(longLeap))
+		r.offset.Add(int64(longJump))
 		r.wait(30 * time.Second)
 		for _, c := range []struct {
 			job  scheduler.Job
 			want int
 		}{{hourly, 1}, {daily, 1}, {asks, 0}, {skips, 0}, {once, 1}, {later, 0}} {
 			if got := r.runs(c.job.ID); len(got) != c.want || len(r.rows(c.job.ID)) > 2 {
-				t.Errorf("%s: %d runs for the leap, want %d; rows %+v", c.job.Spec, len(got), c.want, r.rows(c.job.ID))
+				t.Errorf("%s: %d runs for the jump, want %d; rows %+v", c.job.Spec, len(got), c.want, r.rows(c.job.ID))
 			}
 		}
 		if why := r.rows(daily.ID)[0].Reason; !strings.HasSuffix(why, "only the newest is caught up") {
 			t.Errorf("the others of a job with the policy all: %s", why)
 		}
-		if told := r.Leaps(); len(told) != 1 || !strings.HasPrefix(told[0], "The clock went ahead by 183 days, from 1 Jan 2000 00:") {
+		if told := r.JumpNotices(); len(told) != 1 || !strings.HasPrefix(told[0], "The clock went ahead by 183 days, from 1 Jan 2000 00:") {
 			t.Errorf("told %q", told)
 		}
 		if err := r.Finish(t.Context()); err != nil {
@@ -65,9 +65,9 @@ func TestALeapIsTakenBack(t *testing.T) {
 			t.Errorf("two hours by the wrong clock: %v", got)
 		}
 
-		r.offset.Add(-int64(longLeap))
+		r.offset.Add(-int64(longJump))
 		r.wait(30 * time.Second)
-		if told := r.Leaps(); len(told) != 2 || !strings.HasPrefix(told[1], "The clock is back from") {
+		if told := r.JumpNotices(); len(told) != 2 || !strings.HasPrefix(told[1], "The clock is back from") {
 			t.Errorf("told %q", told)
 		}
 		for range 101 {
@@ -126,8 +126,8 @@ func TestTheFalseFutureComes(t *testing.T) {
 	})
 }
 
-// What happens around a leap that is not taken back.
-func TestLeapsThatStay(t *testing.T) {
+// What happens around a jump that is not undone.
+func TestClockJumpsThatStay(t *testing.T) {
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		steps []time.Duration // of the wall clock, an hour apart
@@ -151,7 +151,7 @@ func TestLeapsThatStay(t *testing.T) {
 					r.offset.Add(int64(step))
 					r.wait(max(c.apart, time.Hour))
 				}
-				if told, runs := r.Leaps(), r.runs(j.ID); len(told) != c.told || len(runs) != c.runs {
+				if told, runs := r.JumpNotices(), r.runs(j.ID); len(told) != c.told || len(runs) != c.runs {
 					t.Errorf("told %q, want %d things; ran %v, want %d", told, c.told, runs, c.runs)
 				}
 			})
@@ -159,42 +159,42 @@ func TestLeapsThatStay(t *testing.T) {
 	}
 }
 
-// A leap is taken back also by a hob that was stopped in between.
-func TestALeapOutlivesTheProcess(t *testing.T) {
+// A jump is undone even if hob was stopped in between.
+func TestAClockJumpOutlivesTheProcess(t *testing.T) {
 	bubble(t, func(r *runnerHarness) {
 		daily := r.add("cron 0 9 * * *", nil)
 		r.followClock()
 		r.run()
 		r.wait(time.Hour)
-		r.offset.Add(int64(longLeap))
+		r.offset.Add(int64(longJump))
 		r.wait(time.Hour)
 		r.cancel()
 		if err := <-r.ended; err != nil {
 			t.Fatal(err)
 		}
-		r.offset.Add(-int64(longLeap))
+		r.offset.Add(-int64(longJump))
 		r.run()
 		r.wait(24 * time.Hour)
-		if got := r.runs(daily.ID); len(r.Leaps()) != 2 || len(got) != 2 || !strings.HasPrefix(got[0], "ahead:") || got[1] != "2000-01-01T09:00:00Z" {
-			t.Errorf("told %q, ran %v", r.Leaps(), got)
+		if got := r.runs(daily.ID); len(r.JumpNotices()) != 2 || len(got) != 2 || !strings.HasPrefix(got[0], "ahead:") || got[1] != "2000-01-01T09:00:00Z" {
+			t.Errorf("told %q, ran %v", r.JumpNotices(), got)
 		}
 	})
 }
 
-// A clock that comes back only in part has leapt yet.
-func TestALeapTakenBackInParts(t *testing.T) {
+// A clock that returns only in part is still ahead.
+func TestAClockJumpUndoneInParts(t *testing.T) {
 	bubble(t, func(r *runnerHarness) {
 		daily := r.add("cron 0 9 * * *", nil)
 		r.followClock()
 		r.run()
-		for _, step := range []time.Duration{longLeap, -100 * 24 * time.Hour, -83 * 24 * time.Hour} {
+		for _, step := range []time.Duration{longJump, -100 * 24 * time.Hour, -83 * 24 * time.Hour} {
 			r.wait(time.Hour)
 			r.offset.Add(int64(step))
 		}
 		r.wait(24 * time.Hour)
 		got := r.runs(daily.ID)
-		if len(r.Leaps()) != 3 || len(got) != 3 || got[2] != "2000-01-01T09:00:00Z" {
-			t.Errorf("told %q, ran %v", r.Leaps(), got)
+		if len(r.JumpNotices()) != 3 || len(got) != 3 || got[2] != "2000-01-01T09:00:00Z" {
+			t.Errorf("told %q, ran %v", r.JumpNotices(), got)
 		}
 	})
 }
