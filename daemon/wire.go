@@ -31,20 +31,20 @@ import (
 
 // The needs that parts declare, and the services of the store that meet them.
 var (
-	_ scheduler.Store     = store.Triggers{} // the scheduler commits slots that fire
-	_ filewatch.Store     = store.Watches{}  // the watcher commits changes of files
-	_ gate.Store          = store.Triggers{} // the gate runner commits verdicts
-	_ scheduler.Zones     = store.Triggers{} // slots move when the rules of a time zone change
-	_ scheduler.ClockJumps     = store.Triggers{} // and are taken back after a clock jump
-	_ agent.Queue         = store.Turns{}    // the thread takes rows
-	_ agent.Turns         = store.Turns{}    // and commits steps
-	_ agent.Prompts       = store.Turns{}
-	_ agent.Children      = store.Subagents{} // the lanes of sub-agents
-	_ agent.Commands      = store.Commands{}  // serves commands
-	_ agent.Conversations = store.Commands{}
-	_ agent.Outgoing      = store.Commands{}
-	_ channels.Store      = store.Outbox{} // the pump empties the outbox
-	_ channels.Drafts     = store.Outbox{} // and shows what is still being written
+	_ scheduler.Store      = store.Triggers{} // the scheduler commits slots that fire
+	_ filewatch.Store      = store.Watches{}  // the watcher commits changes of files
+	_ gate.Store           = store.Triggers{} // the gate runner commits verdicts
+	_ scheduler.Zones      = store.Triggers{} // slots move when the rules of a time zone change
+	_ scheduler.ClockJumps = store.Triggers{} // and are taken back after a clock jump
+	_ agent.Queue          = store.Turns{}    // the thread takes rows
+	_ agent.Turns          = store.Turns{}    // and commits steps
+	_ agent.Prompts        = store.Turns{}
+	_ agent.Children       = store.Subagents{} // the lanes of sub-agents
+	_ agent.Commands       = store.Commands{}  // serves commands
+	_ agent.Conversations  = store.Commands{}
+	_ agent.Outgoing       = store.Commands{}
+	_ channels.Store       = store.Outbox{} // the pump empties the outbox
+	_ channels.Drafts      = store.Outbox{} // and shows what is still being written
 )
 
 // wire makes the parts, each from those before it: what thinks (models, tools), what fires by itself, what answers, what receives, what sends. The last
