@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/scheduler"
@@ -183,8 +184,8 @@ func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
 	if err != nil {
 		return err
 	}
-	var row scheduler.View
-	if err := c.Show(ctx, "jobs", job, &row); err != nil {
+	row, err := client.Show(ctx, c, api.ShowJob, job)
+	if err != nil {
 		return err
 	}
 	in.ID = row.ID
@@ -212,8 +213,8 @@ func cronRemoveCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var job scheduler.View
-		if err := c.Show(cmd.Context(), "jobs", args[0], &job); err != nil {
+		job, err := client.Show(cmd.Context(), c, api.ShowJob, args[0])
+		if err != nil {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", job.Name, console.Period(job.Spec), console.Cut(job.Prompt))

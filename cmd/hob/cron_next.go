@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/scheduler"
 	"hob/scheduler/phrase"
 	"hob/scheduler/spec"
@@ -104,8 +106,8 @@ func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after
 	if err != nil {
 		return nil, nil, err
 	}
-	var j scheduler.View
-	if err := c.Show(ctx, "jobs", name, &j); err != nil {
+	j, err := client.Show(ctx, c, api.ShowJob, name)
+	if err != nil {
 		return nil, nil, err
 	}
 	zone, err := parseZone(cmp.Or(p.tz, j.Zone))

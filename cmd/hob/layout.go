@@ -21,8 +21,8 @@ type layout struct {
 
 // layoutFor asks the daemon for the owner's zone.
 func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, error) {
-	var s api.Status
-	if err := c.Show(ctx, "status", "", &s); err != nil {
+	s, err := client.Show(ctx, c, api.ShowStatus, "")
+	if err != nil {
 		return layout{}, err
 	}
 	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out)}, nil

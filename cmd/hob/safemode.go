@@ -5,6 +5,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 )
 
 // safeModeCommand makes hob safe-mode.
@@ -16,8 +17,8 @@ func safeModeCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var s statusView
-			if err := c.Show(cmd.Context(), "status", "", &s); err != nil {
+			s, err := client.Show(cmd.Context(), c, api.ShowStatus, "")
+			if err != nil {
 				return err
 			}
 			if a.JSON {

@@ -111,8 +111,8 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	if key, err = sessionKey(ctx, c, key); err != nil {
 		return err
 	}
-	var s api.Session
-	if err := c.Show(ctx, "sessions", key, &s); err != nil {
+	s, err := client.Show(ctx, c, api.ShowSession, key)
+	if err != nil {
 		return err
 	}
 	loss := fmt.Sprintf("this ends the conversation %s with its %s; it can be read, but not gone on with", s.Key, console.Plural(s.Turns, "turn"))

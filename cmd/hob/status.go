@@ -229,10 +229,11 @@ func showSummary(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	var s statusView
-	if err := c.Show(ctx, "status", "", &s); err != nil {
+	shown, err := client.Show(ctx, c, api.ShowStatus, "")
+	if err != nil {
 		return err
 	}
+	s := statusView{shown}
 	if a.JSON {
 		return a.Document(map[string]string{"state": s.State, "next": s.next()})
 	}

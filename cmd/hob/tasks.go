@@ -92,8 +92,8 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 // tasksCancelCommand ends a task. One that runs is stopped, which cancels it.
 func tasksCancelCommand(a *cli.App) *cobra.Command {
 	return taskVerb(a, "cancel", "Cancel a task; one that runs is stopped", "  hob tasks cancel 3", func(ctx context.Context, c *client.Client, id int64) error {
-		var row api.Task
-		if err := c.Show(ctx, "tasks", cli.ID(id), &row); err != nil {
+		row, err := client.Show(ctx, c, api.ShowTask, cli.ID(id))
+		if err != nil {
 			return err
 		}
 		if row.State == "running" || row.State == "parked" {

@@ -10,6 +10,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -81,8 +82,8 @@ func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	if turn, err = a.RowID(cmd.Context(), c, "turns", turn); err != nil {
 		return err
 	}
-	var t timeline
-	if err := c.Show(cmd.Context(), "turns", turn, &t); err != nil {
+	t, err := client.Show(cmd.Context(), c, api.ShowTurn, turn)
+	if err != nil {
 		return err
 	}
 	if len(t.Outbox) == 0 {
