@@ -160,12 +160,12 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 			channel = true
 		}
 	}
+	// Nothing fits: the most helpful message depends on what was nearly right.
 	switch {
 	case channel:
 		section := strings.Join(path[:len(path)-1], ".")
 		p.Text = fmt.Sprintf("there is no kind of channel named %q", kindOf(root, path[:len(path)-1]))
 		p.Hint = fmt.Sprintf("set its kind first: %s.kind is one of %s", section, strings.Join(r.Kinds(), ", "))
-	// Nothing fits: the most helpful message depends on what was nearly right.
 	case !slices.Contains(sections(), path[0]):
 		p.Text, p.Hint = fmt.Sprintf("there is no section %q", path[0]), nearest(path[0], sections())
 	default:

@@ -115,14 +115,14 @@ func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Du
 		return 0, p.of[NoImages] == 1
 	case e.Fault == Empty || e.Fault == Idle:
 		if p.of[e.Fault] > fewOf {
-			// A server that names a wait is obeyed. With another model ready, only a short wait is worth it.
 			return 0, false
 		}
-		// Exponential backoff: 1 s, 2 s, 4 s, … up to 32 s; jitter takes off up to half.
 	}
+	// A server that names a wait is obeyed. With another model ready, only a short wait is worth it.
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, e.RetryAfter <= patience && (p.ready < 2 || e.RetryAfter <= shortWait)
 	}
+	// Exponential backoff: 1 s, 2 s, 4 s, … up to 32 s; jitter takes off up to half.
 	d := min(firstWait<<min(max(p.tries-1, 0), 10), longest)
 	d = d/2 + time.Duration(jitter*float64(d/2))
 	return d, d <= patience
