@@ -135,8 +135,8 @@ func TestReceiveKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Deletions are processed in order, whoever deletes: earlier messages are stored by then, and the cursor at
-// the end.
+// Deletions by any sender are processed in order: the messages before a deletion are stored first, the cursor
+// last.
 func TestReceiveTakesBack(t *testing.T) {
 	list := []channels.Message{typed("one"), typed("two"), typed("three"), typed(""), typed("")}
 	for i := range list {
@@ -185,7 +185,7 @@ func TestReceivePassesOverWhatIsGone(t *testing.T) {
 }
 
 // A channel can store only its own inputs, and a gap is reported.
-func TestTheDoorIsOfOneChannel(t *testing.T) {
+func TestAChannelStoresOnlyItsOwnInputs(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, box *channelstest.Inbox) {
 		var foreign, gap error
 		h.Replace(map[string]channels.Section{"x": {Kind: "ear", Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {

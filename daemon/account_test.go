@@ -36,8 +36,8 @@ func (h *house) as(account string) {
 	h.says(h.x, h.by("9", "is it you?")) // it is taken: the account is known
 }
 
-// standing is what a pairing is worth, by which account it was made, and what the list of channels says of it.
-func (h *house) standing(id int64) string {
+// pairingState describes a pairing: its trust, the account that made it, and its entry in the list of channels.
+func (h *house) pairingState(id int64) string {
 	h.t.Helper()
 	r := h.pairing(id)
 	for _, c := range h.Admin.Channels() {
@@ -59,7 +59,7 @@ func TestPairingHoldsForOneAccount(t *testing.T) {
 	h.says(h.x, h.by("7", b.Code))
 	is := func(when, want string, heard bool) {
 		t.Helper()
-		if got := h.standing(b.ID); got != want {
+		if got := h.pairingState(b.ID); got != want {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
 		for _, by := range []string{"7", "5"} {

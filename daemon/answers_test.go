@@ -19,15 +19,15 @@ const (
 	elsewhere  int64 = 66
 )
 
-// parlour is a daemon with a place that shows buttons, Telegram, and one that does not, Signal.
-type parlour struct {
+// twoChannels is a daemon with a channel that shows buttons, Telegram, and one that does not, Signal.
+type twoChannels struct {
 	*running
 	telegram *channelstest.Telegram
 	signal   *channelstest.Signal
 	seen     map[string]int // how many of the messages of a place were looked at
 }
 
-func openParlour(t *testing.T, model func(said string) llmtest.Turn) *parlour {
+func startTwoChannels(t *testing.T, model func(said string) llmtest.Turn) *twoChannels {
 	t.Helper()
 	tg, err := channelstest.NewTelegram("", "42:secret")
 	if err != nil {
@@ -57,11 +57,11 @@ api_base = %q
 account = "+491701234567"
 url = %q
 `, thinks.URL, onTelegram, onSignal, tg.URL(), sig.URL()))
-	return &parlour{start(t, home), tg, sig, map[string]int{}}
+	return &twoChannels{start(t, home), tg, sig, map[string]int{}}
 }
 
 // hearsOnSignal waits for the next message there that has a text in it.
-func (p *parlour) hearsOnSignal(text string) (found string) {
+func (p *twoChannels) hearsOnSignal(text string) (found string) {
 	p.t.Helper()
 	p.until("Signal shows "+text, func() bool {
 		for list := p.signal.Sent(); p.seen["signal"] < len(list); {
@@ -77,7 +77,7 @@ func (p *parlour) hearsOnSignal(text string) (found string) {
 }
 
 // hearsOnTelegram waits for the next message there that has a text in it.
-func (p *parlour) hearsOnTelegram(text string) (found channelstest.TelegramSent) {
+func (p *twoChannels) hearsOnTelegram(text string) (found channelstest.TelegramSent) {
 	p.t.Helper()
 	p.until("Telegram shows "+text, func() bool {
 		for list := p.telegram.Sent(); p.seen["telegram"] < len(list); {
@@ -93,7 +93,7 @@ func (p *parlour) hearsOnTelegram(text string) (found channelstest.TelegramSent)
 }
 
 // press presses the button of a message that has a label.
-func (p *parlour) press(m channelstest.TelegramSent, label string) {
+func (p *twoChannels) press(m channelstest.TelegramSent, label string) {
 	p.t.Helper()
 	for _, row := range m.Buttons {
 		for _, b := range row {
@@ -107,7 +107,7 @@ func (p *parlour) press(m channelstest.TelegramSent, label string) {
 }
 
 // open are the codes of the questions that are.
-func (p *parlour) open() (codes []string) {
+func (p *twoChannels) open() (codes []string) {
 	p.t.Helper()
 	var list []struct{ Code, State string }
 	if err := p.client.List(p.t.Context(), "questions", event.Filter{}, &list); err != nil {
@@ -135,7 +135,7 @@ func call(t *testing.T, tool string, args any) llmtest.Turn {
 func TestAnswers(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	type object = map[string]any
-	p := openParlour(t, func(said string) llmtest.Turn {
+	p := startTwoChannels(t, func(said string) llmtest.Turn {
 		switch {
 		case strings.HasSuffix(said, "tea"):
 			return call(t, "ask", object{"questions": []object{{"question": "Which tea?", "options": []object{{"label": "green"}, {"label": "black"}}}}})

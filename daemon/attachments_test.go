@@ -217,8 +217,8 @@ func TestAttachmentsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The second half fails after the first: an artifact cannot be written.
-	shelf := filepath.Join(home, "state", "artifacts")
-	if err := errors.Join(os.RemoveAll(shelf), os.WriteFile(shelf, nil, 0o600)); err != nil {
+	artifacts := filepath.Join(home, "state", "artifacts")
+	if err := errors.Join(os.RemoveAll(artifacts), os.WriteFile(artifacts, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, post(attach("again", "x", "a", "x")), event.Unavailable, "could not be stored")
@@ -259,8 +259,8 @@ func TestAttachmentsAreSwept(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	shelf, folder := filepath.Join(home, "state", "artifacts"), filepath.Join(home, "workspace", "attachments")
-	for _, path := range []string{shelf + "/aLEFT", folder + "/2/half", folder + "/2/deeper/half", folder + "/notes/mine", folder + "/007/mine", folder + "/2026/mine", folder + "/3"} {
+	artifacts, folder := filepath.Join(home, "state", "artifacts"), filepath.Join(home, "workspace", "attachments")
+	for _, path := range []string{artifacts + "/aLEFT", folder + "/2/half", folder + "/2/deeper/half", folder + "/notes/mine", folder + "/007/mine", folder + "/2026/mine", folder + "/3"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half"), 0o600)); err != nil {
 			t.Fatal(err)
 		}

@@ -66,15 +66,15 @@ type scene struct {
 	away   string // a folder outside of both
 	secret canaries
 
-	model   *llmtest.Server
-	lobby   *channelstest.Ntfy // where strangers are
-	trap    *trap
-	closed  string // a port where nobody listens
-	log     *diary
-	rows    *sql.DB // the database, for a look and for what strangers send
-	client  *client.Client
-	address string // of the local API
-	stop    func()
+	model     *llmtest.Server
+	strangers *channelstest.Ntfy // the channel on which strangers write
+	trap      *trap
+	closed    string // a port where nobody listens
+	log       *diary
+	rows      *sql.DB // the database, for a look and for what strangers send
+	client    *client.Client
+	address   string // of the local API
+	stop      func()
 
 	villain
 }
@@ -94,12 +94,12 @@ func newScene(t *testing.T, seed uint64) *scene {
 		t: t, seed: seed, dir: dir, user: filepath.Join(dir, "sam"), home: filepath.Join(dir, "sam", "hob"), away: filepath.Join(dir, "away"),
 		secret: newCanaries(rng), log: &diary{}, model: llmtest.NewServer(), villain: newVillain(seed),
 	}
-	if s.lobby, err = channelstest.NewNtfy(""); err != nil {
+	if s.strangers, err = channelstest.NewNtfy(""); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.model.Close()
-		s.lobby.Close()
+		s.strangers.Close()
 	})
 	s.trap, s.closed = newTrap(t), free(t)
 	t.Setenv("HOME", s.user)
@@ -177,7 +177,7 @@ session = "isolated"
 deliver = "none"
 prompt = "JOB rights"
 allow = ["exec", "write:%s/given"]
-`, s.model.URL, s.lobby.URL(), s.space())
+`, s.model.URL, s.strangers.URL(), s.space())
 }
 
 // begin starts the daemon and gives it a conversation that is nobody's business.
@@ -339,7 +339,7 @@ func (t *trap) names(socket net.PacketConn) {
 			continue
 		}
 		if raw, err := t.reply(m).Pack(); err == nil {
-			_, _ = socket.WriteTo(raw, from) // whoever asked may have gone
+			_, _ = socket.WriteTo(raw, from) // the client may be gone
 		}
 	}
 }

@@ -235,7 +235,7 @@ func (p plot) batch(n int) (list []llm.Call) {
 func (p plot) deal(deck *[]string, end bool) string {
 	if len(*deck) == 0 {
 		all := slices.Sorted(maps.Keys(p.shapes))
-		all = append(all, "exec") // the widest door
+		all = append(all, "exec") // the most powerful tool
 		*deck = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(enders(), name) != end })
 		p.rng.Shuffle(len(*deck), func(i, j int) { (*deck)[i], (*deck)[j] = (*deck)[j], (*deck)[i] })
 	}

@@ -130,7 +130,7 @@ func (s *scene) machine(before map[string]string) {
 		s.accuse("the token of the local API has changed (%v)", err)
 	}
 	s.walk(s.state(), func(path, text string) {
-		below := strings.TrimPrefix(path, s.state()+"/") // the shelf and the journal of changes hold what is written elsewhere
+		below := strings.TrimPrefix(path, s.state()+"/") // artifacts and the journal of edits are copies of texts that are checked elsewhere
 		if s.secret.marked(path) || s.secret.marked(text) && !strings.HasPrefix(below, "artifacts/") && !strings.HasPrefix(below, "edits/") {
 			s.accuse("%s holds foreign text", path)
 		}
@@ -194,7 +194,7 @@ func (s *scene) messages() {
 			s.accuse("a message to %s holds a secret: %.200q", to, body)
 		}
 	}
-	for _, m := range s.lobby.Received() {
+	for _, m := range s.strangers.Received() {
 		if s.betrays(m.Message, s.secret.all()) || !strings.HasPrefix(m.Topic, "r") {
 			s.accuse("the topic %s was sent %.200q", m.Topic, m.Message)
 		}

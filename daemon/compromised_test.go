@@ -173,7 +173,7 @@ func (s *scene) stranger(name, trust string) {
 // settle plays the owner until nothing runs any more: what then still waits, waits for an answer that does not come.
 func (s *scene) settle() {
 	s.t.Helper()
-	s.say("bell", "/status") // what came by way of the database rings no bell of the daemon's
+	s.say("bell", "/status") // rows written straight into the database send no wake signal
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(4 * patience)

@@ -26,7 +26,7 @@ func (r *running) outcome(job string) slot {
 	return last
 }
 
-// U33: a literal command that ends with another code than 0 is a failed run: in the ledger, in the backoff, in the question after five, and in why.
+// U33: a literal command that ends with another code than 0 is a failed run: in the table of fires, in the backoff, in the question after five, and in why.
 func TestAFailedCommandIsAFailedRun(t *testing.T) {
 	home := t.TempDir()
 	write(t, home, "[tools.exec]\nsandbox = \"off\"\n[guard]\nmode = \"open\"\n")

@@ -60,11 +60,11 @@ func TestHungPartsShow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				h, c, log := hung{in: in, free: make(chan struct{})}, sys.RealClock(), slog.New(slog.DiscardHandler)
-				runner, keeper := scheduler.NewRunner(h, c, nil, log), gate.NewRunner(h, h, c, nil, log)
+				runner, gateRunner := scheduler.NewRunner(h, c, nil, log), gate.NewRunner(h, h, c, nil, log)
 				watcher := filewatch.NewWatcher(nil, c, nil, nil, filewatch.Access{}, log) // its own tests let it run
 				ended := make(chan error, 2)
 				go func() { ended <- runner.Run(ctx) }()
-				go func() { ended <- keeper.Run(ctx) }()
+				go func() { ended <- gateRunner.Run(ctx) }()
 				shown := false
 				for range 12 {
 					if in != "file watches" {
@@ -72,7 +72,7 @@ func TestHungPartsShow(t *testing.T) {
 					}
 					time.Sleep(10 * time.Second)
 					synctest.Wait()
-					shown = shown || daemon.Idle(c.Mono(), runner, keeper, watcher) > daemon.StuckAfter
+					shown = shown || daemon.Idle(c.Mono(), runner, gateRunner, watcher) > daemon.StuckAfter
 				}
 				if shown != (in != "") {
 					t.Errorf("stuck: %v", shown)

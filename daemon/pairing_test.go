@@ -46,7 +46,7 @@ func (p *place) Run(ctx context.Context, in channels.Inbox) error {
 
 func (*place) Send(context.Context, channels.Delivery) (string, error) { return "1", nil }
 
-// full is a keeper that can be made to fail.
+// full is an inbox store that a test can make fail.
 type full struct {
 	channels.InboxStore
 	fails *atomic.Bool
@@ -361,8 +361,8 @@ func TestPairingOutlivesACrash(t *testing.T) {
 	}
 }
 
-// TestLobby shows channels, and begins pairings where there are persons only.
-func TestLobby(t *testing.T) {
+// TestPairableChannels: the list shows all channels, and a pairing can start only on a channel with persons.
+func TestPairableChannels(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	start := func(name string) error {
 		_, err := h.Admin.StartPairing(t.Context(), name)

@@ -124,7 +124,7 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 	post("machine", "hook:x", event.Machine)
 	post("theirs", "telegram:-100", event.Owner) // a session that the owner has used by another way
 	post("group", "telegram:-101", event.Known)  // which is what the owner's own words in a group count as
-	s.say("ROUND owner")                         // which wakes the thread: rows that came by way of the database ring no bell
+	s.say("ROUND owner")                         // wakes the thread: rows written straight into the database send no wake signal
 	s.until("everybody has had a turn", func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"hob/daemon/event"
 )
 
-// In the quiet hours of the config what a job says waits for the owner, who asks for it with /quiet off and gets it as one message. What
-// is said to others can be stopped for as long as the config says.
+// In the quiet hours of the config, reports of jobs wait. The owner gets them as one message with /quiet off. Messages to other people
+// can be stopped for the duration that the config sets.
 func TestQuietHoursOfTheConfig(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	ntfy, err := channelstest.NewNtfy("")

@@ -224,7 +224,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {
-			bell := d.store.Triggers.JobsSignal()
+			changed := d.store.Triggers.JobsSignal()
 			safe, err := d.store.Boots.SafeMode(ctx)
 			if err != nil {
 				return err
@@ -234,7 +234,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 			}
 			select {
 			case <-ctx.Done():
-			case <-bell:
+			case <-changed:
 			}
 		}
 		return nil

@@ -33,7 +33,7 @@ func (d storageWatch) run(ctx context.Context) error {
 	var failing sqlite.Storage
 	told := map[string]int64{} // the hour in which a text was sent
 	for {
-		bell := d.backups.StorageSignal()
+		changed := d.backups.StorageSignal()
 		now, hour := d.backups.Storage(ctx), d.clock.Wall().Unix()/3600
 		var later <-chan time.Time
 		switch {
@@ -56,7 +56,7 @@ func (d storageWatch) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-bell:
+		case <-changed:
 		case <-later:
 		}
 	}

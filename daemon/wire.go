@@ -266,17 +266,17 @@ func (d *daemon) channelAdmin() admin.Service {
 }
 
 // values turns a wake signal, a channel that is closed at each event, into a channel of values.
-func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} {
+func (s stage) values(name string, signal func() <-chan struct{}) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	s.Go(s.ctx, name, func(ctx context.Context) error {
-		rung := bell()
+		woken := signal()
 		for {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-rung:
+			case <-woken:
 			}
-			rung = bell() // before the value is sent, so that no signal is missed in between
+			woken = signal() // before the value is sent, so that no signal is missed in between
 			select {
 			case c <- struct{}{}:
 			default:

@@ -124,7 +124,7 @@ func FuzzParseGate(f *testing.F) {
 	})
 }
 
-// A slot of a job with a gate waits for whoever looks at the gate; the name of the heartbeat is kept.
+// A slot of a job with a gate waits for the gate's check. The name of the heartbeat is reserved.
 func TestGatedSlots(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 30, 0, time.UTC)
 	draft := scheduler.Draft{Name: "g", Cron: "* * * * *", Prompt: "say: x", Trust: event.Owner, Missed: "all", Gate: scheduler.Gate{Command: "true"}}

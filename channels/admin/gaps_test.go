@@ -177,7 +177,7 @@ type noticeBoard struct {
 	fails int
 }
 
-func (b *noticeBoard) teller(began time.Time) *admin.GapNotices {
+func (b *noticeBoard) newNotices(began time.Time) *admin.GapNotices {
 	return admin.NewGapNotices(admin.GapNoticesConfig{
 		Settle: func(_ context.Context, f func(string) (string, event.Address, string)) error {
 			b.mu.Lock()
@@ -217,21 +217,21 @@ func TestGapNotices(t *testing.T) {
 		began := time.Now()
 		b := &noticeBoard{known: "{not JSON"}
 		run := func() (*admin.GapNotices, func()) {
-			teller := b.teller(began)
+			notices := b.newNotices(began)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- teller.Run(ctx) }()
-			return teller, func() {
+			go func() { ended <- notices.Run(ctx) }()
+			return notices, func() {
 				stop()
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
 			}
 		}
-		teller, stop := run()
+		notices, stop := run()
 		miss := func(channel string) {
 			t.Helper()
-			if err := teller.Missed(t.Context(), channel, channels.Gap{From: time.Now().Add(-time.Second), To: time.Now(), Why: "it is flaky"}); err != nil {
+			if err := notices.Missed(t.Context(), channel, channels.Gap{From: time.Now().Add(-time.Second), To: time.Now(), Why: "it is flaky"}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -250,13 +250,13 @@ func TestGapNotices(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		miss("x")
 		b.failing(1)
-		if err := teller.Missed(t.Context(), "x", channels.Gap{}); err == nil {
+		if err := notices.Missed(t.Context(), "x", channels.Gap{}); err == nil {
 			t.Error("what was not kept is no error")
 		}
 		expect(told)
 		stop()
 		<-time.After(time.Minute)
-		teller, stop = run()
+		notices, stop = run()
 		defer stop()
 		<-time.After(30 * time.Minute)
 		b.failing(2)

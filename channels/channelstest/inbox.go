@@ -93,7 +93,7 @@ func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte)
 	if err := ctx.Err(); err != nil {
 		return event.Receipt{}, err
 	}
-	b.mu.Lock() // one lock for both, like one commit: whoever sees the row sees the files
+	b.mu.Lock() // one lock for both, like one commit: a reader that sees the row also sees its files
 	defer b.mu.Unlock()
 	receipts, err := b.accept([]event.In{in}, nil)
 	if err != nil {

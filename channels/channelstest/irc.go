@@ -64,7 +64,7 @@ type IRC struct {
 	people  map[string]string // nick to account
 	own     map[string]bool   // all nicks that hob has had: they share a history, like an account
 	said    []ircLine
-	ledger  []IRCSent
+	sent    []IRCSent
 	faults  []IRCFault
 	calls   map[string]int
 	auth    []string // parameters of the log-in
@@ -248,7 +248,7 @@ func (f *IRC) Fail(faults ...IRCFault) {
 func (f *IRC) Sent() []IRCSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.ledger)
+	return slices.Clone(f.sent)
 }
 
 // Calls returns how often hob sent a command.

@@ -288,7 +288,7 @@ func (u *ircUser) privmsg(target, text string) bool {
 	if cut := len(whole) - 512; cut > 0 {
 		text = text[:len(text)-cut] // as real servers do
 	}
-	u.f.ledger = append(u.f.ledger, IRCSent{Target: target, Text: text})
+	u.f.sent = append(u.f.sent, IRCSent{Target: target, Text: text})
 	u.f.next++
 	l := ircLine{id: fmt.Sprintf("own-%d", u.f.next), source: u.source(), command: "PRIVMSG", target: target, text: text, at: time.Now()}
 	u.f.said = append(u.f.said, l)

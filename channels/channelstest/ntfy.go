@@ -59,7 +59,7 @@ type Ntfy struct {
 	mu        sync.Mutex
 	ids       sys.IDs
 	cache     []NtfyMessage
-	ledger    []NtfyMessage
+	sent      []NtfyMessage
 	subs      map[chan NtfyMessage]struct{}
 	publish   []NtfyFault
 	stream    []NtfyFault
@@ -114,7 +114,7 @@ func (n *Ntfy) Again(id string) {
 func (n *Ntfy) Received() []NtfyMessage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.ledger)
+	return slices.Clone(n.sent)
 }
 
 // Protect allows reading and writing a topic only with the bearer token.
@@ -285,7 +285,7 @@ func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string
 	m.Time = time.Now().Unix()
 	m.Event = "message"
 	n.store(m)
-	n.ledger = append(n.ledger, m)
+	n.sent = append(n.sent, m)
 	n.mu.Unlock()
 	if failed && f.Cut == "after" {
 		cut(w)

@@ -55,7 +55,7 @@ type Slack struct {
 	app, bot string // tokens
 
 	mu      sync.Mutex
-	ledger  []SlackSent
+	sent    []SlackSent
 	chats   map[string]*slackChat
 	people  map[string]string // names by id
 	clock   time.Time         // of the newest message
@@ -288,7 +288,7 @@ func (f *Slack) Delete(chat, ts string) {
 	was := f.find(chat, ts)
 	c := f.chats[chat]
 	c.log = slices.DeleteFunc(c.log, func(m map[string]any) bool { return m["ts"] == ts })
-	f.ledger = slices.DeleteFunc(f.ledger, func(s SlackSent) bool { return s.TS == ts })
+	f.sent = slices.DeleteFunc(f.sent, func(s SlackSent) bool { return s.TS == ts })
 	f.event(chat, map[string]any{"type": "message", "subtype": "message_deleted", "hidden": true, "ts": f.tick(), "deleted_ts": ts, "previous_message": was})
 }
 
@@ -346,7 +346,7 @@ func (f *Slack) Scopes(list string) {
 func (f *Slack) Sent() []SlackSent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.ledger)
+	return slices.Clone(f.sent)
 }
 
 // Pending returns the number of unacknowledged envelopes.

@@ -213,7 +213,7 @@ func (f *Slack) post(q url.Values) (result map[string]any, why string) {
 		m["thread_ts"] = s.Thread
 	}
 	s.TS = f.write(s.Chat, m)
-	f.ledger = append(f.ledger, s)
+	f.sent = append(f.sent, s)
 	return map[string]any{"channel": s.Chat, "ts": s.TS, "message": map[string]any{"ts": s.TS, "text": s.Raw}}, ""
 }
 
@@ -222,18 +222,18 @@ func (f *Slack) update(q url.Values) (result map[string]any, why string) {
 	if why != "" {
 		return nil, why
 	}
-	at := slices.IndexFunc(f.ledger, func(e SlackSent) bool { return e.Chat == s.Chat && e.TS == q.Get("ts") })
+	at := slices.IndexFunc(f.sent, func(e SlackSent) bool { return e.Chat == s.Chat && e.TS == q.Get("ts") })
 	m := f.find(s.Chat, q.Get("ts"))
 	if at < 0 || m == nil {
 		return nil, "message_not_found"
 	}
 	was := maps.Clone(m)
-	s.TS, s.Thread, s.Previews = q.Get("ts"), f.ledger[at].Thread, f.ledger[at].Previews
-	s.Was = append(slices.Clone(f.ledger[at].Was), f.ledger[at].Text)
+	s.TS, s.Thread, s.Previews = q.Get("ts"), f.sent[at].Thread, f.sent[at].Previews
+	s.Was = append(slices.Clone(f.sent[at].Was), f.sent[at].Text)
 	if q.Get("blocks") == "" { // missing blocks may stay (chat.update)
-		s.Buttons = f.ledger[at].Buttons
+		s.Buttons = f.sent[at].Buttons
 	}
-	f.ledger[at] = s
+	f.sent[at] = s
 	m["text"] = s.Raw
 	m["edited"] = map[string]any{"user": SlackUser, "ts": f.tick()}
 	f.event(s.Chat, map[string]any{"type": "message", "subtype": "message_changed", "hidden": true, "ts": f.tick(), "message": maps.Clone(m), "previous_message": was})
@@ -277,7 +277,7 @@ func (f *Slack) complete(q url.Values) (result map[string]any, why string) {
 	up.Text = slackSeen(up.Raw)
 	m := map[string]any{"user": SlackUser, "bot_id": slackBot, "subtype": "file_share", "text": up.Raw, "files": []any{map[string]any{"id": files[0].ID, "name": up.File}}}
 	up.TS = f.write(up.Chat, m)
-	f.ledger = append(f.ledger, *up)
+	f.sent = append(f.sent, *up)
 	return map[string]any{"files": []any{map[string]any{"id": files[0].ID, "title": files[0].Title}}}, ""
 }
 

@@ -174,7 +174,7 @@ func lostMessages(t *testing.T, w World) {
 	}
 }
 
-// hob's own messages never become input, whoever the platform names as the sender; no list is consulted.
+// hob's own messages never become input, even if the platform names another sender. No list is consulted.
 func ownOutput(t *testing.T, w World) {
 	w.mustSend(t)
 	b := &MessageInbox{}

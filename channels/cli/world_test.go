@@ -74,7 +74,7 @@ type hob struct {
 
 // Run accepts the client's messages.
 func (h hob) Run(ctx context.Context, in channels.Inbox) error {
-	door := cli.New(in, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
+	local := cli.New(in, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 	h.mu.Lock()
 	h.open++
 	h.move()
@@ -89,7 +89,7 @@ func (h hob) Run(ctx context.Context, in channels.Inbox) error {
 		todo, moved := h.said[h.taken:], h.moved
 		h.mu.Unlock()
 		for _, m := range todo {
-			if _, err := door.Post(ctx, m[0], "", m[1]); err != nil {
+			if _, err := local.Post(ctx, m[0], "", m[1]); err != nil {
 				return err // what was said is said again to the next one
 			}
 			h.mu.Lock()
@@ -111,9 +111,9 @@ func world(t *testing.T) channelstest.World {
 		Open: func() channels.Channel { return hob{cli.New(nil, nil, sys.RealClock(), sys.RandomIDs(), "Sam"), p} },
 		Say:  p.say, Again: p.again, Listening: p.listening,
 		Noise: func() {
-			door := cli.New(&channelstest.Inbox{}, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
+			local := cli.New(&channelstest.Inbox{}, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 			for _, m := range [][3]string{{"", "", ""}, {" \n", "", ""}, {strings.Repeat("x", cli.MaxText+1), "", ""}, {"x", "telegram:7", ""}, {"x", "", "two words"}} {
-				if _, err := door.Post(t.Context(), m[0], m[1], m[2]); err == nil {
+				if _, err := local.Post(t.Context(), m[0], m[1], m[2]); err == nil {
 					t.Errorf("taken: %.40q", m)
 				}
 			}

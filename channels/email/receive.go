@@ -39,8 +39,8 @@ type position struct {
 	Had      []string `json:"had,omitempty"` // hashes of the last mails from people whom hob listens to
 }
 
-// maxHad is how many mails are recognised if they arrive again. Whoever has a copy of a signed mail could
-// send it again with other headers than those that are signed, and so make a new message of it.
+// maxHad is how many mails are recognised if they arrive again. An attacker
+// with a copy of a signed mail could change its unsigned headers and send it again as a new message.
 const maxHad = 500
 
 // has reports whether a mail was read before, and remembers it.

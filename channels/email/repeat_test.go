@@ -6,9 +6,9 @@ import (
 	"hob/channels/channelstest"
 )
 
-// Whoever has a copy of the owner's mail can send it again with thread headers that no signature covers. It
-// counts as the same mail, also after a restart and after the server has renumbered its mails; other mails
-// are not affected.
+// An attacker with a copy of the owner's mail can send it again with thread headers that no signature covers.
+// The copy counts as the same mail, also after a restart and after the server has renumbered its mails. Other
+// mails are not affected.
 func TestAMailIsReadOnce(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	b := &channelstest.MessageInbox{}

@@ -12,7 +12,7 @@ import (
 // TestDaemonEndsWithHob kills a hob that runs signal-cli: the daemon ends too.
 func TestDaemonEndsWithHob(t *testing.T) {
 	addr := free(t)
-	hob := exec.CommandContext(t.Context(), os.Args[0], keeper, addr) //nolint:gosec // this program itself
+	hob := exec.CommandContext(t.Context(), os.Args[0], runDaemonAt, addr) //nolint:gosec // this program itself
 	hob.Stderr = os.Stderr
 	out, err := hob.StdoutPipe()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// keeper is the command line with which a test starts this program as a hob that runs signal-cli at an
+// runDaemonAt is the command line with which a test starts this program as a hob that runs signal-cli at an
 // address.
-const keeper = "run-signal-cli-at"
+const runDaemonAt = "run-signal-cli-at"
 
 // said is an inbox that reports received messages.
 type said struct{ channelstest.MessageInbox }

@@ -4,8 +4,8 @@
 // Receiving: messages arrive as server-sent events, and are committed with the id of the event; a reconnect
 // asks for the events after it. Sending: JSON-RPC calls over HTTP. hob can also start and stop the daemon.
 //
-// The package does no encryption and stores no keys. Whoever reaches the daemon's port can use the account,
-// so the port belongs on the loopback interface.
+// The package does no encryption and stores no keys. Every process that reaches the daemon's port can use the
+// account, so the port belongs on the loopback interface.
 package signal
 
 import (

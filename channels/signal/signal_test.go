@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "-a" && os.Args[3] == "daemon" {
 		os.Exit(standIn(os.Args[2:]))
 	}
-	if len(os.Args) == 3 && os.Args[1] == keeper {
+	if len(os.Args) == 3 && os.Args[1] == runDaemonAt {
 		os.Exit(keep(os.Args[2]))
 	}
 	channelstest.Main(m)

@@ -76,7 +76,7 @@ type Statuses struct {
 	Credentials []int  // the credentials are not accepted
 	Hint        string // what to do about that
 	Unsure      []int  // the message may have been delivered
-	Never       []int  // it will never be delivered, whoever answers
+	Never       []int  // it will never be delivered, even if a proxy answers
 	NeverOwn    []int  // it will never be delivered, if the platform itself answers
 }
 

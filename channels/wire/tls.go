@@ -18,7 +18,7 @@ func Fingerprint(text string) (string, bool) {
 }
 
 // TLS returns how a server must prove its identity: by a certificate that the system trusts, or by the
-// certificate with the given fingerprint, whoever signed it.
+// certificate with the given fingerprint, whose signer is not checked.
 func TLS(host, fingerprint string) *tls.Config {
 	cfg := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if fingerprint == "" {

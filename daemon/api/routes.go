@@ -80,7 +80,7 @@ const (
 	ShowAccount       Show[Account]       = "GET /v1/model/codex"
 )
 
-// Changes of the conversation: what is said, asked and answered.
+// Changes of the conversation: messages, questions and answers.
 const (
 	PostMessage     Verb[Message, event.Receipt] = "POST /v1/messages"
 	PostToSession   Verb[Message, event.Receipt] = "POST /v1/sessions/{id}/send" // text and id only

@@ -9,7 +9,7 @@ import (
 )
 
 // TestLateReport: after a night in which forty jobs came due, hob dies between the commit of their slots and the message about them. The
-// message comes at the next start, once, and all slots stand in the ledger as what they came to.
+// message comes at the next start, once, and the table of fires has the outcome of every slot.
 func TestLateReport(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, options{bin: binary(t, tested)})

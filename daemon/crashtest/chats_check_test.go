@@ -14,19 +14,19 @@ import (
 
 // serverCounts are the results of one chat server.
 type serverCounts struct {
-	in, lostIn           int // messages that hob was to take up
-	out, lost            int // parts that were sent
-	doubled              int // parts that arrived again without saying so, or where they never may
-	repeated             int // parts that arrived again, as is promised where there is neither a key nor a look
-	marked               int // parts whose message says that it may be a repeat
-	asked, dropped       int // parts of which the owner was asked, and those that he let go
-	cuts, grew, files    int // ordered; answers that grew; files that arrived
-	breaths, breathsKept int // pairs said in one breath; those read together
-	edits, inPlace       int // of what the owner said; those that came before it was read
-	deleted, inTime      int // those that nobody had read by then
-	takenBack            int // of them, those that hob had stored
-	taps, tapsKept       int // presses of a button; those that answered
-	filesIn              int
+	in, lostIn         int // messages that hob was to take up
+	out, lost          int // parts that were sent
+	doubled            int // parts that arrived again without saying so, or where they never may
+	repeated           int // parts that arrived again, as is promised where there is neither a key nor a look
+	marked             int // parts whose message says that it may be a repeat
+	asked, dropped     int // parts of which the owner was asked, and those that he let go
+	cuts, grew, files  int // ordered; answers that grew; files that arrived
+	bursts, burstsKept int // pairs sent within the debounce time; those read together
+	edits, inPlace     int // of what the owner said; those that came before it was read
+	deleted, inTime    int // those that nobody had read by then
+	takenBack          int // of them, those that hob had stored
+	taps, tapsKept     int // presses of a button; those that answered
+	filesIn            int
 }
 
 func (a *serverCounts) add(b serverCounts) {
@@ -42,8 +42,8 @@ func (a *serverCounts) add(b serverCounts) {
 	a.cuts += b.cuts
 	a.grew += b.grew
 	a.files += b.files
-	a.breaths += b.breaths
-	a.breathsKept += b.breathsKept
+	a.bursts += b.bursts
+	a.burstsKept += b.burstsKept
 	a.edits += b.edits
 	a.inPlace += b.inPlace
 	a.deleted += b.deleted
@@ -66,7 +66,7 @@ func table(by map[channels.Repeats]serverCounts) string {
 	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %7s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "marked", "asked", "dropped", "cuts", "grew", "files", "in one breath") + fmt.Sprintf(more, "files in", "edited unread", "deleted unread", "pressed first")
 	for _, class := range classes() {
 		s := by[class]
-		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %7d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.marked, s.asked, s.dropped, s.cuts, s.grew, s.files, s.breathsKept, s.breaths) +
+		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %7d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.marked, s.asked, s.dropped, s.cuts, s.grew, s.files, s.burstsKept, s.bursts) +
 			fmt.Sprintf(more, fmt.Sprint(s.filesIn), pair(s.inPlace, s.edits), pair(s.inTime, s.deleted), pair(s.tapsKept, s.taps))
 	}
 	return out
@@ -119,8 +119,8 @@ func (r *harness) checkReceived(b records, v *chatServer, s *serverCounts) (brok
 		}
 		broken = append(broken, u.checkText(b, h, s)...)
 		broken = append(broken, r.checkAttachment(b, u, h, s)...)
-		if u.breath > 0 {
-			pairs[u.breath] = append(pairs[u.breath], h)
+		if u.burst > 0 {
+			pairs[u.burst] = append(pairs[u.burst], h)
 		}
 	}
 	for _, t := range r.chats.taps {
@@ -138,11 +138,11 @@ func (r *harness) checkReceived(b records, v *chatServer, s *serverCounts) (brok
 // one turn reads them. Only what answers a question is no turn's.
 func checkPairs(v *chatServer, pairs map[int][]inboxRow, s *serverCounts) (broken []string) {
 	for _, pair := range pairs {
-		s.breaths++
+		s.bursts++
 		switch {
 		case len(pair) == 1 || slices.ContainsFunc(pair, inboxRow.answers): // one was deleted, or is the answer to a question
 		case pair[0].turn == pair[1].turn:
-			s.breathsKept++
+			s.burstsKept++
 		default:
 			broken = append(broken, fmt.Sprintf("I3 %s: what was said in one breath is in the turns %s and %s", v.name, pair[0].turn, pair[1].turn))
 		}

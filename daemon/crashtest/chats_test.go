@@ -19,7 +19,7 @@ const mostReplies = 4
 type chatState struct {
 	venues  []*chatServer
 	said    []*chatMessage
-	breaths int
+	bursts  int
 	replies map[*chatServer]int         // of who is known
 	cuts    map[*chatServer]int         // that were ordered
 	due     map[*chatServer]func() bool // whether the last of them has not come yet
@@ -31,12 +31,12 @@ type chatState struct {
 
 // chatMessage is a message that somebody has written to hob.
 type chatMessage struct {
-	at     *chatServer
-	who    speaker
-	id     string // as it is to be in the inbox
-	text   string
-	breath int // other than 0: it was said in one breath with the other of this number
-	came   bool
+	at    *chatServer
+	who   speaker
+	id    string // as it is to be in the inbox
+	text  string
+	burst int // other than 0: it was sent within the debounce time of the other message with this number
+	came  bool
 
 	messageChanges             // what became of it
 	file           *attachment // that came with it
@@ -78,10 +78,10 @@ func (r *harness) speak(v *chatServer, who speaker, text string) *chatMessage {
 
 // sayPair lets the owner write two messages at once, which debounce must join.
 func (r *harness) sayPair(v *chatServer, one, two string) {
-	r.chats.breaths++
+	r.chats.bursts++
 	for _, text := range []string{one, two} {
 		u := r.speak(v, owner, text)
-		u.breath = r.chats.breaths
+		u.burst = r.chats.bursts
 	}
 }
 

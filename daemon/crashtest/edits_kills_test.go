@@ -9,9 +9,9 @@ import (
 	"hob/channels"
 )
 
-// TestAfterthoughtsUnderKills: while hob is down the owner presses two buttons below one question, changes a message twice, deletes one, says two things in one
-// breath, and a friend sends files. Wherever hob is killed while it takes all this in, each file is there once, what was changed is read in its last words, what was deleted is not read,
-// the first button is the answer, and what was said in one breath is one turn.
+// TestEditsUnderKills: while hob is down, the owner presses two buttons below one question, edits a message twice, deletes one and sends two within the debounce
+// time, and a friend sends files. hob is then killed at any point of receiving them. Each file is there once. The model reads an edited message in its last version
+// and no deleted one. The first button is the answer, and the two messages are one turn.
 func TestEditsUnderKills(t *testing.T) {
 	t.Parallel()
 	bin := binary(t, tested)
@@ -36,12 +36,12 @@ func TestEditsUnderKills(t *testing.T) {
 				t.Error(b)
 			}
 			for class, want := range map[channels.Repeats]serverCounts{
-				channels.Marked: {filesIn: 1, edits: 2, inPlace: 2, taps: 2, tapsKept: 1, breaths: 1, breathsKept: 1},
-				channels.ByKey:  {filesIn: 1, edits: 2, inPlace: 2, deleted: 1, inTime: 1, breaths: 1, breathsKept: 1},
+				channels.Marked: {filesIn: 1, edits: 2, inPlace: 2, taps: 2, tapsKept: 1, bursts: 1, burstsKept: 1},
+				channels.ByKey:  {filesIn: 1, edits: 2, inPlace: 2, deleted: 1, inTime: 1, bursts: 1, burstsKept: 1},
 			} {
 				s := sum.classes[class]
 				if got := (serverCounts{
-					filesIn: s.filesIn, edits: s.edits, inPlace: s.inPlace, deleted: s.deleted, inTime: s.inTime, taps: s.taps, tapsKept: s.tapsKept, breaths: s.breaths, breathsKept: s.breathsKept,
+					filesIn: s.filesIn, edits: s.edits, inPlace: s.inPlace, deleted: s.deleted, inTime: s.inTime, taps: s.taps, tapsKept: s.tapsKept, bursts: s.bursts, burstsKept: s.burstsKept,
 				}); got != want {
 					t.Errorf("%s: it came to %+v, want %+v", class, got, want)
 				}

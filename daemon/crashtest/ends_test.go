@@ -165,7 +165,7 @@ func TestSecondInstance(t *testing.T) {
 	r.stop()
 }
 
-// TestStartAfterKill: whoever starts hob the moment after it was killed is not told that it runs.
+// TestStartAfterKill: a start right after a kill does not report that hob already runs.
 func TestStartAfterKill(t *testing.T) {
 	r := newHarness(t, options{bin: binary(t, release)})
 	for range 20 {

@@ -274,7 +274,7 @@ func unread(r *harness, env ...string) []string {
 	return r.after(env...)
 }
 
-// breathedOnce kills hob when it has claimed two messages that were said in one breath, and has asked no model yet.
+// pairOnce kills hob when it has claimed two messages of one debounce time and has not called the model yet.
 func pairOnce(r *harness, env ...string) []string {
 	r.connectServers()
 	if found := r.after(); found != nil {

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// kin are the promises about sub-agents that hold at every instant: whoever waits for one learns of its end in the commit that ends it.
+// checkSubagents checks the promises about subagents that hold at every moment: the commit that ends a subagent also records that
+// end for the turn that waits for it.
 func checkSubagents(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"I3 a sub-agent has ended, and who waits for it does not know", `SELECT c.agent, w.turn FROM children c JOIN turns t ON t.id = c.turn JOIN waits w ON w.kind = 'child' AND w.subject = c.agent AND w.met = 0

@@ -16,7 +16,8 @@ import (
 // A token tells what the model does with a message: "please do exec-17".
 var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|outside|patch|page|bg|spawn|task|work|todo|plan|taint|aside|slow|send)-(\d+)\b`)
 
-// working stands in the prompt of a task: its turn does the work, whoever reads of the task only made it.
+// working matches the mark in the prompt of a task. The turn of the task does the work; other turns that read the mark only made
+// the task.
 var working = regexp.MustCompile(`\((work-\d+)\)`)
 
 // Names that hob has given, in the results of calls.

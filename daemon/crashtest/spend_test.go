@@ -107,7 +107,7 @@ func (w *outside) costly(q llmtest.Request) llmtest.Turn {
 	return turn
 }
 
-// live is one life of the daemon, of about a second, with a look into the purse now and then. It returns what was booked at the last.
+// live runs the daemon for about a second and reads the budget now and then. It returns the last booked amount.
 func (r *harness) live(rng *rand.Rand) (booked int64) {
 	r.up()
 	gone, ctx := r.proc.gone, context.Background()
@@ -136,7 +136,7 @@ func (r *harness) billed() int64 {
 	return llm.Price{Input: inputPrice, Output: outputPrice}.Of(r.world.model.Billed()).Cost
 }
 
-// purse is the budget as hob shows it. What was billed before is booked, and what is booked is within the cap.
+// budgetRow reads the budget as hob shows it. All calls billed before are booked, and the booked amount is within the cap.
 func (r *harness) budgetRow() (s struct {
 	UsedMicros     int64 `json:"used_micros"`
 	ReservedMicros int64 `json:"reserved_micros"`

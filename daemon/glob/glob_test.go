@@ -96,10 +96,10 @@ func TestErrors(t *testing.T) {
 // A pattern enters an ignored folder if it gives the folder's literal name. The ignore rules then do not apply below it.
 func TestNamedFolders(t *testing.T) {
 	for _, c := range []struct {
-		pattern  string
-		standing glob.FolderState
-		enters   bool
-		named    bool
+		pattern string
+		state   glob.FolderState
+		enters  bool
+		named   bool
 	}{
 		{"build/*.o", glob.Ignored, true, true},
 		{"**/build/x.o", glob.Ignored, true, true},
@@ -115,7 +115,7 @@ func TestNamedFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := p.Enter(p.Start(), "build", c.standing)
+		s := p.Enter(p.Start(), "build", c.state)
 		if len(s) > 0 != c.enters {
 			t.Errorf("%q enters build: %v", c.pattern, len(s) > 0)
 		}

@@ -15,7 +15,7 @@ import (
 	"hob/tools"
 )
 
-// desk is a desk over a real store, with a model that costs 2 and 10 for a million tokens.
+// newJobs returns the service for jobs on a real store, with a model that costs 2 and 10 for a million tokens.
 func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	t.Helper()
 	s := storetest.Fresh(t)

@@ -129,7 +129,7 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 	return w.View(filewatch.Look{}), filewatch.Put{Watch: w}, nil
 }
 
-// watchTrust is who stands behind the runs of a watch, whoever made it: what they read are names and texts that anybody may have written.
+// watchTrust is the trust of the runs of every watch, also of the owner's: they read file names and texts that anybody may have written.
 const watchTrust = event.Machine
 
 // watchDelivery is where a watch answers that names no place: the chat it was made in. The local API is the owner himself.

@@ -89,7 +89,7 @@ func newWatches(t *testing.T) (triggers.Watches, *watchRows, string) {
 
 // U41: a watch on more folders than the system allows says so when it is made.
 func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
-	desk, _, dir := newWatches(t)
+	watches, _, dir := newWatches(t)
 	for _, name := range []string{"few/a/b", "many/a/b", "many/a/c"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -108,22 +108,22 @@ func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
 	} {
 		w := many
 		c.change(&w)
-		if text := desk.Crowded(t.Context(), w); strings.Contains(text, "can watch (3)") != c.want || strings.Contains(text, "fs.inotify.max_user_watches") != c.want {
+		if text := watches.Crowded(t.Context(), w); strings.Contains(text, "can watch (3)") != c.want || strings.Contains(text, "fs.inotify.max_user_watches") != c.want {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
-	desk.Most = func() int { return 0 }
-	if text := desk.Crowded(t.Context(), many); text != "" || filewatch.Exceeds(late, filewatch.Watch{Paths: many.Paths}, 3) {
+	watches.Most = func() int { return 0 }
+	if text := watches.Crowded(t.Context(), many); text != "" || filewatch.Exceeds(late, filewatch.Watch{Paths: many.Paths}, 3) {
 		t.Errorf("not known: %q", text)
 	}
 }
 
 func TestPlanOfAWatch(t *testing.T) {
-	desk, r, dir := newWatches(t)
-	d := filewatch.Draft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
-	view, change, err := desk.Plan(t.Context(), d)
+	watches, r, dir := newWatches(t)
+	d := filewatch.Draft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: watches.Now()}
+	view, change, err := watches.Plan(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestPlanOfAWatch(t *testing.T) {
 		t.Errorf("%+v", change)
 	}
 	want := filewatch.View{
-		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
+		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: watches.Now(),
 		Allow: []string{"read:" + filepath.Join(dir, "d", "*.pdf")},
 	}
 	if !reflect.DeepEqual(view, want) {
@@ -143,10 +143,10 @@ func TestPlanOfAWatch(t *testing.T) {
 	}
 	foreign := d // what foreign text may have asked for opens no folder
 	foreign.Mandate.Tainted = true
-	if view, _, err := desk.Plan(t.Context(), foreign); err != nil || len(view.Allow) > 0 {
+	if view, _, err := watches.Plan(t.Context(), foreign); err != nil || len(view.Allow) > 0 {
 		t.Errorf("a tainted turn's watch has %v, %v", view.Allow, err)
 	}
-	if again, _, err := desk.Plan(t.Context(), d); err != nil || again.Name != "name-the-new-paper-2" {
+	if again, _, err := watches.Plan(t.Context(), d); err != nil || again.Name != "name-the-new-paper-2" {
 		t.Errorf("a second one of that name: %s, %v", again.Name, err)
 	}
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestPlanOfAWatch(t *testing.T) {
 	} {
 		bad := d
 		c.change(&bad)
-		_, change, err := desk.Plan(t.Context(), bad)
+		_, change, err := watches.Plan(t.Context(), bad)
 		if res := tools.ErrorResult(err); change != nil || res.Code != c.code || !strings.Contains(res.Content, c.want) {
 			t.Errorf("want %s %q: %v, %v", c.code, c.want, change, err)
 		}
@@ -172,7 +172,7 @@ func TestPlanOfAWatch(t *testing.T) {
 
 // The runs of a watch may read what it looks at, and nothing that lies beside it.
 func TestWhatIsWatchedMayBeRead(t *testing.T) {
-	desk, _, _ := newWatches(t)
+	watches, _, _ := newWatches(t)
 	for _, c := range []struct {
 		paths, include []string
 		flat           bool
@@ -187,15 +187,15 @@ func TestWhatIsWatchedMayBeRead(t *testing.T) {
 		{[]string{"/srv/a"}, nil, true, "read:/srv/a/*"},
 		{[]string{"/"}, []string{"*.md"}, false, "read:/**/*.md"},
 	} {
-		d := filewatch.Draft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
-		if view, _, err := desk.Plan(t.Context(), d); err != nil || strings.Join(view.Allow, " ") != c.want {
+		d := filewatch.Draft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: watches.Now()}
+		if view, _, err := watches.Plan(t.Context(), d); err != nil || strings.Join(view.Allow, " ") != c.want {
 			t.Errorf("%v, %v, flat %v: %q, %v, want %s", c.paths, c.include, c.flat, view.Allow, err, c.want)
 		}
 	}
 }
 
 func TestVerbsOfAWatch(t *testing.T) {
-	desk, r, _ := newWatches(t)
+	watches, r, _ := newWatches(t)
 	for _, c := range []struct {
 		view filewatch.View
 		verb automation.Verb
@@ -210,7 +210,7 @@ func TestVerbsOfAWatch(t *testing.T) {
 		{filewatch.View{ID: 3}, automation.Resume, nil, true},
 		{filewatch.View{ID: 3}, automation.RunNow, nil, false},
 	} {
-		view, change, err := desk.Alter(t.Context(), c.view, c.verb)
+		view, change, err := watches.Alter(t.Context(), c.view, c.verb)
 		if change != c.want || (err == nil) != (c.want != nil || c.same) {
 			t.Errorf("%s of %+v: %v, %v", c.verb, c.view, change, err)
 		}
@@ -220,14 +220,14 @@ func TestVerbsOfAWatch(t *testing.T) {
 	}
 	r.list, r.looks[1] = []filewatch.Watch{{}}, filewatch.Look{Ready: true, Trouble: "far"}
 	r.list[0].ID, r.list[0].Name = 1, "w"
-	list, err := desk.List(t.Context())
+	list, err := watches.List(t.Context())
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Trouble != "far" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if _, found, err := desk.Find(t.Context(), "x"); found || err != nil {
+	if _, found, err := watches.Find(t.Context(), "x"); found || err != nil {
 		t.Errorf("found what is not there: %v", err)
 	}
-	if one, found, err := desk.Find(t.Context(), "w"); !found || err != nil || !one.Ready {
+	if one, found, err := watches.Find(t.Context(), "w"); !found || err != nil || !one.Ready {
 		t.Errorf("%+v %v %v", one, found, err)
 	}
 }
@@ -250,10 +250,10 @@ func watchSections(t *testing.T, doc string) (list []triggers.Wanted) {
 }
 
 func TestWatchesOfTheConfig(t *testing.T) {
-	desk, r, _ := newWatches(t)
+	watches, r, _ := newWatches(t)
 	sync := func(doc string) []string {
 		t.Helper()
-		off, err := desk.Sync(t.Context(), watchSections(t, doc))
+		off, err := watches.Sync(t.Context(), watchSections(t, doc))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestWatchesOfTheConfig(t *testing.T) {
 		}
 	}
 	// What was made at run time stays, and its name with it; what was paused stays so.
-	_, change, err := desk.Plan(t.Context(), filewatch.Draft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
+	_, change, err := watches.Plan(t.Context(), filewatch.Draft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: watches.Now()})
 	if err != nil || r.Record(t.Context(), change) != nil {
 		t.Fatal(err)
 	}
@@ -302,14 +302,14 @@ func TestWatchesOfTheConfig(t *testing.T) {
 // A section takes the place of a row of its name that is spoilt, and of no other.
 func TestWatchSectionReplacesASpoiltRow(t *testing.T) {
 	const notes = "[watches.notes]\npaths = [\"n\"]\nprompt = \"look\"\n"
-	desk, r, _ := newWatches(t)
+	watches, r, _ := newWatches(t)
 	made := filewatch.Watch{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Origin: "run-time", Prompt: "mine"}}
 	r.list = []filewatch.Watch{made}
-	if off, err := desk.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) != 1 || r.list[0].Prompt != "mine" {
+	if off, err := watches.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) != 1 || r.list[0].Prompt != "mine" {
 		t.Errorf("one that was made at run time: %+v, off %q, %v", r.list, off, err)
 	}
 	r.list = []filewatch.Watch{{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Trouble: scheduler.Trouble{Broken: "its row cannot be read"}}}}
-	if off, err := desk.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) > 0 || len(r.list) != 1 || r.list[0].Prompt != "look" || r.list[0].Broken != "" || r.list[0].Origin != triggers.OriginConfig {
+	if off, err := watches.Sync(t.Context(), watchSections(t, notes)); err != nil || len(off) > 0 || len(r.list) != 1 || r.list[0].Prompt != "look" || r.list[0].Broken != "" || r.list[0].Origin != triggers.OriginConfig {
 		t.Errorf("one that is spoilt: %+v, off %q, %v", r.list, off, err)
 	}
 }

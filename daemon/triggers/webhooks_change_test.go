@@ -130,7 +130,7 @@ func TestAddFaults(t *testing.T) {
 	}
 }
 
-// TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
+// TestTrial: a test request takes the same path as a real one, for every kind, also with its own headers and body.
 func TestTrial(t *testing.T) {
 	r := newWebhookHarness(t)
 	body := "any text"
@@ -307,7 +307,7 @@ func TestOffWithoutItsSecret(t *testing.T) {
 	}
 }
 
-// TestAllThatIsWrongWithASection: one line for each key, whoever finds it.
+// TestAllThatIsWrongWithASection: one line for each key, from each of the checks.
 func TestAllThatIsWrongWithASection(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	in := webhook.Draft{Kind: "x", Secret: "env:A", Prompt: "{{", Deliver: "nowhere", Rights: []string{"exec"}, PerMinute: 0, MaxBody: 1, Tolerance: time.Minute}

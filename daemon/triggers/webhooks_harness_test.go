@@ -25,7 +25,7 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// rig is a desk over a real store, behind the real handler of the API.
+// webhookHarness is the service for webhooks on a real store, called through the real handler of the API.
 type webhookHarness struct {
 	*triggers.Webhooks
 	t       *testing.T

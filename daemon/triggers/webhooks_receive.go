@@ -34,7 +34,7 @@ func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secre
 // are proven have an account of their own, which no stranger can empty.
 const guesses = 10
 
-// Admit counts a request to a webhook, whoever sends it: a stranger who guesses signatures is held up too.
+// Admit counts every request to a webhook before its signature is checked, so that a stranger who guesses signatures reaches a limit too.
 func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.HookReply, err error) {
 	h, _, no, err := d.find(ctx, name)
 	if err != nil || no.Status != 0 {

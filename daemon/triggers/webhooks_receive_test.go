@@ -72,33 +72,33 @@ func TestReplay(t *testing.T) {
 // TestReplayUnderAnotherID (S10): the id of GitHub's form and of the plain one is not signed. A copy of a delivery under another id gets the
 // numbers of the first, by default for 30 days; a sender that repeats itself can have that lowered, or switched off.
 func TestReplayUnderAnotherID(t *testing.T) {
-	const door, window = `{"event":"door"}`, `{"event":"window"}`
+	const entry, window = `{"event":"door"}`, `{"event":"window"}`
 	for name, c := range map[string]struct {
 		kind, once string
 		body       string // of the second one
 		after      time.Duration
 		want, kept int // kept: contents
 	}{
-		"GitHub":                 {kind: "github", once: "720h", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
-		"GitHub, a month later":  {kind: "github", once: "720h", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
-		"GitHub, never":          {kind: "github", once: "0s", body: door, want: 202},
-		"GitHub, by default":     {kind: "github", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
-		"default, a month later": {kind: "github", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
-		"GitHub, lowered":        {kind: "github", once: "10s", body: door, after: 11 * time.Second, want: 202, kept: 1},
+		"GitHub":                 {kind: "github", once: "720h", body: entry, after: 29 * 24 * time.Hour, want: 200, kept: 1},
+		"GitHub, a month later":  {kind: "github", once: "720h", body: entry, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub, never":          {kind: "github", once: "0s", body: entry, want: 202},
+		"GitHub, by default":     {kind: "github", body: entry, after: 29 * 24 * time.Hour, want: 200, kept: 1},
+		"default, a month later": {kind: "github", body: entry, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub, lowered":        {kind: "github", once: "10s", body: entry, after: 11 * time.Second, want: 202, kept: 1},
 		"another body of GitHub": {kind: "github", once: "720h", body: window, want: 202, kept: 2},
 		"the same, much later":   {kind: "github", once: "720h", body: window, after: 31 * 24 * time.Hour, want: 202, kept: 1},
-		"plain, by default":      {kind: "sha256", body: door, want: 200, kept: 1},
-		"plain, never":           {kind: "sha256", once: "0s", body: door, want: 202},
-		"plain, asked":           {kind: "sha256", once: "1h", body: door, after: 59 * time.Minute, want: 200, kept: 1},
-		"plain, asked, later":    {kind: "sha256", once: "1h", body: door, after: 61 * time.Minute, want: 202, kept: 1},
-		"an id that is signed":   {kind: "standard", body: door, want: 202},
+		"plain, by default":      {kind: "sha256", body: entry, want: 200, kept: 1},
+		"plain, never":           {kind: "sha256", once: "0s", body: entry, want: 202},
+		"plain, asked":           {kind: "sha256", once: "1h", body: entry, after: 59 * time.Minute, want: 200, kept: 1},
+		"plain, asked, later":    {kind: "sha256", once: "1h", body: entry, after: 61 * time.Minute, want: 202, kept: 1},
+		"an id that is signed":   {kind: "standard", body: entry, want: 202},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newWebhookHarness(t)
 			secret := r.add("a", webhook.Texts{Kind: c.kind, Prompt: "Look.", Once: c.once})
 			other := r.add("b", webhook.Texts{Kind: c.kind, Prompt: "Look.", Once: c.once})
-			first := r.send(r.signed("a", secret, "evt_1", []byte(door)))
-			if got := r.send(r.signed("b", other, "evt_1", []byte(door))); first.status != 202 || got.status != 202 || got.body == first.body {
+			first := r.send(r.signed("a", secret, "evt_1", []byte(entry)))
+			if got := r.send(r.signed("b", other, "evt_1", []byte(entry))); first.status != 202 || got.status != 202 || got.body == first.body {
 				t.Errorf("two webhooks: %+v, %+v", first, got)
 			}
 			r.ahead.Add(int64(c.after))
@@ -176,7 +176,7 @@ func TestTypesAndSizes(t *testing.T) {
 	}
 }
 
-// TestRate: whoever cannot sign fills a larger account than the one of the real sender, and each webhook has its own.
+// TestRate: requests without a valid signature count only against a limit that is ten times that of signed ones. Each webhook has its own limits.
 func TestRate(t *testing.T) {
 	r := newWebhookHarness(t)
 	secret := r.add("a", webhook.Texts{Prompt: "Look.", PerMinute: "1"})

@@ -215,7 +215,7 @@ func literal(e ast.Expr) string {
 	return text
 }
 
-// checkTestPackages wants tests outside the package that they test; export_test.go may open a door, and nothing can import
+// checkTestPackages wants tests outside the package that they test; export_test.go may export a name to them, and nothing can import
 // a main package.
 func checkTestPackages(all []source) []string {
 	var found []string

@@ -157,7 +157,7 @@ func TestCommonMove(t *testing.T) {
 	}
 }
 
-func TestLedger(t *testing.T) {
+func TestOwnWrites(t *testing.T) {
 	var l filewatch.OwnWrites
 	var kept []filewatch.Note
 	l.Keep(func(n filewatch.Note) { kept = append(kept, n) })

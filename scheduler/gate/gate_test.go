@@ -89,21 +89,21 @@ func (w *fakeChecks) Command(ctx context.Context, _ scheduler.Job) (gate.Output,
 	return w.output, w.note("command")
 }
 
-// shelf is a store of due slots in memory.
-type shelf struct {
+// slotStore keeps due slots in memory.
+type slotStore struct {
 	mu   sync.Mutex
 	due  []gate.Slot
 	said []gate.Verdict
 	err  error
 }
 
-func (s *shelf) Gated(_ context.Context, _ time.Time, most int) ([]gate.Slot, error) {
+func (s *slotStore) Gated(_ context.Context, _ time.Time, most int) ([]gate.Slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.due[:min(most, len(s.due))]), nil
 }
 
-func (s *shelf) Judge(_ context.Context, v gate.Verdict) error {
+func (s *slotStore) Judge(_ context.Context, v gate.Verdict) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -126,7 +126,7 @@ func slot(g scheduler.Gate) gate.Slot {
 // judged runs a runner until all slots are judged, in a bubble whose clock stands at noon in UTC.
 func judged(t *testing.T, w *fakeChecks, slots ...gate.Slot) []gate.Verdict {
 	t.Helper()
-	s := &shelf{due: slots}
+	s := &slotStore{due: slots}
 	synctest.Test(t, func(t *testing.T) {
 		noon := sys.ShiftedClock(func() time.Duration {
 			return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -321,7 +321,7 @@ func TestLanes(t *testing.T) {
 // A look that is cut off by the end of hob says nothing: the slot stays due. A store that fails ends the run, which begins again.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{due: []gate.Slot{slot(scheduler.Gate{Command: "x"})}}
+		s := &slotStore{due: []gate.Slot{slot(scheduler.Gate{Command: "x"})}}
 		k := gate.NewRunner(s, &fakeChecks{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -342,7 +342,7 @@ func TestStop(t *testing.T) {
 // A ring wakes the runner at once.
 func TestRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, rings := &shelf{}, make(chan struct{}, 1)
+		s, rings := &slotStore{}, make(chan struct{}, 1)
 		k := gate.NewRunner(s, &fakeChecks{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -6,7 +6,7 @@ import (
 	"hob/scheduler/phrase"
 )
 
-// Days that come again without a time are meant at 9:00, as a morning is, and whoever asked is told so.
+// Repeated days without a time mean 9:00, like "morning", and the answer says so.
 func TestResolveTakesNineForDaysWithoutATime(t *testing.T) {
 	now := saturday(t)
 	for words, want := range map[string]string{

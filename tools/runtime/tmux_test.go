@@ -126,7 +126,7 @@ func TestTmux(t *testing.T) {
 	}
 }
 
-// saysWhen wants the session work, of two windows, listed with a time of the owner's zone, whoever asks.
+// saysWhen wants the session work, of two windows, listed with a time in the owner's zone, also for other callers.
 func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, runtime.Multiplexed), d runtime.TmuxDeps) {
 	t.Helper()
 	_, out := do(map[string]any{"action": "list"}) // the call's zone

@@ -36,7 +36,7 @@ func duel(b *testing.B, ours, theirs func()) {
 // BenchmarkGrep searches Go's source tree: the tool, and ripgrep as the anchor.
 func BenchmarkGrep(b *testing.B) {
 	rg := program(b, "rg")
-	d := deskAt(b, b.TempDir(), goroot(b))
+	d := fixtureAt(b, b.TempDir(), goroot(b))
 	for _, c := range []struct{ name, pattern string }{
 		{"literal", "ErrUnexpectedEOF"},
 		{"common", "return"},
@@ -81,7 +81,7 @@ func BenchmarkLarge(b *testing.B) {
 // BenchmarkGlob looks for files in Go's source tree: the tool, and fd as the anchor.
 func BenchmarkGlob(b *testing.B) {
 	fd := program(b, "fdfind", "fd")
-	d := deskAt(b, b.TempDir(), goroot(b))
+	d := fixtureAt(b, b.TempDir(), goroot(b))
 	for _, c := range []struct{ pattern, theirs string }{{"**/*_test.go", "*_test.go"}, {"**/*.{s,h}", "*.{s,h}"}, {"**/reader*", "reader*"}} {
 		b.Run(c.theirs, func(b *testing.B) {
 			duel(b, func() { d.do(b, d.glob, args{"pattern": c.pattern}) }, func() { run(b, d.dir, fd, "-s", "-t", "f", "-g", c.theirs) })

@@ -26,11 +26,11 @@ func trees(t *testing.T) map[string]fixture {
 	} else if !*whole {
 		src = filepath.Join(src, "internal")
 	}
-	all := map[string]fixture{"go": deskAt(t, t.TempDir(), src), "junk": junk(t)}
+	all := map[string]fixture{"go": fixtureAt(t, t.TempDir(), src), "junk": junk(t)}
 	mods, err := filepath.Glob(filepath.Join(modules(t), "golang.org/x/tools@*"))
 	must(t, err)
 	if len(mods) > 0 && *whole {
-		all["x/tools"] = deskAt(t, t.TempDir(), mods[0])
+		all["x/tools"] = fixtureAt(t, t.TempDir(), mods[0])
 	}
 	return all
 }

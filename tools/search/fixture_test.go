@@ -32,10 +32,10 @@ func newFixture(t testing.TB, roots ...fsguard.Root) fixture {
 	must(t, err)
 	must(t, os.Mkdir(filepath.Join(top, "ws"), 0o700))
 	must(t, os.Mkdir(filepath.Join(top, "state"), 0o700))
-	return deskAt(t, top, filepath.Join(top, "ws"), roots...)
+	return fixtureAt(t, top, filepath.Join(top, "ws"), roots...)
 }
 
-func deskAt(t testing.TB, top, dir string, roots ...fsguard.Root) fixture {
+func fixtureAt(t testing.TB, top, dir string, roots ...fsguard.Root) fixture {
 	t.Helper()
 	d := fixture{top: top, dir: dir}
 	state := filepath.Join(top, "state")

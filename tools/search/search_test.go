@@ -151,7 +151,7 @@ func TestKeepsOut(t *testing.T) {
 	if got := d.globbed(t, args{"pattern": "**"}); !slices.Equal(sorted(got), []string{"hard", "ok.txt"}) {
 		t.Errorf("glob lists %q", got)
 	}
-	inner := deskAt(t, d.top, d.top) // the workspace holds the state folder
+	inner := fixtureAt(t, d.top, d.top) // the workspace holds the state folder
 	if got := inner.found(t, args{"pattern": "needle", "output_mode": "files_with_matches"}); got != "ws/ok.txt" {
 		t.Errorf("around the state folder: %q", got)
 	}
@@ -185,7 +185,7 @@ func TestWithholds(t *testing.T) {
 			t.Errorf("glob finds %q", got)
 		}
 	}
-	home := deskAt(t, d.top, filepath.Join(d.top, "ws"), fsguard.Root{Path: d.top}) // the home itself is open to hob
+	home := fixtureAt(t, d.top, filepath.Join(d.top, "ws"), fsguard.Root{Path: d.top}) // the home itself is open to hob
 	for _, name := range []string{".config/gh/hosts.yml", ".docker/config.json", ".docker/plain.json", ".m2/settings.xml", "Library/Cookies/x"} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(d.top, name)), 0o700))
 		must(t, os.WriteFile(filepath.Join(d.top, name), []byte("needle"), 0o600))

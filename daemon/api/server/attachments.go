@@ -8,8 +8,9 @@ import (
 	"hob/daemon/event"
 )
 
-// maxAttached is the longest body, in bytes, of a message with attachments: 20 MB of them in base64, and what any other request may
-// have beside. Whoever takes the message holds each of them against limits of his own.
+// maxAttached is the longest body, in bytes, of a message with attachments: 20 MB of them in base64, plus the
+// limit of any other request. The daemon checks each attachment against its own limits
+// when it accepts the message.
 const maxAttached = (20<<20+2)/3*4 + maxBody
 
 // bodyLimit is the longest body that a request may have, in bytes. Only messages have attachments.

@@ -109,7 +109,7 @@ func TestHookBodyAsItCame(t *testing.T) {
 	}
 }
 
-// TestSlowHookSender: whoever does not say what he has to say is cut off, also one whose webhook there is not.
+// TestSlowHookSender: a sender that does not finish its request in time is cut off, also if the webhook does not exist.
 func TestSlowHookSender(t *testing.T) {
 	h := server.New(newFakeDaemon().deps())
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

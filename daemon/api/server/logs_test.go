@@ -14,13 +14,13 @@ import (
 	"hob/daemon/api/server"
 )
 
-// keeper is a world with a log.
-type keeper struct {
+// loggingDaemon is a fake daemon with a log file.
+type loggingDaemon struct {
 	*fakeDaemon
 	path string
 }
 
-func (k keeper) LogFile() string { return k.path }
+func (k loggingDaemon) LogFile() string { return k.path }
 
 const logged = `{"time":"2026-11-21T09:00:00Z","level":"INFO","msg":"one"}
 {"time":"2026-11-21T09:00:01Z","level":"WARN","msg":"two","turn":7}
@@ -35,7 +35,7 @@ func keeping(t *testing.T) (h http.Handler, path string) {
 	}
 	w := newFakeDaemon()
 	d := w.deps()
-	d.Health = keeper{w, path}
+	d.Health = loggingDaemon{w, path}
 	return server.New(d), path
 }
 

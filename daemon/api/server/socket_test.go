@@ -13,7 +13,7 @@ import (
 	"hob/daemon/event"
 )
 
-// TestSharedSocket is the door of a system-wide service: elsewhere, and open to a group.
+// TestSharedSocket: the socket of a system-wide service is outside the home and open to a group.
 func TestSharedSocket(t *testing.T) {
 	dir := shortDir(t)
 	shared := filepath.Join(dir, "run", "hob.sock")

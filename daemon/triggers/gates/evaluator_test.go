@@ -406,7 +406,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Whoever sets a gate needs what the tools need that do the same.
+// A gate needs the same permissions as the tools that do the same.
 func TestJudge(t *testing.T) {
 	p := confinedOrSkip(t)
 	call := tools.Call{Trust: event.Owner, Zone: "UTC"}

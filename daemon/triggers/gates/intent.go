@@ -11,9 +11,8 @@ import (
 	"hob/tools"
 )
 
-// Judge says what a gate would touch at each of its looks, as the tools would say it that do the same: whoever sets one needs what they
-// need. words is the gate as scheduler.ParseGate reads it; network: the job
-// may use the network.
+// Judge returns what each check of a gate touches, in the form of the tools that do the same. Setting a gate so needs the permissions of
+// those tools. words is the gate as scheduler.ParseGate reads it; network: the job may use the network.
 func (e *Evaluator) Judge(ctx context.Context, call tools.Call, words string, network bool) (tools.Intent, error) {
 	g, err := scheduler.ParseGate(words)
 	if err != nil {
