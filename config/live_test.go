@@ -282,7 +282,8 @@ func TestRunWithoutAFolder(t *testing.T) {
 	}
 }
 
-// Whoever writes a file in its place empties it first, and may be slow to go on: the empty file is not in force. One that stays empty is.
+// A writer that does not replace the file by a rename empties it first and may continue slowly. The empty file is not in force until it has
+// stayed empty for a while.
 func TestAnEmptiedFileIsNotBelievedAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	doc := func(name string) string { return "[owner]\nname = \"" + name + "\"\n" }

@@ -39,15 +39,15 @@ func (r *harness) reader(name string, i tools.Intent, run runner) tools.Tool {
 
 // lanes gives a rig the tools of sub-agents and what they read. They are wired when the store is open.
 func lanes(r *harness) {
-	kin := &late{r: r}
+	relations := &late{r: r}
 	r.with(
-		sessions.NewSessionsSpawn(kin, func(name string) error {
+		sessions.NewSessionsSpawn(relations, func(name string) error {
 			if name != "small" {
 				return fmt.Errorf("there is small")
 			}
 			return nil
 		}),
-		sessions.NewSubagents(kin, kin), sessions.NewSessionsHistory(kin), sessions.NewSessionsSend(kin),
+		sessions.NewSubagents(relations, relations), sessions.NewSessionsHistory(relations), sessions.NewSessionsSend(relations),
 		r.reader("read", tools.Intent{}, nil),
 	)
 }
@@ -440,7 +440,7 @@ func TestDepthOne(t *testing.T) {
 	}, lanes)
 }
 
-// What a sub-agent has read taints whoever reads its answer, and what taints the parent taints the sub-agent.
+// Foreign text that a sub-agent has read taints every turn that reads its answer. A tainted parent starts a tainted sub-agent.
 func TestTaintOfChildren(t *testing.T) {
 	foreign := func(r *harness) {
 		r.with(r.reader("read", tools.Intent{Foreign: "a page"}, nil))

@@ -73,7 +73,7 @@ func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"}
 // Run serves commands until ctx ends.
 func (h *CommandHandler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		bell := h.Commands.CommandsSignal()
+		wake := h.Commands.CommandsSignal()
 		q, ok, err := h.Commands.Command(ctx, Boundary())
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take a command: %w", err)
@@ -81,7 +81,7 @@ func (h *CommandHandler) Run(ctx context.Context) error {
 		if !ok {
 			select {
 			case <-ctx.Done():
-			case <-bell:
+			case <-wake:
 			}
 			continue
 		}

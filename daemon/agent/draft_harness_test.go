@@ -193,7 +193,7 @@ type draftHarness struct {
 	ch      channels.Channel
 	mode    policy.Mode
 	waits   time.Duration // what the tool reach takes
-	hold    time.Duration // what is said to others waits
+	hold    time.Duration // how long a message to others waits before it is sent
 	lag     time.Duration // once between reading what grows and knowing it
 	running time.Duration // the longest that a turn may run
 	revoked atomic.Bool   // the chat is nobody's any more
@@ -235,7 +235,7 @@ func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
 	ctx, end := context.WithCancel(t.Context())
 	s.end = end
 	s.group = sys.NewGroup(slog.New(slog.DiscardHandler), nil)
-	bell := func(name string, ring func() <-chan struct{}) <-chan struct{} {
+	wake := func(name string, ring func() <-chan struct{}) <-chan struct{} {
 		c := make(chan struct{}, 1)
 		s.group.Go(ctx, name, func(ctx context.Context) error {
 			for rung := ring(); ; {
@@ -255,12 +255,12 @@ func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
 	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.harness.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
-		Owner: func() []event.Address { return []event.Address{chat} }, Elsewhere: func(string) event.Address { return event.CLI }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} },
-		Once: s.group.Once, Wake: bell("out", s.harness.store.Outbox.OutboxSignal), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
+		Owner: func() []event.Address { return []event.Address{chat} }, Elsewhere: func(string) event.Address { return event.CLI }, Right: s.right, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} },
+		Once: s.group.Once, Wake: wake("out", s.harness.store.Outbox.OutboxSignal), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
 		Drafts: slowDrafts{s.harness.store.Outbox, s.lag, &sync.Once{}}, Feed: s.harness.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
-		Wake: bell("events", s.harness.store.Events.EventsSignal), Ident: sys.RandomIDs(),
+		Wake: wake("events", s.harness.store.Events.EventsSignal), Ident: sys.RandomIDs(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
 	s.group.Go(ctx, "listen", live.Listen)
@@ -352,8 +352,8 @@ func (s *draftHarness) wantAnywhere(want ...string) {
 }
 
 // wantRows checks the outbox: "STATE BODY".
-// standing is by what right the chat hears from hob.
-func (s *draftHarness) standing(event.Address) (channels.Right, error) {
+// right returns the chat's right to receive messages: none after it was revoked.
+func (s *draftHarness) right(event.Address) (channels.Right, error) {
 	if s.revoked.Load() {
 		return channels.NoRight, nil
 	}

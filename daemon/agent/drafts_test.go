@@ -379,7 +379,7 @@ func TestNoNumberWhileItIsQuiet(t *testing.T) {
 	})
 }
 
-// What is said to others can be stopped before it is said: none of it is shown.
+// A message to others can be cancelled while it waits, so no draft of it is shown.
 func TestNoDraftWhereMessagesWait(t *testing.T) {
 	withDrafts(t, &slowModel{every: 5 * time.Second, says: []string{"one two three"}}, func(s *draftHarness) {
 		s.post(stranger("go"))

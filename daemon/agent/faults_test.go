@@ -252,11 +252,11 @@ func (w *wireHarness) lost(id int64) (n, paid int) {
 // sound checks what holds after every fault, whatever it was.
 func (w *wireHarness) sound(t *testing.T) {
 	t.Helper()
-	var ledger turn.Amount
+	var billed turn.Amount
 	for _, h := range w.hosts {
 		u := h.model.Info().Price.Of(h.server.Billed())
-		if ledger.Micros += u.Cost; !u.Priced {
-			ledger.Tokens += u.Tokens()
+		if billed.Micros += u.Cost; !u.Priced {
+			billed.Tokens += u.Tokens()
 		}
 		wellFormed(t, h.server.Requests())
 	}
@@ -264,8 +264,8 @@ func (w *wireHarness) sound(t *testing.T) {
 	if b.ReservedTokens != 0 || b.ReservedMicros != 0 {
 		t.Errorf("%d tokens and %d micros are still reserved", b.ReservedTokens, b.ReservedMicros)
 	}
-	if b.UsedTokens < ledger.Tokens || b.UsedTokens > b.PerDayTokens || b.Used.Micros() < ledger.Micros || b.PerDayMicros >= 0 && b.Used.Micros() > b.PerDayMicros {
-		t.Errorf("spent is %+v, the servers have billed %+v", b, ledger)
+	if b.UsedTokens < billed.Tokens || b.UsedTokens > b.PerDayTokens || b.Used.Micros() < billed.Micros || b.PerDayMicros >= 0 && b.Used.Micros() > b.PerDayMicros {
+		t.Errorf("spent is %+v, the servers have billed %+v", b, billed)
 	}
 	for _, o := range w.outbox() {
 		if !utf8.ValidString(o.Body) {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const chat event.Address = "chat:1"
 
-// rig is the thread and the desk over a real store, with a scripted model and a few tools that count.
+// harness is the thread and the command handler over a real store, with a scripted model and a few tools that count.
 type harness struct {
 	t     *testing.T
 	dir   string
@@ -51,17 +51,17 @@ type harness struct {
 	policy   store.Policy
 	list     []tools.Tool
 	ran      map[string]int
-	failed   []error // of the thread and the desk
+	failed   []error // of the thread and the command handler
 	shelved  map[string]string
 	ext      int
 
-	small  llm.Model                     // that sub-agents can be given
-	ledger func(agent.Turns) agent.Turns // stands before the store
-	thread *agent.Thread
-	lanes  *agent.Lanes
-	desk   *agent.CommandHandler
-	group  *sys.Group
-	stop   context.CancelFunc
+	small    llm.Model                     // that sub-agents can be given
+	wrap     func(agent.Turns) agent.Turns // wraps the store's turns
+	thread   *agent.Thread
+	lanes    *agent.Lanes
+	commands *agent.CommandHandler
+	group    *sys.Group
+	stop     context.CancelFunc
 }
 
 // bubble runs a test in a bubble of fake time with a rig that is up.
@@ -150,11 +150,11 @@ func (r *harness) wire() {
 		Switched:    r.onSwitch,
 		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
-	if r.ledger != nil {
-		r.thread.Turns = r.ledger(r.store.Turns)
+	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	if r.wrap != nil {
+		r.thread.Turns = r.wrap(r.store.Turns)
 	}
-	r.thread.Boundary = r.desk.Serve
+	r.thread.Boundary = r.commands.Serve
 	r.lanes = &agent.Lanes{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
@@ -168,7 +168,7 @@ func (fakeReports) Text(_ context.Context, topic, arg string) (string, error) {
 	return strings.TrimSpace("board " + topic + " " + arg), nil
 }
 
-// Keep is the shelf.
+// Keep stores a large result as an artifact.
 func (r *harness) Keep(_ context.Context, name string, data []byte) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,11 +190,11 @@ func (r *harness) start() {
 		r.failed = append(r.failed, fmt.Errorf("%s: %w", name, err))
 	})
 	r.group.Go(ctx, "thread", r.thread.Run)
-	r.group.Go(ctx, "desk", r.desk.Run)
+	r.group.Go(ctx, "commands", r.commands.Run)
 	r.group.Go(ctx, "lanes", r.lanes.Run)
 }
 
-// halt ends thread and desk as at a shutdown.
+// halt ends the thread and the command handler, as at a shutdown.
 func (r *harness) halt() {
 	r.stop()
 	r.group.Wait()

@@ -50,7 +50,7 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 	}()
 	freed := make(chan struct{}, 1)
 	for ctx.Err() == nil {
-		bell := l.Thread.Queue.InboxSignal()
+		wake := l.Thread.Queue.InboxSignal()
 		err := l.fill(inner, lanes, freed)
 		if err == nil {
 			err = l.halt(ctx)
@@ -58,18 +58,18 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		wait(ctx, bell, freed)
+		wait(ctx, wake, freed)
 	}
 	return nil
 }
 
 // wait returns when there may be something to do: after a commit, when a lane is free, or after longestSleep.
-func wait(ctx context.Context, bell, freed <-chan struct{}) {
+func wait(ctx context.Context, wake, freed <-chan struct{}) {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-bell:
+	case <-wake:
 	case <-freed:
 	case <-timer.C:
 	}
@@ -100,9 +100,9 @@ func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{
 	}
 }
 
-func signal(bell chan<- struct{}) {
+func signal(wake chan<- struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

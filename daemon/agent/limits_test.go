@@ -143,7 +143,8 @@ func writers(r *harness) {
 	)
 }
 
-// What a run with limits has written is no wish of the owner's: whoever reads it later does so as foreign text, and may do no more than that.
+// Text that a run with limits has written is not an instruction of the owner. A later turn reads it as foreign text and has no more rights than
+// after any other foreign text.
 func TestLimitsOfWhatIsWritten(t *testing.T) {
 	for _, tool := range []string{"write", "boxed", "broken"} {
 		for body, limited := range map[string]bool{`{"tools": ["` + tool + `"]}`: true, `{"tokens": 50000}`: true, `{}`: false} {

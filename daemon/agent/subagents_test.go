@@ -143,7 +143,7 @@ func TestErrorInALane(t *testing.T) {
 				t.Errorf("it says %q", r.lastBody())
 			}
 		}, lanes, func(r *harness) {
-			r.ledger = func(l agent.Turns) agent.Turns {
+			r.wrap = func(l agent.Turns) agent.Turns {
 				return brokenOnce{l, func(id int64) error {
 					if id != 2 {
 						return nil
@@ -185,7 +185,7 @@ func TestSendToASession(t *testing.T) {
 	}, lanes)
 }
 
-// brokenOnce is a ledger whose reading goes wrong when a test says so.
+// brokenOnce is a store of turns. A test makes its reads fail.
 type brokenOnce struct {
 	agent.Turns
 	fault func(id int64) error
@@ -224,7 +224,7 @@ func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
 		}
 	}, lanes, func(r *harness) {
 		asked = make(chan struct{})
-		r.ledger = func(l agent.Turns) agent.Turns {
+		r.wrap = func(l agent.Turns) agent.Turns {
 			return brokenOnce{l, func(id int64) error {
 				if id != 3 || failed {
 					return nil

@@ -264,7 +264,6 @@ type leaker struct {
 	r     *harness
 	made  int
 	files map[string]string
-	shelf map[string]string
 }
 
 func (l *leaker) reply() llmtest.Reply {
@@ -339,7 +338,7 @@ func TestNoForeignTextInAnUntaintedTurn(t *testing.T) {
 		}), 1, 14).Draw(rt, "script")
 		home := fmt.Sprintf("%s/%d", dir, n)
 		synctest.Test(t, func(t *testing.T) {
-			l := &leaker{t: rt, files: map[string]string{}, shelf: map[string]string{}}
+			l := &leaker{t: rt, files: map[string]string{}}
 			r := newHarness(t, home, l.reply(), l.tools)
 			r.start()
 			defer r.close()

@@ -18,18 +18,18 @@ import (
 // backlogOf is the rows of the rig's store, which is opened after the tools are made.
 type backlogOf struct{ r *harness }
 
-func (b backlogOf) desk() store.Tasks { return b.r.store.Tasks }
+func (b backlogOf) rows() store.Tasks { return b.r.store.Tasks }
 
 func (b backlogOf) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error) {
-	return b.desk().Backlog(ctx, ids...)
+	return b.rows().Backlog(ctx, ids...)
 }
 
 func (b backlogOf) Tasks(ctx context.Context, f event.Filter) ([]tasks.Task, error) {
-	return b.desk().Tasks(ctx, f)
+	return b.rows().Tasks(ctx, f)
 }
-func (b backlogOf) Reserve(ctx context.Context) (int64, error) { return b.desk().Reserve(ctx) }
+func (b backlogOf) Reserve(ctx context.Context) (int64, error) { return b.rows().Reserve(ctx) }
 func (b backlogOf) Serves(ctx context.Context, turn int64) (bool, error) {
-	return b.desk().Serves(ctx, turn)
+	return b.rows().Serves(ctx, turn)
 }
 
 func withWork(r *harness) {

@@ -50,13 +50,13 @@ type Thread struct {
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
-		bell := t.Queue.InboxSignal()
+		wake := t.Queue.InboxSignal()
 		claim, ok, err := t.Queue.Take(ctx, Boundary())
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take the next row: %w", err)
 		}
 		if !ok {
-			if err := t.idle(ctx, bell); err != nil {
+			if err := t.idle(ctx, wake); err != nil {
 				return err
 			}
 			continue
@@ -84,7 +84,7 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 }
 
 // idle waits for a commit, for the next row that becomes runnable by time, or for longestSleep.
-func (t *Thread) idle(ctx context.Context, bell <-chan struct{}) error {
+func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 	next, err := t.Queue.NextWake(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -100,7 +100,7 @@ func (t *Thread) idle(ctx context.Context, bell <-chan struct{}) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-bell:
+	case <-wake:
 	case <-timer.C:
 	}
 	return nil

@@ -107,7 +107,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 	}
 }
 
-func TestHugeResultGoesToTheShelf(t *testing.T) {
+func TestHugeResultBecomesAnArtifact(t *testing.T) {
 	big := strings.Repeat("ä long line\n", 20_000)
 	bubble(t, llmtest.InOrder(use("huge", ""), llmtest.Say("ok")), func(r *harness) {
 		r.ask("go")
@@ -117,7 +117,7 @@ func TestHugeResultGoesToTheShelf(t *testing.T) {
 			t.Errorf("the model reads %d bytes", len(got))
 		}
 		if kept := r.shelved["a1"]; !strings.HasSuffix(kept, big) {
-			t.Errorf("the shelf keeps %d bytes", len(kept))
+			t.Errorf("the artifact has %d bytes", len(kept))
 		}
 	}, func(r *harness) {
 		r.with(r.tool("huge", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) {

@@ -30,7 +30,7 @@ func TestANameInTheHead(t *testing.T) {
 	}
 }
 
-// C6: whoever writes and what he may do are told apart: the owner in a group is the owner, with the rights of a group.
+// C6: the head names the author and the author's rights separately: in a group the owner is still the owner, but with the rights of a group.
 func TestHeadNamesTheOwner(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for want, e := range map[string]llm.Envelope{

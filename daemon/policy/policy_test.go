@@ -12,7 +12,7 @@ import (
 	"hob/tools"
 )
 
-// The default table of docs/security.md, cell by cell: who asks, and what for. "typed", "granted" and "given" turn ask into allow.
+// The default table of docs/security.md, cell by cell: the author of the request, and the class of the call. "typed", "granted" and "given" turn ask into allow.
 // Nothing turns deny into anything else, except the web for a trigger that has the right.
 const table = `
 read workspace    | owner allow | tainted allow | others allow

@@ -7,7 +7,7 @@ import (
 	"hob/tools"
 )
 
-// row says who asks, and whether the turn has read foreign text.
+// row is a row of the table: the author of the request, and whether the turn has read foreign text.
 type row string
 
 // The rows of the table. A sub-agent uses the row of its parent, but there is nobody to ask.

@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 
 var errNoKey = errors.New("the key of [voice] cannot be read")
 
-// TestCheckOfNobody is what is said without an endpoint, without its key, and where nobody answers.
+// TestCheckOfNobody compares the states without an endpoint, without its key, and with an endpoint that does not answer.
 func TestCheckOfNobody(t *testing.T) {
 	look := func(e transcribe.Endpoint, err error) transcribe.State {
 		d := transcribe.Service{Log: slog.New(slog.DiscardHandler), Endpoint: func(context.Context) (transcribe.Endpoint, error) { return e, err }}

@@ -126,18 +126,18 @@ func (s *sheet) Heard(_ context.Context, _ int64, _ turn.VoiceNote, text string)
 	return s.err
 }
 
-// purse notes what is booked.
-type purse struct {
+// budget records the reservations and their corrections.
+type budget struct {
 	most, used []turn.Amount
 	err        error
 }
 
-func (p *purse) Charge(_ context.Context, _ string, most turn.Amount) (int, error) {
+func (p *budget) Charge(_ context.Context, _ string, most turn.Amount) (int, error) {
 	p.most = append(p.most, most)
 	return len(p.most), p.err
 }
 
-func (p *purse) Correct(_ context.Context, _ int, used turn.Amount) error {
+func (p *budget) Correct(_ context.Context, _ int, used turn.Amount) error {
 	p.used = append(p.used, used)
 	return nil
 }
@@ -160,8 +160,8 @@ func note(seconds int) turn.VoiceNote {
 	return turn.VoiceNote{Item: 1, Part: event.Part{Kind: event.File, Voice: true, Seconds: seconds, Size: 4, Artifact: "a1", Name: "attachments/7/voice.ogg", MIME: "audio/ogg"}}
 }
 
-// desk listens at a server that is elsewhere.
-func desk(s *transcribetest.Server, rows transcribe.Rows, p *purse, price int64) transcribe.Service {
+// service returns a service whose endpoint is s, a server on another host.
+func service(s *transcribetest.Server, rows transcribe.Rows, p *budget, price int64) transcribe.Service {
 	host := strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/v1")
 	return transcribe.Service{
 		Rows: rows, Reserve: transcribe.Booked(p, "voice"), Log: slog.New(slog.DiscardHandler),
@@ -203,8 +203,8 @@ func TestMoney(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			p, rows := &purse{}, &sheet{notes: []turn.VoiceNote{note(tc.seconds)}}
-			if err := desk(serve(t, tc.reply), rows, p, tc.price).Hear(t.Context(), 1); err != nil || len(rows.heard) != 1 {
+			p, rows := &budget{}, &sheet{notes: []turn.VoiceNote{note(tc.seconds)}}
+			if err := service(serve(t, tc.reply), rows, p, tc.price).Hear(t.Context(), 1); err != nil || len(rows.heard) != 1 {
 				t.Fatalf("%v, heard %q", err, rows.heard)
 			}
 			if len(p.most) != 1 || p.most[0] != tc.most || len(p.used) != len(tc.used) || len(tc.used) > 0 && p.used[0] != tc.used[0] {
@@ -214,28 +214,28 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// A note always gets a text: what is said in it, or why nobody can tell.
+// A note always gets a text: its transcript, or the reason why there is none.
 func TestHear(t *testing.T) {
 	none := func(context.Context) (transcribe.Endpoint, error) { return transcribe.Endpoint{}, transcribe.ErrNone }
 	long := strings.Repeat("ä", 20<<10)
 	for _, tc := range []struct {
 		name  string
 		reply transcribetest.Reply
-		spoil func(*transcribe.Service, *purse, *turn.VoiceNote)
+		spoil func(*transcribe.Service, *budget, *turn.VoiceNote)
 		want  string
 	}{
 		{"words", transcribetest.Reply{Text: "buy milk"}, nil, "buy milk"},
-		{"nowhere", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, _ *turn.VoiceNote) { d.Endpoint = none }, "[voice note 0:12 was not transcribed: no [voice] endpoint is configured]"},
-		{"an unknown length", transcribetest.Reply{}, func(d *transcribe.Service, _ *purse, n *turn.VoiceNote) { d.Endpoint, n.Seconds = none, 0 }, "[voice note was not transcribed: no [voice] endpoint is configured]"},
+		{"nowhere", transcribetest.Reply{}, func(d *transcribe.Service, _ *budget, _ *turn.VoiceNote) { d.Endpoint = none }, "[voice note 0:12 was not transcribed: no [voice] endpoint is configured]"},
+		{"an unknown length", transcribetest.Reply{}, func(d *transcribe.Service, _ *budget, n *turn.VoiceNote) { d.Endpoint, n.Seconds = none, 0 }, "[voice note was not transcribed: no [voice] endpoint is configured]"},
 		{"silence", transcribetest.Reply{Text: " "}, nil, "[voice note 0:12 was not transcribed: nothing could be understood]"},
 		{"refused", transcribetest.Reply{Status: 415, Text: "no such format"}, nil, "[voice note 0:12 was not transcribed: the endpoint answers with HTTP 415: no such format]"},
-		{"no money", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, p *purse, _ *turn.VoiceNote) { p.err = turn.ErrBudget }, "[voice note 0:12 was not transcribed: today's budget is used up (hob budget show)]"},
-		{"no file", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, _ *purse, n *turn.VoiceNote) { n.Artifact = "a2" }, "[voice note 0:12 was not transcribed: its file cannot be opened]"},
+		{"no money", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, p *budget, _ *turn.VoiceNote) { p.err = turn.ErrBudget }, "[voice note 0:12 was not transcribed: today's budget is used up (hob budget show)]"},
+		{"no file", transcribetest.Reply{Text: "x"}, func(_ *transcribe.Service, _ *budget, n *turn.VoiceNote) { n.Artifact = "a2" }, "[voice note 0:12 was not transcribed: its file cannot be opened]"},
 		{"much", transcribetest.Reply{Text: long}, nil, strings.Repeat("ä", 16<<10) + "\n[cut here: 32 KB of 40 KB are shown]"},
 	} {
-		n, p := note(12), &purse{}
+		n, p := note(12), &budget{}
 		s := serve(t, tc.reply)
-		d := desk(s, nil, p, 0)
+		d := service(s, nil, p, 0)
 		if tc.spoil != nil {
 			tc.spoil(&d, p, &n)
 		}
@@ -250,12 +250,12 @@ func TestHear(t *testing.T) {
 	}
 }
 
-// Whoever stops the turn stops the listening: nothing is stored about the note, which is heard when the turn goes on.
+// A stop of the turn stops the transcription. Nothing is stored about the note, and it is transcribed when the turn continues.
 func TestHearStops(t *testing.T) {
 	stop := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	rows, s := &sheet{notes: []turn.VoiceNote{note(1)}}, serve(t, transcribetest.Reply{Hang: true})
-	d := desk(s, rows, &purse{}, 0)
+	d := service(s, rows, &budget{}, 0)
 	open := d.Open
 	d.Open = func(ctx context.Context, id string) (io.ReadSeekCloser, error) {
 		cancel(stop)
@@ -265,7 +265,7 @@ func TestHearStops(t *testing.T) {
 		t.Errorf("%v, heard %q", err, rows.heard)
 	}
 	full := errors.New("disk full")
-	if err := desk(s, &sheet{err: full}, &purse{}, 0).Hear(t.Context(), 1); !errors.Is(err, full) {
+	if err := service(s, &sheet{err: full}, &budget{}, 0).Hear(t.Context(), 1); !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
 }
@@ -280,9 +280,9 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s is local: %v", url, got)
 		}
 	}
-	p, rows := &purse{}, &sheet{notes: []turn.VoiceNote{note(12)}}
+	p, rows := &budget{}, &sheet{notes: []turn.VoiceNote{note(12)}}
 	s := serve(t, transcribetest.Reply{Text: "x"})
-	d := desk(s, rows, p, 0)
+	d := service(s, rows, p, 0)
 	d.Endpoint = func(context.Context) (transcribe.Endpoint, error) { return at(s), nil }
 	if err := d.Hear(t.Context(), 1); err != nil || len(p.most) > 0 || rows.heard[0] != "x" {
 		t.Errorf("%v, booked %v, heard %q", err, p.most, rows.heard)

@@ -17,9 +17,9 @@ import (
 func TestLimitsOfAFamily(t *testing.T) {
 	child := &turn.ChildSpec{Timeout: 5 * time.Minute}
 	for _, tc := range []struct {
-		kin  turn.Relations
-		all  turn.Limits
-		want turn.Limits
+		relations turn.Relations
+		all       turn.Limits
+		want      turn.Limits
 	}{
 		{turn.Relations{}, turn.Limits{Requests: 50, Running: 15 * time.Minute}, turn.Limits{Requests: 50, Running: 15 * time.Minute}},
 		{turn.Relations{Requests: 20}, turn.Limits{Requests: 50}, turn.Limits{Requests: 30}},
@@ -29,8 +29,8 @@ func TestLimitsOfAFamily(t *testing.T) {
 		{turn.Relations{Requests: 49, Spec: child}, turn.Limits{Requests: 50}, turn.Limits{Requests: 1, Running: 5 * time.Minute}},
 		{turn.Relations{Spec: child}, turn.Limits{Running: time.Minute}, turn.Limits{Running: time.Minute}},
 	} {
-		if got := tc.kin.Limits(tc.all); got != tc.want {
-			t.Errorf("%+v of %+v: %+v, want %+v", tc.kin, tc.all, got, tc.want)
+		if got := tc.relations.Limits(tc.all); got != tc.want {
+			t.Errorf("%+v of %+v: %+v, want %+v", tc.relations, tc.all, got, tc.want)
 		}
 	}
 }
@@ -62,10 +62,10 @@ func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 }
 
 // forChild is a turn whose call has waited for a sub-agent.
-func forChild(w turn.Wait, kin turn.Relations) turn.State {
+func forChild(w turn.Wait, relations turn.Relations) turn.State {
 	w.CallID, w.Kind = "t1_1", tools.ForChild
 	return turn.State{
-		Items: []llm.Item{{Kind: llm.CallItem, CallID: "t1_1", Tool: "sessions_spawn"}}, Relations: kin,
+		Items: []llm.Item{{Kind: llm.CallItem, CallID: "t1_1", Tool: "sessions_spawn"}}, Relations: relations,
 		Steps: []turn.Step{{N: 2, Kind: turn.ToolStep, State: turn.Parked, CallID: "t1_1"}}, Waits: []turn.Wait{w},
 	}
 }

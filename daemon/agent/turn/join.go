@@ -34,7 +34,7 @@ func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 	}
 }
 
-// trustOf is the trust in an input's text. Foreign text is Public, whoever forwards it.
+// trustOf is the trust in an input's text. Foreign text is Public, even if the owner forwards it.
 func trustOf(in event.In) event.Trust {
 	if in.Tainted && (in.Trust == event.Owner || in.Trust == event.Known) {
 		return event.Public

@@ -99,7 +99,7 @@ func TestServerSendsWhatIsScripted(t *testing.T) {
 	}
 }
 
-func TestServerKeepsRequestsAndItsLedger(t *testing.T) {
+func TestServerKeepsRequestsAndBills(t *testing.T) {
 	s := llmtest.NewServer(llmtest.Streamed(llmtest.Say("a b")))
 	defer s.Close()
 	s.Push(llmtest.Turn{Answer: llmtest.Say("cut"), Break: llmtest.Cut, At: 10})

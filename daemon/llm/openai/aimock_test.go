@@ -86,7 +86,7 @@ func asking(t *testing.T, url string) llm.Model {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return open(t, llm.Config{
-		Provider: "compatible", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}, Files: shelf{"x": png},
+		Provider: "compatible", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}, Files: artifacts{"x": png},
 	})
 }
 

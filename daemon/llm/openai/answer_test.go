@@ -215,7 +215,7 @@ func TestUsageIsEstimatedWhenNoneIsSent(t *testing.T) {
 	}
 }
 
-func TestTheServersLedgerAgrees(t *testing.T) {
+func TestUsageAgreesWithTheServersBill(t *testing.T) {
 	priced := llmtest.Say("a b c")
 	priced.Usage = llm.Usage{Input: 100, Cached: 10, Output: 30, Reasoning: 3, Cost: 123, Priced: true}
 	s := serve(t, llmtest.Streamed(priced), llmtest.Streamed(llmtest.Say("x")))

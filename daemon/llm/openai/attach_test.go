@@ -18,10 +18,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shelf is a store of artifacts.
-type shelf map[string]string
+// artifacts maps the name of an artifact to its bytes.
+type artifacts map[string]string
 
-func (s shelf) Bytes(ctx context.Context, artifact string) ([]byte, error) {
+func (s artifacts) Bytes(ctx context.Context, artifact string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -103,7 +103,7 @@ func TestFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := config(nil)
-			cfg.Provider, cfg.Files = c.backend, shelf{"x": c.data}
+			cfg.Provider, cfg.Files = c.backend, artifacts{"x": c.data}
 			if got := contentOf(t, cfg, c.part); got != c.want {
 				t.Errorf("got\n%.600s\nwant\n%.600s", got, c.want)
 			}
@@ -113,7 +113,7 @@ func TestFiles(t *testing.T) {
 
 func TestLongTextIsCut(t *testing.T) {
 	cfg := config(nil)
-	cfg.Files = shelf{"x": "a" + strings.Repeat("ü", 150<<10)} // a limit of even length falls into the middle of an ü
+	cfg.Files = artifacts{"x": "a" + strings.Repeat("ü", 150<<10)} // a limit of even length falls into the middle of an ü
 	var got string
 	if err := json.Unmarshal([]byte(contentOf(t, cfg, file("x", "", "text/plain"))), &got); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestLongTextIsCut(t *testing.T) {
 
 func TestPartsStayInOrder(t *testing.T) {
 	cfg := config(nil)
-	cfg.Files = shelf{"i": png, "t": "text"}
+	cfg.Files = artifacts{"i": png, "t": "text"}
 	r := llm.Request{Messages: []llm.Message{{
 		Role: llm.User, Envelope: conversation().Messages[0].Envelope,
 		Parts: []event.Part{{Kind: event.Text, Text: "before"}, file("i", "", ""), {Kind: event.Text, Text: "between"}, file("t", "", ""), file("i", "", ""), {Kind: event.Text, Text: "behind"}},
@@ -149,7 +149,7 @@ func TestMessagesWithoutFilesStayTexts(t *testing.T) {
 	r := conversation()
 	r.Messages[0].Parts = r.Messages[0].Parts[:1]
 	opens := config(nil)
-	opens.Files = shelf{}
+	opens.Files = artifacts{}
 	if got, want := sent(t, opens, r), sent(t, config(nil), r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -157,7 +157,7 @@ func TestMessagesWithoutFilesStayTexts(t *testing.T) {
 
 func TestImagesOfResultsFollowTheLastOne(t *testing.T) {
 	cfg := config(nil)
-	cfg.Files = shelf{"i": png, "t": "text"}
+	cfg.Files = artifacts{"i": png, "t": "text"}
 	calls := []llm.Call{{ID: "c1", Name: "read", Args: json.RawMessage("{}")}, {ID: "c2", Name: "read", Args: json.RawMessage("{}")}}
 	r := llm.Request{Messages: []llm.Message{
 		{Role: llm.Assistant, Calls: calls},
@@ -179,7 +179,7 @@ func TestImagesOfResultsFollowTheLastOne(t *testing.T) {
 // conversation goes on.
 func TestFilesOfATranscriptAreBounded(t *testing.T) {
 	cfg := config(nil)
-	cfg.Files = shelf{"5": png + strings.Repeat("x", 5<<20), "2": png + strings.Repeat("x", 2<<20)}
+	cfg.Files = artifacts{"5": png + strings.Repeat("x", 5<<20), "2": png + strings.Repeat("x", 2<<20)}
 	got := contentOf(t, cfg, file("5", "", ""), file("5", "", ""), file("2", "", ""))
 	if n := strings.Count(got, "image_url"); n != 4 || !strings.Contains(got, "[attached file, artifact 5; not shown: with it the conversation would have more than 10 MB of files]") {
 		t.Errorf("%d images are shown", n/2)
@@ -193,7 +193,7 @@ func TestFilesOfATranscriptAreBounded(t *testing.T) {
 
 func TestAStopWhileFilesAreOpened(t *testing.T) {
 	cfg := config(recording())
-	cfg.Files = shelf{"x": png}
+	cfg.Files = artifacts{"x": png}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the user said stop")
 	cancel(stop)
@@ -207,7 +207,7 @@ func TestAStopWhileFilesAreOpened(t *testing.T) {
 func TestPrefixWithFiles(t *testing.T) {
 	rec := recording()
 	cfg := config(rec)
-	cfg.Files = shelf{"i": png, "t": "text"}
+	cfg.Files = artifacts{"i": png, "t": "text"}
 	m := open(t, cfg)
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]event.Part{{Kind: event.Text, Text: "a"}, {Kind: event.Text}, file("i", "", ""), file("t", "", ""), file("gone", "", "")}), 0, 4)
@@ -289,7 +289,7 @@ func TestARefusalOfImages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := &turning{next: []canned{c.no, {body: data(says("ok"), stopped)}}}
 			cfg := config(n)
-			cfg.Files = shelf{"x": png}
+			cfg.Files = artifacts{"x": png}
 			if c.name == "the model's name" {
 				cfg.Model = "qwen-vision"
 			}
@@ -315,7 +315,7 @@ func TestARefusalOfImages(t *testing.T) {
 func TestARefusalWithoutImagesIsNoRefusalOfImages(t *testing.T) {
 	n := &turning{next: []canned{{status: 400, body: `{"error":"image?"}`}, {body: data(says("ok"), stopped)}}}
 	cfg := config(n)
-	cfg.Files = shelf{"x": png, "t": "text"}
+	cfg.Files = artifacts{"x": png, "t": "text"}
 	m := open(t, cfg)
 	_, err := m.Answer(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []event.Part{file("t", "", ""), file("gone", "", "image/png")}}}}, nil)
 	faultIn(t, err, llm.BadRequest)

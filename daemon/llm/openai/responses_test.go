@@ -292,7 +292,7 @@ func TestResponsesUsageIsEstimatedWhenNoneIsSent(t *testing.T) {
 	}
 }
 
-func TestResponsesLedgerAgrees(t *testing.T) {
+func TestResponsesUsageAgreesWithTheBill(t *testing.T) {
 	counted := llmtest.Say("a b c")
 	counted.Usage = llm.Usage{Input: 100, Cached: 10, Output: 30, Reasoning: 3}
 	s := serve(t, llmtest.Streamed(counted), llmtest.Streamed(llmtest.Say("x")))
