@@ -35,7 +35,7 @@ func TestRestoreCrashes(t *testing.T) {
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("it did not die there: %v\n%s", err, out)
 			}
-			if got := standing(t, live); got != want {
+			if got := liveRows(t, live); got != want {
 				t.Errorf("killed, it left %q, want %q", got, want)
 			}
 			d, err := open(t, filepath.Dir(live), files(first, second)) // as the next start of hob does
@@ -55,7 +55,7 @@ func TestRestoreCrashes(t *testing.T) {
 			if left, err := filepath.Glob(live + "*" + sqlite.Unfinished); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
-			if got := standing(t, live); got != "new" {
+			if got := liveRows(t, live); got != "new" {
 				t.Errorf("after the second one: %q", got)
 			}
 		})
@@ -67,8 +67,8 @@ func renew(tx *sqlite.Conn) error {
 	return errors.Join(tx.Run("DELETE FROM things"), add("new")(tx))
 }
 
-// standing is the rows of the database in its place.
-func standing(t *testing.T, live string) string {
+// liveRows returns the rows of the live database.
+func liveRows(t *testing.T, live string) string {
 	t.Helper()
 	var rows []string
 	if err := sqlite.Inspect(t.Context(), live, files(first, second), names(&rows)); err != nil {

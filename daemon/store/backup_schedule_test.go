@@ -15,7 +15,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// vault is a home with a store, a keeper and a clock that is moved by hand.
+// vault is a home with a store, a backup schedule and a clock that the test moves.
 type vault struct {
 	store.BackupSchedule
 	t     *testing.T

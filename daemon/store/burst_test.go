@@ -86,13 +86,13 @@ func (s *testStore) runDue(n int) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
-	bell := s.Turns.InboxSignal()
+	signal := s.Turns.InboxSignal()
 	runner := scheduler.NewRunner(s.Store.Triggers, clockOf(s), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
 	for one[int](s, "SELECT count(*) FROM fires") < n {
 		select {
-		case <-bell:
-			bell = s.Turns.InboxSignal()
+		case <-signal:
+			signal = s.Turns.InboxSignal()
 		case err := <-ended:
 			s.t.Fatalf("the scheduler ended: %v", err)
 		}

@@ -207,14 +207,14 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
 		return 0, err
 	}
-	// Messages that arrived in the same breath join the turn.
-	return t.ID, joinBreath(tx, t, q)
+	// Messages of the same debounce window join the turn.
+	return t.ID, joinDebounced(tx, t, q)
 }
 
-// joinBreath joins the messages that the same sender wrote in the same chat directly after the input. This happens in the commit that opens
+// joinDebounced joins the messages that the same sender wrote in the same chat directly after the input. This happens in the commit that opens
 // the turn. If it were left to the turn's first request, a crash in between would make them a separate turn, because queued messages rank
 // before a resumed turn.
-func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
+func joinDebounced(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	first := opening.In
 	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
 		return nil

@@ -44,7 +44,7 @@ func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.LiveAnsw
 
 // openDraft creates the draft of a turn's answer, unless the turn has ended, now answers elsewhere, or has had a draft. If the reader was
 // told the number of messages ahead, that message becomes the draft.
-func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right) error {
+func openDraft(tx *Tx, epoch int64, o channels.NewDraft, right channels.Right) error {
 	var ref string
 	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
 		[]any{o.Turn, o.To, finalKey(o.Turn), draftKey(o.Turn)}, &ref)
@@ -54,7 +54,7 @@ func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right
 	if err != nil {
 		return err
 	}
-	out := draftMessage{event.Out{Key: finalKey(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}, standing}
+	out := draftMessage{event.Out{Key: finalKey(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}, right}
 	if taken, err := takeOverDraft(tx, epoch, out, "draft"); err != nil || taken || !o.NewMessage {
 		return err
 	}
@@ -68,13 +68,13 @@ func openDraft(tx *Tx, epoch int64, o channels.NewDraft, standing channels.Right
 // draftMessage is the message that a draft becomes, with the recipient's right.
 type draftMessage struct {
 	event.Out
-	standing channels.Right
+	right channels.Right
 }
 
 func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
 	tx.Wake(sqlite.SignalOutbox)
 	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		o.Out.Key, o.Out.Cause.Kind, o.Out.Cause.ID, o.Out.Cause.Step, o.Out.To, o.standing, o.Out.Body, o.Out.ReplyRef, o.Out.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(o.Out.NotAfter), state)
+		o.Out.Key, o.Out.Cause.Kind, o.Out.Cause.ID, o.Out.Cause.Step, o.Out.To, o.right, o.Out.Body, o.Out.ReplyRef, o.Out.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(o.Out.NotAfter), state)
 }
 
 // takeOverDraft reuses the message that told somebody the number of messages ahead: it will be edited to show the answer.
@@ -100,7 +100,7 @@ func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, err
 
 // fillDraft gives a draft its final text; the pump then edits the message. edits reports whether the channel of an address can edit sent
 // messages. The result is false if there is no draft at this address; the text is then a message of its own.
-func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits func(event.Address) bool) (bool, error) {
+func fillDraft(tx *Tx, epoch int64, o event.Out, right channels.Right, edits func(event.Address) bool) (bool, error) {
 	// Only the final text of a turn has a draft.
 	if o.Cause.Kind != event.ByTurn || o.Key != finalKey(o.Cause.ID) {
 		return false, nil
@@ -128,7 +128,7 @@ func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits 
 	if !do.TakeOver {
 		return false, nil
 	}
-	return takeOverDraft(tx, epoch, draftMessage{o, standing}, "ready")
+	return takeOverDraft(tx, epoch, draftMessage{o, right}, "ready")
 }
 
 // DraftFacts decide what becomes of a turn's draft when its final text is queued.

@@ -46,10 +46,10 @@ func TestFilesOfAMessage(t *testing.T) {
 			t.Errorf("forgotten %q, %v, want %q", ids, err, want)
 		}
 	}
-	bell := s.Outbox.FilesSignal()
+	signal := s.Outbox.FilesSignal()
 	rung := func() bool {
 		select {
-		case <-bell:
+		case <-signal:
 			return true
 		default:
 			return false
@@ -57,7 +57,7 @@ func TestFilesOfAMessage(t *testing.T) {
 	}
 	for i := range parts {
 		if rung() {
-			t.Errorf("before part %d the bell has rung", i)
+			t.Errorf("before part %d the wake signal came", i)
 		}
 		rows, err := s.Outbox.Ready(ctx, s.now(), 9)
 		if err != nil || len(rows) != 1 {
@@ -76,7 +76,7 @@ func TestFilesOfAMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	<-bell // all has arrived; it rings behind the commit
+	<-signal // all parts have arrived; the signal follows the commit
 	forgotten("a1")
 	forgotten()
 }

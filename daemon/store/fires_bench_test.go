@@ -81,7 +81,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	ended := make(chan error, 1)
 	runner := scheduler.NewRunner(s.Triggers, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
-	for bell := s.Turns.InboxSignal(); ; bell = s.Turns.InboxSignal() {
+	for signal := s.Turns.InboxSignal(); ; signal = s.Turns.InboxSignal() {
 		var n int
 		if err := s.Reader().QueryRowContext(ctx, "SELECT count(*) FROM fires").Scan(&n); err != nil {
 			b.Fatal(err)
@@ -90,7 +90,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 			break
 		}
 		select {
-		case <-bell:
+		case <-signal:
 			<-time.After(100 * time.Millisecond) // counting must not be what is measured
 		case err := <-ended:
 			b.Fatal(err)

@@ -29,8 +29,8 @@ func (s *testStore) fire(id int64, at time.Time) {
 	}
 }
 
-// ledger lists the slots, newest first.
-func (s *testStore) ledger(f event.Filter) []api.Fire {
+// fireRows lists the fires, newest first.
+func (s *testStore) fireRows(f event.Filter) []api.Fire {
 	s.t.Helper()
 	rows, err := s.FireRows(s.t.Context(), f)
 	if err != nil {
@@ -49,33 +49,33 @@ func TestLateIsCountedToTheStart(t *testing.T) {
 		j := s.job("j")
 		s.later(j.Due.Sub(s.now()))
 		s.fire(j.ID, s.now())
-		if got := s.ledger(event.Filter{})[0]; got.LateMS > 1000 || got.LimitMS != (30*time.Minute).Milliseconds() {
+		if got := s.fireRows(event.Filter{})[0]; got.LateMS > 1000 || got.LimitMS != (30*time.Minute).Milliseconds() {
 			t.Fatalf("when it came due: %+v", got)
 		}
 		s.later(tc.wait) // the queue is long
 		s.end(turn.Done)
 		s.sql("UPDATE triggers SET body = json_set(body, '$.max_late', ?)", int64(time.Second)) // what comes later does not count
-		got := s.ledger(event.Filter{})[0]
+		got := s.fireRows(event.Filter{})[0]
 		if got.Outcome != tc.want || got.LateMS < tc.wait.Milliseconds() || got.LateMS > tc.wait.Milliseconds()+10_000 || got.LateMS != got.Started.Sub(got.Due).Milliseconds() {
 			t.Errorf("after %v in the queue: %+v", tc.wait, got)
 		}
 		for _, state := range []string{"ran", "late", "done"} {
-			if n := len(s.ledger(event.Filter{State: state})); (n == 1) != (state == tc.want || state == "done") {
+			if n := len(s.fireRows(event.Filter{State: state})); (n == 1) != (state == tc.want || state == "done") {
 				t.Errorf("%s: --state %s lists %d", tc.want, state, n)
 			}
 		}
 	}
 }
 
-// The ledger is asked by name, by number and by kind.
-func TestLedgerByName(t *testing.T) {
+// The fires table is queried by name, by number and by kind.
+func TestFiresByName(t *testing.T) {
 	s := fresh(t)
 	a, b := s.job("a"), s.job("b")
 	s.fire(a.ID, a.Due)
 	s.fire(b.ID, b.Due)
 	for name, want := range map[string]string{"": "ba", "a": "a", fmt.Sprint(b.ID): "b", "job:a": "a", "watch:a": "", "c": ""} {
 		got := ""
-		for _, r := range s.ledger(event.Filter{Name: name}) {
+		for _, r := range s.fireRows(event.Filter{Name: name}) {
 			got += r.Job
 			if r.Kind != "job" || r.Zone != "UTC" || r.Slots != 1 {
 				t.Errorf("%+v", r)
@@ -108,7 +108,7 @@ func TestDeliveryOfARun(t *testing.T) {
 		s := fresh(t)
 		j := s.job("j", func(j *scheduler.Job) { j.Deliver = event.Address(tc.to) })
 		s.fire(j.ID, j.Due)
-		if got := s.ledger(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{}) {
+		if got := s.fireRows(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{}) {
 			t.Errorf("%s: before the run %+v", tc.name, got.RunDelivery)
 		}
 		s.later(time.Hour)
@@ -123,7 +123,7 @@ func TestDeliveryOfARun(t *testing.T) {
 		if tc.change != "" {
 			s.sql(tc.change)
 		}
-		if got := s.ledger(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{Outcome: tc.want, Why: tc.why}) || got.Turn != id {
+		if got := s.fireRows(event.Filter{})[0]; got.RunDelivery != (api.RunDelivery{Outcome: tc.want, Why: tc.why}) || got.Turn != id {
 			t.Errorf("%s: %+v, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestCostOfARun(t *testing.T) {
 	s.end(turn.Failed)
 	s.sql("UPDATE turns SET tokens = 100, cost = 7")
 	s.sql("INSERT INTO turns (session, parent, state, epoch, asker, reply_to, started, ended, tokens, cost) SELECT session, id, 'done', epoch, asker, '', 1, 2, 30, 2 FROM turns")
-	if got := s.ledger(event.Filter{})[0]; got.Tokens != 130 || got.CostMicros != 9 {
+	if got := s.fireRows(event.Filter{})[0]; got.Tokens != 130 || got.CostMicros != 9 {
 		t.Errorf("%+v", got)
 	}
 	if c, err := store.RunCost(t.Context(), s.Reader(), j.ID, time.Time{}); err != nil || c != (scheduler.Cost{Micros: 9, Tokens: 130}) {

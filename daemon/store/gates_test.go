@@ -21,11 +21,11 @@ func (s *testStore) comes(j scheduler.Job) {
 	}
 }
 
-// heard waits for a bell, which rings right after the commit.
-func heard(t *testing.T, bell <-chan struct{}, of string) {
+// heard waits for a wake signal, which comes right after the commit.
+func heard(t *testing.T, signal <-chan struct{}, of string) {
 	t.Helper()
 	select {
-	case <-bell:
+	case <-signal:
 	case <-time.After(10 * time.Second):
 		t.Errorf("nobody is told of %s", of)
 	}

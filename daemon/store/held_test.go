@@ -9,7 +9,7 @@ import (
 	"hob/scheduler"
 )
 
-// A slot that comes due while its job is held says until when it waits, behind what is said of it already; one that comes later does not.
+// A slot that comes due while its job is on hold gets the end of the hold as its reason. A slot that comes due later does not.
 func TestHeldSlotSaysWhy(t *testing.T) {
 	for what, change := range map[string]func(*scheduler.Job){"a plain job": func(*scheduler.Job) {}, "one with a gate": gatedJob} {
 		s := fresh(t)

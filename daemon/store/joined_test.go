@@ -106,7 +106,7 @@ func quickMessagesAreOneTurn(t *testing.T) {
 	}
 }
 
-// Whoever does not stop writing is read after three seconds, or twenty messages.
+// Messages without a pause are read after three seconds or twenty messages.
 func TestAnEndlessWriterIsRead(t *testing.T) { synctest.Test(t, anEndlessWriterIsRead) }
 
 func anEndlessWriterIsRead(t *testing.T) {

@@ -37,12 +37,12 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	o.To = to
 	policy := tx.core.opt.Policy()
-	standing, err := rightForMessage(tx, o)
+	right, err := rightForMessage(tx, o)
 	if err != nil {
 		return err
 	}
 	// If a draft of this answer is shown, it becomes the answer.
-	if filled, err := fillDraft(tx, tx.core.epoch, o, standing, policy.edits); err != nil || filled {
+	if filled, err := fillDraft(tx, tx.core.epoch, o, right, policy.edits); err != nil || filled {
 		return err
 	}
 	body, buttons, err := choicesBelow(tx, o, tx.core.opt.Owner(), policy.buttons)
@@ -57,7 +57,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, standing, o.Body, o.ReplyRef, o.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(before), waits, sqlite.Micros(o.NotAfter), ended, state)
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, right, o.Body, o.ReplyRef, o.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(before), waits, sqlite.Micros(o.NotAfter), ended, state)
 	// An id of 0: the key exists, so the message was queued before.
 	if err != nil || id == 0 {
 		return err
@@ -109,11 +109,11 @@ func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 		if err != nil || until.After(tx.Now) {
 			return err
 		}
-		standing, err := rightForMessage(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
+		right, err := rightForMessage(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
 		if err != nil {
 			return err
 		}
-		return openDraft(tx, s.core.epoch, o, standing)
+		return openDraft(tx, s.core.epoch, o, right)
 	})
 	fail.Point("draft.opened")
 	return err

@@ -28,7 +28,7 @@ func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 	if a.State != inboxQueued || in.Kind != event.Message || in.Trust == event.Owner || in.Origin.Person == "" {
 		return false, nil
 	}
-	// The owner speaks: whoever was silenced here may be answered again.
+	// A message of the owner lifts every silence of this chat.
 	if slices.Contains(tx.core.opt.Owner(), event.Address(in.Source+":"+in.Origin.Person)) {
 		return false, liftSilence(tx, "address = ?", in.ReplyTo)
 	}

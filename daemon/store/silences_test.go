@@ -79,7 +79,7 @@ func TestProgramsThatSeeAnAnswerGrow(t *testing.T) {
 // Who takes his time is never taken for a program, however long he talks; nor is the owner.
 func TestPeopleAreAnswered(t *testing.T) {
 	s := fresh(t)
-	for range 3 { // four at once, and then one breath
+	for range 3 { // four at once, and then one after a pause
 		if seq := s.exchange(store.BotLoopReplies-1, time.Second, by("2", "yes")); s.row(seq).state != "queued" {
 			t.Fatalf("%+v", s.row(seq))
 		}

@@ -228,7 +228,7 @@ func TestKeyOfARunByHand(t *testing.T) {
 	if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "t4_2", s.now())}); err != nil {
 		t.Fatal(err)
 	}
-	if rows := s.ledger(event.Filter{}); len(rows) != 1 || rows[0].Key != "run:t4_2" {
+	if rows := s.fireRows(event.Filter{}); len(rows) != 1 || rows[0].Key != "run:t4_2" {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -268,7 +268,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 			if err := s.Questions.Record(t.Context(), changes...); err != nil {
 				t.Fatal(err)
 			}
-			rows := s.ledger(event.Filter{})
+			rows := s.fireRows(event.Filter{})
 			slices.Reverse(rows)
 			if len(rows) != c.want {
 				t.Fatalf("%s: %d rows, want %d", c.name, len(rows), c.want)

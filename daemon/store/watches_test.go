@@ -404,7 +404,6 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = st.Close(context.Background()) }()
-	desk := st.Watches
 	if err := st.Questions.Record(b.Context(), filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
 		b.Fatal(err)
 	}
@@ -420,7 +419,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("put", func(b *testing.B) {
 		for b.Loop() {
 			for part := range slices.Chunk(files, 2000) {
-				if err := desk.Saw(b.Context(), filewatch.Seen{Watch: w, Files: part}); err != nil {
+				if err := st.Watches.Saw(b.Context(), filewatch.Seen{Watch: w, Files: part}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -428,7 +427,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			if got, err := desk.Snapshot(b.Context(), w.ID); err != nil || len(got) != all {
+			if got, err := st.Watches.Snapshot(b.Context(), w.ID); err != nil || len(got) != all {
 				b.Fatalf("%d files, %v", len(got), err)
 			}
 		}

@@ -100,8 +100,8 @@ func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job sch
 	return job, err
 }
 
-// speaksTo returns where the job will answer after the call: the given address, else the one of the job. An update or a run needs that
-// address approved again, whoever approved it before.
+// speaksTo returns the address that the job will answer after the call: the given one, else the job's own. An update or a run needs a
+// new approval of that address, even if it was approved before.
 func speaksTo(in Request, job scheduler.View) event.Address {
 	switch {
 	case in.Deliver != "":

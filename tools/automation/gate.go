@@ -16,8 +16,8 @@ type Gates interface {
 	Judge(ctx context.Context, call tools.Call, gate string, network bool) (tools.Intent, error)
 }
 
-// gated adds to the call's intent what its gate would touch. The gate later runs without approval, so whoever sets it must be allowed all
-// of it now.
+// gated adds the scopes, paths and hosts of the call's gate to the intent of the call. The gate later runs without approval, so the
+// caller must have permission for all of them now.
 func (c cron) gated(ctx context.Context, call tools.Call, in Request, old scheduler.View, i *tools.Intent) error {
 	if in.GateText == "" || in.Action != "add" && in.Action != "update" {
 		return nil

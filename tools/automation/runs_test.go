@@ -12,10 +12,10 @@ import (
 	"hob/tools/automation"
 )
 
-// ledger is a book whose job has limits, an estimate, and runs of all kinds.
-type ledger struct{ *book }
+// runBook is a book with a job that has limits, an estimate, and runs of all kinds.
+type runBook struct{ *book }
 
-func (ledger) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) {
+func (runBook) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	return []automation.Run{
 		{Due: due, State: "running", Started: due.Add(2 * time.Second), Turn: 9},
@@ -27,7 +27,7 @@ func (ledger) Runs(context.Context, scheduler.View, int) ([]automation.Run, erro
 
 func TestRunsAreTold(t *testing.T) {
 	b := newBook()
-	tool := automation.NewCron(ledger{b}, b)
+	tool := automation.NewCron(runBook{b}, b)
 	c := call(`{"action":"runs","name":"morning"}`, "")
 	intent, err := tool.Intent(t.Context(), c)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestRunsOfAllAndOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// Who makes a job reads its limits and what it may cost, and what he wished for reaches whoever keeps it.
+// The result of an added job shows its limits and its estimated cost, and the requested limits reach the scheduler.
 func TestLimitsAndEstimateAreTold(t *testing.T) {
 	b := newBook()
 	b.list[0].Tools, b.list[0].Tokens = []string{"read", "grep"}, 20_000

@@ -237,7 +237,7 @@ func TestRevise(t *testing.T) {
 	}
 }
 
-// Whoever changes a task answers for it: what somebody else, or a tainted turn, has changed is not the owner's own any more.
+// A task that somebody else or a tainted turn has changed no longer counts as the owner's own.
 func TestReviseTrust(t *testing.T) {
 	mine := task(1, tasks.Blocked, 2)
 	mine.Typed = true

@@ -35,7 +35,8 @@ func (s *testStore) asked(in event.In) int64 {
 	return id
 }
 
-// The right of a message is that of its address when it was queued; of an answer that of whoever had asked, also when he has lost it meanwhile.
+// A message has the right that its address had when it was queued. An answer has the right that the asker had, also if the asker has lost
+// it since.
 func TestTheRightOfAMessage(t *testing.T) {
 	const former, paired, known, stranger = "9", "1", "2", "3"
 	s := fresh(t, func(s *testStore) {

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/store"
 )
 
-// together brings messages in one commit, as a platform does that has kept them while hob was down.
+// together accepts messages in one commit, as a platform delivers them that kept them while hob was down.
 func (s *testStore) together(texts ...string) {
 	s.t.Helper()
 	var list []event.In
@@ -28,7 +28,7 @@ func (s *testStore) together(texts ...string) {
 	}
 }
 
-// readings takes turns to their ends until nothing is left, and says what each of them has read.
+// readings runs turns to their ends until nothing is left, and returns the messages that each of them read.
 func (s *testStore) readings() (list [][]string) {
 	s.t.Helper()
 	for {
@@ -48,11 +48,11 @@ func (s *testStore) wantReadings(want ...[]string) {
 	}
 }
 
-// What was said in one breath is claimed in one commit: a kill between the claim and the first request makes no two turns of it, although what is
-// queued outranks a turn that is taken up again.
-func TestABreathIsClaimedWhole(t *testing.T) { synctest.Test(t, aBreathIsClaimedWhole) }
+// Messages of one debounce window are claimed in one commit. A kill between the claim and the first request does not split them into two
+// turns, although queued messages rank before a resumed turn.
+func TestADebouncedBurstIsClaimedWhole(t *testing.T) { synctest.Test(t, aDebouncedBurstIsClaimedWhole) }
 
-func aBreathIsClaimedWhole(t *testing.T) {
+func aDebouncedBurstIsClaimedWhole(t *testing.T) {
 	s := fresh(t)
 	s.together("one", "two")
 	s.later(channels.DebouncePause)
@@ -64,10 +64,10 @@ func aBreathIsClaimedWhole(t *testing.T) {
 	s.wantReadings([]string{"one", "two"})
 }
 
-// A command that waits before two messages keeps them no more apart than it keeps the first waiting. One that came between them does.
-func TestACommandBeforeABreath(t *testing.T) { synctest.Test(t, aCommandBeforeABreath) }
+// A command that waits before two messages does not separate them. A command that came between them does.
+func TestACommandBeforeADebouncedBurst(t *testing.T) { synctest.Test(t, aCommandBeforeADebouncedBurst) }
 
-func aCommandBeforeABreath(t *testing.T) {
+func aCommandBeforeADebouncedBurst(t *testing.T) {
 	status := typed("/status")
 	status.Kind = event.Command
 	s := fresh(t)
@@ -86,14 +86,14 @@ func aCommandBeforeABreath(t *testing.T) {
 	s.wantReadings([]string{"one"}, []string{"two"})
 }
 
-// When hob is killed between the two, the second still comes in time as long as the first waits; later it comes in time only if nobody has begun to
-// read the first.
-func TestABreathKilledInTheMiddle(t *testing.T) { synctest.Test(t, aBreathKilledInTheMiddle) }
+// If hob is killed between two messages, the second joins the first while the first waits for its pause to end. Later it joins only if no
+// turn has read the first.
+func TestADebounceKilledInTheMiddle(t *testing.T) { synctest.Test(t, aDebounceKilledInTheMiddle) }
 
-func aBreathKilledInTheMiddle(t *testing.T) {
+func aDebounceKilledInTheMiddle(t *testing.T) {
 	for _, c := range []struct {
 		apart time.Duration
-		taken bool // hob is there again, and reads the first before the second comes
+		taken bool // hob runs again, and a turn reads the first before the second comes
 		want  [][]string
 	}{
 		{apart: channels.DebouncePause - time.Millisecond, want: [][]string{{"one", "two"}}},
@@ -118,13 +118,13 @@ func aBreathKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-// The end of a burst, after three seconds or with the twentieth message, comes between two of one commit only for the time that they wait: what is
-// there when the first is claimed is claimed with it.
-func TestTheEndOfABurstDividesNoBreath(t *testing.T) {
-	synctest.Test(t, theEndOfABurstDividesNoBreath)
+// A burst ends after three seconds or with the twentieth message. That end decides only when two messages of one commit are claimed: all
+// messages that are queued when the first is claimed are claimed with it.
+func TestTheEndOfABurstDividesNoCommit(t *testing.T) {
+	synctest.Test(t, theEndOfABurstDividesNoCommit)
 }
 
-func theEndOfABurstDividesNoBreath(t *testing.T) {
+func theEndOfABurstDividesNoCommit(t *testing.T) {
 	for name, c := range map[string]struct {
 		before int
 		step   time.Duration
@@ -152,7 +152,7 @@ func theEndOfABurstDividesNoBreath(t *testing.T) {
 	}
 }
 
-// A message is read as it is when it joins, also when an edit is stored while it does.
+// A turn reads a message as it was when it joined, also if an edit is stored during the join.
 func TestAnEditWhileItsMessageJoins(t *testing.T) { synctest.Test(t, anEditWhileItsMessageJoins) }
 
 func anEditWhileItsMessageJoins(t *testing.T) {
@@ -176,7 +176,7 @@ func anEditWhileItsMessageJoins(t *testing.T) {
 		},
 	} {
 		go func() { errs <- f() }()
-		synctest.Wait() // it waits for the one before it
+		synctest.Wait() // this write waits for the one before it
 	}
 	close(busy)
 	for range 3 {
@@ -189,7 +189,7 @@ func anEditWhileItsMessageJoins(t *testing.T) {
 	}
 }
 
-// What is written behind a press of a button is no answer to the question: that has its answer, though it is not served yet.
+// A message after a button press does not answer the question: the press is the answer, even while it is queued.
 func TestAPressIsNotOvertaken(t *testing.T) { synctest.Test(t, aPressIsNotOvertaken) }
 
 func aPressIsNotOvertaken(t *testing.T) {
