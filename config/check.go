@@ -34,6 +34,7 @@ func (c *checks) dropped(key string, i int, format string, args ...any) {
 	c.note(key, c.at(key).element(i), false, fmt.Sprintf(format, args...))
 }
 
+// note adds a problem of the section's key at a place. A fatal one switches the section off; otherwise only the value is dropped.
 func (c *checks) note(key string, at *node, fatal bool, text string) {
 	c.add(at, at.value, dotted(c.section, key), key+": "+text, "", fatal)
 }
@@ -72,6 +73,7 @@ func (c *checks) limits(keys []schema.Key, n *node, v reflect.Value) {
 	}
 }
 
+// checkModel checks the rules that the description of a key cannot express.
 func checkModel(c *checks, m *Model) {
 	if m.ContextTokens > 0 && m.MaxOutputTokens >= m.ContextTokens {
 		c.wrong("max_output_tokens", "want less than context_tokens (%d), found %d", m.ContextTokens, m.MaxOutputTokens)
@@ -193,6 +195,7 @@ type toolKeys struct {
 // [tools.web] denies web_search, and one in [tools] itself denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
+	// The subsections are decoded on their own, so that a mistake in one does not discard the keys of the others.
 	e, w := Default().Tools.Exec, Default().Tools.Web
 	n := l.root.child("tools")
 	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) {

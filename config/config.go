@@ -91,7 +91,7 @@ type Tools struct {
 	Web   ToolWeb
 }
 
-// DenyAll in Tools.Deny stands for every tool.
+// DenyAll in Tools.Deny denies every tool.
 const DenyAll = "*"
 
 // Guard is [guard].

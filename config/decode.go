@@ -86,6 +86,7 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 		child, full := n.table[name], dotted(key, name)
 		field, ok := fields[name]
 		if !ok {
+			// The nearest name may also be a key that the core has read from the same section, such as a channel's kind.
 			known := sorted(keysOf(fields))
 			if key == d.section {
 				known = append(known, d.beside...)
@@ -180,6 +181,7 @@ func (d *decoder) text(n *node, dst reflect.Value, key string) {
 
 // scalar decodes a text, boolean or number. An environment variable has only text, so it is parsed by dst's type.
 func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
+	// Each kind either stores the value and returns, or falls out of the switch with the description of what it wants.
 	v, want := n.leaf, ""
 	s, typed := v.(string)
 	typed = typed && n.env != ""
@@ -290,6 +292,7 @@ func (n *node) plain() any {
 	return n.leaf
 }
 
+// dotted returns the full name of a key in a section; the top of the file has the path "".
 func dotted(path, key string) string {
 	if path == "" {
 		return key
@@ -297,6 +300,7 @@ func dotted(path, key string) string {
 	return path + "." + key
 }
 
+// last returns the last part of a full name.
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 // target checks the argument of Decode.

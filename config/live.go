@@ -76,7 +76,7 @@ func (l *Live) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, err
 	defer l.mu.Unlock()
 	before := l.now.Load()
 	doc, readable, err := ReadFile(l.path)
-	// Editors empty a file before they write it: an empty file is believed only after some time.
+	// Editors empty a file before they write it, so an empty file is accepted only after some time.
 	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(acceptEmptyAt) {
 		return slices.Clone(before.problems), false, errEmptied
 	}
@@ -89,10 +89,11 @@ func (l *Live) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, err
 		snap, problems, err = load(l.path, doc, readable, l.env)
 	}
 	if err != nil {
-		// The last valid config stays in force.
+		// The last valid config stays in use.
 		l.refuse(before, first, err)
 		return slices.Clone(l.now.Load().problems), false, err
 	}
+	// A failed copy only matters at a later start with a broken file, so the new snapshot is used all the same.
 	if err := l.keep(doc); err != nil {
 		problems = append(problems, Problem{File: l.kept, Text: "the copy of this configuration could not be written: " + err.Error(), Advice: true})
 	}
@@ -117,6 +118,7 @@ func (l *Live) refuse(before *state, first bool, err error) {
 		}
 		l.doc = doc
 	}
+	// The same error again wakes no listener: a watched file is often read several times.
 	if before.err == nil || before.err.Error() != err.Error() {
 		l.swap(next)
 	}
@@ -152,9 +154,11 @@ func (l *Live) keep(doc []byte) error {
 	if l.kept == "" {
 		return nil
 	}
+	// An unchanged copy is not written again: each start would otherwise cost a sync of the disk.
 	if old, _, err := ReadFile(l.kept); err == nil && len(old) > 0 && bytes.Equal(old, doc) {
 		return nil
 	}
+	// Without a copy the next start uses the defaults, which is the meaning of an empty file.
 	if len(doc) == 0 {
 		if err := os.Remove(l.kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the old copy: %w", err)

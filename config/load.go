@@ -33,6 +33,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 		return nil, nil, err
 	}
 	l := &loader{file: file, root: root, snap: Default(), parts: core()}
+	// Secrets are looked for before the environment is applied: variables are not in the file that others can read.
 	if readable {
 		l.exposedSecrets(root, "")
 	}
@@ -81,6 +82,7 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	if n == nil {
 		return true
 	}
+	// The copy keeps dst's values for missing keys, and leaves dst alone if a mistake is fatal.
 	v := *dst
 	d := &decoder{file: l.file, section: path}
 	d.value(n, reflect.ValueOf(&v).Elem(), path)
@@ -125,6 +127,7 @@ func (l *loader) models() {
 			l.snap.Models[name] = m
 		}
 	}
+	// Fallbacks are resolved when all models are known, so their order in the file does not matter.
 	l.snap.Model.Fallback = l.fallbacks(l.root.child("model"), "model", l.snap.Model.Fallback)
 	for _, name := range all.names() {
 		if m, ok := l.snap.Models[name]; ok {

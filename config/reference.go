@@ -115,6 +115,7 @@ func (r Reference) find(root *node, path []string) (Part, schema.Key, *Problem) 
 	if p, k, ok := r.kind(path); ok {
 		return p, k, nil
 	}
+	// The longest section that fits wins: tools.exec.timeout is a key of [tools.exec], not of [tools].
 	for depth := len(path) - 1; depth > 0; depth-- {
 		p, ok := r.at(root, path[:depth])
 		if !ok {
@@ -160,7 +161,7 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 			channel = true
 		}
 	}
-	// Nothing fits: the most helpful message depends on what was nearly right.
+	// Nothing fits. The most helpful message depends on the part of the name that is right.
 	switch {
 	case channel:
 		section := strings.Join(path[:len(path)-1], ".")

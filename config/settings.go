@@ -29,7 +29,7 @@ type Setting struct {
 	Column   int    `json:"column,omitempty"`   // in characters, from 1
 	Variable string `json:"variable,omitempty"` // FromEnvironment: the variable's name
 	Unset    string `json:"unset,omitempty"`    // what applies when Value is nil
-	Off      bool   `json:"off,omitempty"`      // a mistake has switched the section off: the default applies, whatever the file says
+	Off      bool   `json:"off,omitempty"`      // a mistake has switched the section off: the default applies instead of the file's value
 }
 
 // Hidden replaces a secret in the output.

@@ -33,6 +33,7 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
+// watch handles the events of the folders. Each event starts the timer quiet again; when it ends, the file is read.
 func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
 	quiet := time.NewTimer(0) // at once, for changes before the watch began
 	defer quiet.Stop()
@@ -42,6 +43,7 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 		if since.IsZero() {
 			since = time.Now()
 		}
+		// After patient the running timer is not extended, so that a busy folder cannot delay a reload for ever.
 		if time.Since(since) < patient {
 			quiet.Reset(settle)
 		}
@@ -83,11 +85,11 @@ func (l *Live) follow(w *fsnotify.Watcher) error {
 	if err := w.Add(filepath.Dir(l.path)); err != nil {
 		return fmt.Errorf("watch config: %w", err)
 	}
-	behind, err := filepath.EvalSymlinks(l.path)
-	if err != nil || filepath.Dir(behind) == filepath.Dir(l.path) {
+	resolved, err := filepath.EvalSymlinks(l.path)
+	if err != nil || filepath.Dir(resolved) == filepath.Dir(l.path) {
 		return nil // no file yet, or not a symlink
 	}
-	if err := w.Add(filepath.Dir(behind)); err != nil {
+	if err := w.Add(filepath.Dir(resolved)); err != nil {
 		return fmt.Errorf("watch config: %w", err)
 	}
 	return nil

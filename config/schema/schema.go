@@ -110,7 +110,7 @@ func typeOf(v reflect.Value) Type {
 		t = t.Elem()
 	}
 	switch {
-	// Durations and types that parse texts are written as texts, whatever their kind in Go.
+	// Durations and types that parse texts are written as texts, although some are numbers or structs in Go.
 	case t == reflect.TypeFor[time.Duration]():
 		return Duration
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):

@@ -33,6 +33,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		note.Role, note.Source = llm.User, "hob"
 		c.Items = append(c.Items, note)
 	}
+	// The notices about a switch of the model are committed with the answer, so the owner gets each of them once.
 	for _, news := range a.news {
 		news.To = a.info
 		c.Changes = append(c.Changes, r.thread.Switched(news))
@@ -76,6 +77,7 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	if !blank(said.Text) {
 		add(r.item(a.st, a.step.N, llm.Text, said.Text))
 	}
+	// The numbers continue after the earlier calls, so that no id repeats.
 	made := 0
 	for _, it := range a.st.Items {
 		if it.Kind == llm.CallItem {
@@ -90,6 +92,7 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 		}
 		add(it)
 	}
+	// Raw and the token count belong to the whole answer. One item carries each, so that sums over a session count an answer once.
 	if len(items) > 0 {
 		items[0].Raw = said.Raw
 		items[len(items)-1].Tokens = int(said.Usage.Tokens())

@@ -51,16 +51,19 @@ func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error)
 		Role: llm.User, Parts: event.Say(fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info)), Step: llm.Place{Turn: r.run.id, Step: a.step.N},
 	}}}
 	a.size = size{bytes: len(assistSystem) + len(event.TextOf(a.req.Messages[0].Parts)) + 64}
+	// A local model costs nothing, so nothing is reserved for it.
 	if !info.Local {
 		a.step.Reserve = a.size.reserve(info)
 		if _, err := r.run.thread.Turns.Begin(ctx, turn.Begin{Turn: r.run.id, Step: a.step, Alone: true, Ran: r.run.ran()}); err != nil {
 			return "", fmt.Errorf("reserve: %w", err)
 		}
 	}
+	// The answer goes to the tool's result, not to a reader: its pieces only show that the turn makes progress.
 	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.run.thread.progress() })
 	if err != nil {
 		return "", errors.Join(err, modelCalls{r.run}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
 	}
+	// The request is billed by now, so its cost is committed even if the turn is being stopped.
 	a.step.State, a.step.Usage, a.step.Ended = turn.Over, info.Price.Of(answer.Usage), r.run.thread.Clock.Wall()
 	if err := r.run.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
 		return "", err

@@ -62,11 +62,13 @@ func (l *Lanes) child(ctx context.Context, o turn.ChildSpec) *Thread {
 		s.System = func(bool) string { return childSystem }
 		return s
 	}
+	// The copy shares everything with the main thread except the sets of tools, which are smaller.
 	d := *t.Dispatch
 	d.Set = ChildSet{t.Dispatch.Set}
 	if d.Guests != nil {
 		d.Guests = ChildSet{d.Guests}
 	}
+	// A named model is looked up once, so that a reload of the config does not change the model of a running sub-agent.
 	models := t.Models
 	if o.Model != "" {
 		models = sync.OnceValue(func() *llm.Chain { return l.Named(ctx, o.Model) })

@@ -33,7 +33,7 @@ type Children interface {
 type Lanes struct {
 	Thread   *Thread // runs the parent turns
 	Children Children
-	Named    func(ctx context.Context, model string) *llm.Chain // the models that a name stands for
+	Named    func(ctx context.Context, model string) *llm.Chain // the chain of models that belongs to a configured name
 
 	mu      sync.Mutex // guards running
 	running map[int64]context.CancelCauseFunc
@@ -50,6 +50,7 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 	}()
 	freed := make(chan struct{}, 1)
 	for ctx.Err() == nil {
+		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := l.Thread.Queue.InboxSignal()
 		err := l.fill(inner, lanes, freed)
 		if err == nil {
@@ -100,6 +101,7 @@ func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{
 	}
 }
 
+// signal wakes the receiver. The channel holds one value, so signals before the receiver looks count as one.
 func signal(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -148,6 +150,7 @@ func (l *Lanes) halt(ctx context.Context) error {
 	return nil
 }
 
+// hold notes that a turn is being stepped. cancel ends it, for halt.
 func (l *Lanes) hold(id int64, cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,6 +160,7 @@ func (l *Lanes) hold(id int64, cancel context.CancelCauseFunc) {
 	l.running[id] = cancel
 }
 
+// release frees the lane of a turn whose step has returned.
 func (l *Lanes) release(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

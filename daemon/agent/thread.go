@@ -43,7 +43,7 @@ type Thread struct {
 	Jitter     func() float64 // in [0,1), spreads retries
 	Log        *slog.Logger
 
-	*RunningTurn // made before the thread, for those whom the thread needs
+	*RunningTurn // made before the thread, because parts that the thread needs use it too
 }
 
 // Run steps turns until ctx ends. Then it puts the running turn back into the queue.
@@ -68,6 +68,8 @@ func (t *Thread) Run(ctx context.Context) error {
 	return t.Queue.Drain(context.WithoutCancel(ctx))
 }
 
+// serve handles one claimed row: a command between two turns, or a turn. A turn that was ended
+// elsewhere is not an error, because its rows are settled already.
 func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	if c.Command.Seq != 0 {
 		return t.Boundary(ctx, c.Command)
@@ -92,6 +94,7 @@ func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 		}
 		return fmt.Errorf("look for the next wake: %w", err)
 	}
+	// A time in the past means that the row became runnable since Take; the minimum keeps the loop from spinning.
 	sleep := longestSleep
 	if !next.IsZero() {
 		sleep = min(sleep, max(next.Sub(t.Clock.Wall()), time.Millisecond))
@@ -115,7 +118,7 @@ func (t *Thread) step(ctx context.Context, id int64) error {
 	waiters := sys.NewGroup(t.Log, nil)
 	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
 	defer waiters.Wait()
-	defer cancel(nil)
+	defer cancel(nil) // runs before Wait, and so ends notifyWaiting
 	return newRun(t, id).loop(ctx)
 }
 

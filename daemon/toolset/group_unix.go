@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// group starts a hook in its own process group. end kills what is left of the group.
+// group starts a hook in its own process group. end kills all processes that remain in the group.
 func group(cmd *exec.Cmd) (end func()) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

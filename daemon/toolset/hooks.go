@@ -103,7 +103,7 @@ func (h *ToolHooks) After(ctx context.Context, call tools.Call, i tools.Intent, 
 	}
 }
 
-// described fills in what a hook is told about a call.
+// described fills in the description of a call that a hook receives.
 func described(when string, call tools.Call, i tools.Intent) HookedCall {
 	return HookedCall{
 		When: when, Tool: call.Name, Call: call.ID, Turn: call.Turn, Session: call.Key, Trust: string(call.Trust), Tainted: call.Tainted,

@@ -40,7 +40,7 @@ func (b *Deps) Terminals(ctx context.Context, k Set, zone string) []string {
 	return list
 }
 
-// Recover ends and sweeps what the tools of a process that crashed have left behind: child processes, changes of several files, half-written files in
+// Recover ends and sweeps the remains of tools from a process that crashed: child processes, changes of several files, half-written files in
 // the workspace.
 func Recover(ctx context.Context, h Home, log *slog.Logger) error {
 	n, err := runtime.KillOrphans(ctx, h.Instance)

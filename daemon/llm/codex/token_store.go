@@ -109,7 +109,7 @@ func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 	defer free()
 	t, _, err := p.load(ctx)
 	if err != nil {
-		t = nil // it is deleted, whatever it is
+		t = nil // it is deleted, also when it cannot be read
 	}
 	err = p.cfg.Vault.Delete(ctx, Name)
 	if latest := p.forget(); latest != nil {

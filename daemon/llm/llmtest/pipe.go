@@ -11,7 +11,7 @@ import (
 // Dial connects as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Pipe is an in-memory network with one host: a listener, and a dialer that connects to it whatever the address. Goroutines that wait on
+// Pipe is an in-memory network with one host: a listener, and a dialer that connects to it for every address. Goroutines that wait on
 // its connections block durably in the sense of testing/synctest, so the real HTTP client and server run in a bubble, where timers cost no
 // real time. Connections have no buffers: each write waits for its reader. All methods are safe for concurrent use.
 type Pipe struct {

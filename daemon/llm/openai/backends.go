@@ -29,7 +29,7 @@ func OpenRouter() llm.Backend { return backend(openRouter) }
 // OpenAI is OpenAI's public API, used with a key.
 func OpenAI() llm.Backend { return backend(openAI) }
 
-// Codex is the service behind OpenAI's coding program, used with a ChatGPT account. Package codex signs the account in.
+// Codex is the service that OpenAI's coding program uses, used with a ChatGPT account. Package codex signs the account in.
 func Codex() llm.Backend {
 	b := backend(codex)
 	b.Account = true

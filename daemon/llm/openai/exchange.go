@@ -84,6 +84,7 @@ func (s *server) exchange(ctx context.Context, path string, body []byte, a strea
 	if res.StatusCode != http.StatusOK {
 		return s.refusal(ctx, inner, res)
 	}
+	// From here on, watched restarts the same timer. It begins with the time that the wait for the response has left over.
 	var late time.Time // when to stop waiting for the rest of a complete answer
 	in := newEvents(&watched{
 		r: res.Body, alarm: alarm, idle: s.cfg.Idle, left: s.cfg.First - time.Since(start),
@@ -100,7 +101,7 @@ func begun(err error, yes bool) error {
 	return err
 }
 
-// send posts the body. Every HTTP response is a result, whatever its status; an error means that there was no response.
+// send posts the body. An HTTP response with any status is a result; an error means that there was no response.
 func (s *server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
 	var res *http.Response
 	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMiddleware(to(path))}, more...)
@@ -108,6 +109,7 @@ func (s *server) send(ctx context.Context, path string, body []byte, more []opti
 	if res != nil {
 		return res, nil
 	}
+	// The library returned neither a response nor an error; the caller needs one of them.
 	if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
