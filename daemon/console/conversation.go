@@ -6,7 +6,7 @@
 //   - The event stream says which turn serves the row (turn.started, turn.joined). Live pieces of that turn's answer are shown as they
 //     arrive.
 //   - A question, a notice or a message from elsewhere is shown when its event arrives.
-//   - turn.finished has the whole text. What was not shown yet is shown now, and the row is settled.
+//   - turn.finished has the whole text. The rest of it is shown now, and the row is settled.
 //
 // Talk is the interactive form with a line editor, Once posts one message and waits for its end. Both survive a restart of the daemon: they
 // follow the events again from the newest one seen.
@@ -44,13 +44,13 @@ type conversation struct {
 	seq   int64               // newest event seen
 	rows  map[int64]*answer   // by inbox row: the messages typed here that are not settled
 	turns map[int64]*turnText // by turn: those that serve one of the rows, and some finished ones
-	// asked are the open questions, by code.
+	// asked are the open questions, by code. An entry is removed when its question is closed.
 	asked map[string]Question
 	// recent is the code of the question that the next line may answer, "" for none.
 	recent string
 	said   saying
 	others int // messages shown that do not belong to a row
-	// alone hides turns that serve another client, so that of two clients each sees its own. passed counts what was hidden.
+	// alone hides turns that serve another client, so that of two clients each shows its own. passed counts the hidden messages.
 	alone  bool
 	passed int
 	// accepted is the newest event.accepted. When a message in plain words answers a question, the same commit accepts the message and

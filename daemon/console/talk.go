@@ -88,6 +88,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	d.term.SetBracketedPasteMode(true)
 	err := k.loop(ctx)
 	d.term.SetBracketedPasteMode(false)
+	// All goroutines except the keyboard's end here, before the caller restores the terminal.
 	d.leave()
 	stop()
 	d.close()
@@ -157,6 +158,7 @@ func (k *talk) listen(ctx context.Context, seq int64) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		// Only the first failure is reported; further attempts fail for the same reason.
 		if pause == firstPause {
 			k.tell(ctx, err)
 		}
@@ -213,6 +215,7 @@ func (k *talk) begin() {
 	k.editor.begin(k.prompt(), w, h)
 }
 
+// prompt returns the prompt of the input line: for the next line of a message, for an answer to the open question, or for a new message.
 func (k *talk) prompt() string {
 	if k.draft.open() {
 		return "… "

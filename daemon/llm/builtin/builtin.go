@@ -20,7 +20,7 @@ var ErrNoPhrase = errors.New("that is not a time")
 // Phrases parses times and schedules in words. Package scheduler/phrase implements it.
 type Phrases interface {
 	// Prefix parses the longest time or schedule at the beginning of words, such as "in 20 minutes" or "every weekday at 9", and returns it
-	// with the rest. Without one the error is ErrNoPhrase; any other error explains to the user what is wrong with it.
+	// with the rest. Without one the error is ErrNoPhrase; any other error explains the mistake to the user.
 	Prefix(words string) (schedule, rest string, err error)
 }
 
@@ -63,10 +63,11 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 		return llm.Answer{}, fmt.Errorf("built-in interpreter: %w", err)
 	}
 	s := m.open(r)
+	// The agent runs the calls and asks again with their results. The answer is written when no call is left.
 	if calls := s.next(); len(calls) > 0 {
 		return llm.Answer{Calls: calls, Finish: llm.ToolCall, Usage: llm.Usage{Priced: true}}, nil
 	}
-	text := s.told()
+	text := s.outcomes()
 	if delta != nil {
 		delta(llm.Delta{Text: text})
 	}

@@ -10,8 +10,8 @@ import (
 	"hob/daemon/llm"
 )
 
-// told returns the answer of a turn whose calls are done: the outcome of each message, in order.
-func (s *state) told() string {
+// outcomes returns the answer of a turn whose calls are done: the outcome of each message, in order.
+func (s *state) outcomes() string {
 	var parts []string
 	waiting := map[string]string{} // "pending #k" → call ID
 	for _, msg := range s.messages {
@@ -90,6 +90,7 @@ func (s *state) direct(msg llm.Message) string {
 	}
 }
 
+// attached reports whether a part is something other than text.
 func attached(p event.Part) bool { return p.Kind != event.Text }
 
 // errorForm is the beginning of an error result: its code, then its text.
@@ -156,6 +157,7 @@ func output(text string) string {
 // unnumbered removes the line numbers of a page of a file, if every line has one.
 func unnumbered(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	// The last line may be the tool's remark about the rest of the file. It has no number.
 	tail := ""
 	if last := lines[len(lines)-1]; strings.HasPrefix(last, "(") {
 		lines, tail = lines[:len(lines)-1], last
@@ -191,6 +193,7 @@ func scheduledAs(job jobArgs, text string) string {
 		head = "I will remind you: " + what
 	}
 	head = strings.TrimRight(head, ". ") + "."
+	// The tool answers with the schedule as it was understood, then a line "next: TIME".
 	understood, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	next, ok := strings.CutPrefix(rest, "next: ")
 	if !ok {

@@ -51,6 +51,7 @@ type chunk struct {
 	Error   json.RawMessage `json:"error"`
 }
 
+// choice is one alternative of an answer. Only index 0 is used.
 type choice struct {
 	Index   int    `json:"index"`
 	Delta   piece  `json:"delta"`
@@ -69,6 +70,7 @@ type piece struct {
 	Details          json.RawMessage `json:"reasoning_details"`
 }
 
+// callPiece is the new part of a tool call. The first piece has the id and the name, the later ones have arguments.
 type callPiece struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`

@@ -14,6 +14,8 @@ import (
 // must not change them, and a tool's schema must keep the order of its fields. Messages come last: a longer transcript then changes no byte
 // of the earlier part.
 
+// wireRequest is the body of POST /chat/completions (https://platform.openai.com/docs/api-reference/chat/create). The server gets either
+// MaxTokens or MaxCompletionTokens (limit), and at most one of the two fields for reasoning (think).
 type wireRequest struct {
 	Model               string         `json:"model"`
 	Stream              bool           `json:"stream"`
@@ -26,6 +28,7 @@ type wireRequest struct {
 	Messages            []wireMessage  `json:"messages"`
 }
 
+// wireStream asks for the usage, which a stream does not report otherwise.
 type wireStream struct {
 	IncludeUsage bool `json:"include_usage"`
 }
@@ -39,6 +42,7 @@ type wireTool struct {
 	Function llm.Tool `json:"function"`
 }
 
+// wireMessage is one message. The reasoning fields and Extra go back to the server that sent them (replay).
 type wireMessage struct {
 	Role             string          `json:"role"`
 	Content          any             `json:"content,omitempty"` // a text, or []wirePart with images or files
@@ -108,6 +112,7 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 		return nil, false, err
 	}
 	w.Messages = t.out
+	// The default encoding would write <, > and & as six bytes each, which makes requests with code and pages larger.
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
