@@ -51,7 +51,7 @@ func (a *account) begin(ctx context.Context, _ api.None) (api.SignIn, error) {
 	return api.SignIn{Address: l.Address, Listens: l.Listens, Note: l.Note, Until: l.Until}, nil
 }
 
-// wait blocks until the newest sign-in has ended, and says who is signed in.
+// wait blocks until the newest sign-in has ended, and returns the account that is signed in.
 func (a *account) wait(ctx context.Context, _ api.None) (api.Account, error) {
 	a.mu.Lock()
 	l, begun := a.login, a.begun
@@ -81,7 +81,7 @@ func (a *account) cancel(context.Context, api.None) (api.Done, error) {
 	return api.Done{OK: true}, nil
 }
 
-// who says who is signed in.
+// who returns the account that is signed in.
 func (a *account) who(ctx context.Context) (api.Account, error) {
 	s, err := a.Status(ctx)
 	return api.Account(s), err

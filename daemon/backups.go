@@ -38,7 +38,7 @@ func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	return r, store.BackupFault(path, err)
 }
 
-// CheckDatabase sums up the database of a home, or returns what is wrong with it. The error is ErrRunning while a hob runs, and
+// CheckDatabase sums up the database of a home, or returns an error that describes the damage. The error is ErrRunning while a hob runs, and
 // os.ErrNotExist when there is none yet.
 func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
 	files, err := store.Migrations()
@@ -83,7 +83,7 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
 
-// backupSchedule makes copies of this hob's database as the config says at that moment.
+// backupSchedule makes copies of this hob's database with the settings of the config at that moment.
 func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 	files, err := store.Migrations()
 	return store.BackupSchedule{

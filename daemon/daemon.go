@@ -28,8 +28,8 @@ import (
 	"hob/scheduler/gate"
 )
 
-// daemon is the running process. Its fields are in the order in which they are made: Run makes the environment, open what the store belongs to, and wire
-// the parts.
+// daemon is the running process. Its fields are in the order in which they are made: Run makes the environment, open makes the store and its data, and wire
+// makes the parts.
 type daemon struct {
 	environment
 	recipients channels.Recipients
@@ -50,7 +50,7 @@ type daemon struct {
 	reloader reloader
 }
 
-// environment is what there is before the store is open.
+// environment holds the dependencies that exist before the store is open.
 type environment struct {
 	opt         Options
 	log         *slog.Logger
@@ -119,7 +119,7 @@ func ownerAddresses(c *config.Snapshot) (list []event.Address) {
 	return list
 }
 
-// limits are what the store applies of the config.
+// limits returns the settings of the config that the store applies.
 func (d *daemon) limits() store.Policy {
 	c := d.config()
 	hours, err := channels.ParseHours(c.Owner.Quiet)
@@ -134,7 +134,7 @@ func (d *daemon) limits() store.Policy {
 	}
 }
 
-// configProblems collects what is wrong with the config, and why a model, a channel or a trigger of it cannot be used. It is safe for concurrent use.
+// configProblems collects the mistakes in the config, and the reasons why a model, a channel or a trigger of it cannot be used. It is safe for concurrent use.
 type configProblems struct {
 	file   *config.Live
 	models *catalog.Models

@@ -13,12 +13,12 @@ import (
 	"hob/daemon/store"
 )
 
-// LostDatabase is what is wrong when a home that was used before has no database, or an empty one; nil: nothing is. It opens no database.
+// LostDatabase returns an error if a home that was used before has no database, or an empty one. It opens no database.
 func LostDatabase(home string) error {
 	o := Options{Home: home}
 	info, err := os.Lstat(o.database())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > 0 {
-		return nil //nolint:nilerr // opening it says more
+		return nil //nolint:nilerr // the error of opening the database is more precise
 	}
 	what := "is missing"
 	if err == nil {
@@ -27,8 +27,8 @@ func LostDatabase(home string) error {
 	return o.lost(what)
 }
 
-// lost says what is missing in a home that was used before, and what to do; nil: this is a first start. A first start that was cut off has
-// left a log at most, in which hob was never ready.
+// lost returns an error with a hint if a home that was used before lacks its database; nil: this is a first start. An interrupted first start
+// leaves at most a log in which hob was never ready.
 func (o Options) lost(what string) error {
 	var signs []string
 	if exists(filepath.Join(o.state(), "token")) {

@@ -19,8 +19,8 @@ type switchNotices struct {
 	clock sys.Clock
 }
 
-// text returns what the owner is told when another model has answered: once a day for the same reason, and once for a conversation that has
-// become too long.
+// text returns the notice that another model has answered: once a day for the same reason, and once for a conversation that has become too
+// long.
 func (n switchNotices) text(s agent.Switch) event.Out {
 	day := n.clock.Wall().In(n.zone.location()).Format(time.DateOnly)
 	from, to := s.From.Name(), s.To.Name()

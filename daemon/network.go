@@ -22,7 +22,7 @@ type network struct {
 	log     *slog.Logger
 }
 
-// resolve finds the value behind a secret reference and keeps it out of logs from then on.
+// resolve returns the value of a secret reference and keeps it out of logs from then on.
 func (n *network) resolve(ctx context.Context, name, ref string) (string, error) {
 	return secret.Resolver{Redact: n.secrets, Home: n.home, Warn: func(text string) { n.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
 }

@@ -14,7 +14,7 @@ import (
 	"hob/scheduler"
 )
 
-// The names under which the store keeps what the owner was told.
+// The names under which the store keeps the notices that the owner has received.
 const (
 	toldConfig   = "config"
 	toldChannels = "channels"
@@ -22,7 +22,7 @@ const (
 	toldCosts    = "costs"
 )
 
-// notices tell the owner what is wrong with the config, and which jobs and watches cost money from now on, each once.
+// notices tell the owner about mistakes in the config, and about jobs and watches that begin to cost money, each once.
 type notices struct {
 	kept      store.Notices
 	problems  *configProblems
@@ -34,7 +34,7 @@ type notices struct {
 	log       *slog.Logger
 }
 
-// settle keeps what the owner was told under a name, for a part that knows nothing of the store.
+// settle returns a function that keeps sent notices under a name, for packages that do not import the store.
 func settle(kept store.Notices, name string) admin.Settle {
 	return func(ctx context.Context, f func(string) (string, event.Address, string)) error {
 		return kept.Settle(ctx, name, func(known string) (string, store.Notice, error) {
@@ -44,7 +44,7 @@ func settle(kept store.Notices, name string) admin.Settle {
 	}
 }
 
-// tellProblems tells the owner what is wrong with the config. Each problem is told once for as long as it lasts, also over restarts.
+// tellProblems tells the owner about mistakes in the config. Each mistake is reported once until it is gone, also over restarts.
 func (n notices) tellProblems(ctx context.Context) error {
 	list := n.problems.list(false)
 	for _, p := range list {
@@ -61,10 +61,10 @@ func (n notices) tellProblems(ctx context.Context) error {
 	return errors.Join(err, n.tellCosts(ctx))
 }
 
-// noCosts is kept while runs cost nothing.
+// noCosts is the stored state while runs cost nothing.
 const noCosts = "free"
 
-// tellCosts tells the owner which jobs and watches cost money from now on, once when a model with a price replaces one without.
+// tellCosts tells the owner which jobs and watches now cost money, once when a model with a price replaces one without.
 func (n notices) tellCosts(ctx context.Context) error {
 	lineup := n.models.Lineup()
 	model := lineup.Chain.First().Info()
@@ -111,7 +111,7 @@ func (n notices) costly(ctx context.Context) (list []string, err error) {
 	return list, nil
 }
 
-// useModel lets the named model be asked first, and tells the owner if jobs begin to cost money by that.
+// useModel makes the named model the first one, and tells the owner if jobs then begin to cost money.
 func (n notices) useModel(ctx context.Context, name string) (string, error) {
 	text, err := n.models.Use(ctx, name)
 	if err != nil || name == "" {

@@ -26,7 +26,7 @@ type Options struct {
 	NewDatabase bool // a home that was used before may begin with an empty database
 }
 
-// Ready says what has started.
+// Ready describes a started daemon.
 type Ready struct {
 	After    time.Duration // since Run was called
 	Address  string        // the loopback address

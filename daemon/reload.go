@@ -24,8 +24,8 @@ import (
 	"hob/daemon/triggers"
 )
 
-// openConfig reads the config at the start. A file that is not even TOML does not stop hob: it starts with the last good file, or with its defaults,
-// and says so.
+// openConfig reads the config at the start. A file that is not valid TOML does not stop hob: it starts with the last good file, or with its defaults,
+// and reports that.
 func openConfig(o Options, log *slog.Logger) *config.Live {
 	file, err := config.Open(o.config(), filepath.Join(o.state(), "config.good.toml"), os.Environ())
 	if err != nil {
@@ -34,7 +34,7 @@ func openConfig(o Options, log *slog.Logger) *config.Live {
 	return file
 }
 
-// reloader makes the daemon what its config says, at the start and at each change of the file.
+// reloader applies the config to the daemon, at the start and after each change of the file.
 type reloader struct {
 	file     *config.Live
 	tools    *toolset.Deps
@@ -52,7 +52,7 @@ type reloader struct {
 	log      *slog.Logger
 }
 
-// run follows the file: a change in it holds from the next step on, without a restart.
+// run watches the file. A change applies from the next step on, without a restart.
 func (r reloader) run(ctx context.Context) error {
 	wake, stop := r.file.Changes()
 	defer stop()
@@ -71,7 +71,7 @@ func (r reloader) run(ctx context.Context) error {
 	}
 }
 
-// reload makes models, tools, channels and triggers what the config says now, and tells the owner once what is wrong with it.
+// reload applies the config to models, tools, channels and triggers, and reports each mistake in it to the owner once.
 func (r reloader) reload(ctx context.Context) error {
 	if err := renew(ctx, r.file.Current(), r.tools, r.live, r.models); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (r reloader) reload(ctx context.Context) error {
 	return r.follow(ctx)
 }
 
-// renew puts the tools and the models of a config into use.
+// renew puts the tools and the models of a config into use. The tools change last, so an error keeps the old ones.
 func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Live, models *catalog.Models) error {
 	set, err := tools.Build(ctx, c)
 	if err != nil {
@@ -95,14 +95,16 @@ func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *t
 	return nil
 }
 
-// follow makes channels and triggers what the config says, and tells the owner which of them cannot be used.
+// follow applies the config to channels and triggers, and tells the owner which of them cannot be used.
 func (r reloader) follow(ctx context.Context) error {
 	c := r.file.Current()
 	sections, off := r.sections.build(ctx, c)
 	r.host.Replace(sections)
+	// Notices about channels without a section are dropped.
 	if err := r.health.Only(ctx, slices.Collect(maps.Keys(sections))); err != nil {
 		return err
 	}
+	// One kind of trigger that fails must not keep the others from the new config, so the errors are returned at the end.
 	jobs, err := r.jobs.Sync(ctx, wanted(c.Jobs, &off), triggers.Heartbeat(c.Heartbeat))
 	hooks, hooksErr := r.webhooks.Sync(ctx, wanted(c.Hooks, &off))
 	watches, watchesErr := r.watches.Sync(ctx, wanted(c.Watches, &off))
@@ -142,7 +144,7 @@ type channelSections struct {
 	log        *slog.Logger
 }
 
-// build makes the channels. One that cannot be made is kept with its error, so that it is shown; the others work. off says what is wrong with sections.
+// build makes the channels. A channel that cannot be made is kept with its error, so that it is shown; the others work. off lists mistakes in sections.
 func (s channelSections) build(ctx context.Context, c *config.Snapshot) (list map[string]channels.Section, off []string) {
 	list = map[string]channels.Section{}
 	for _, one := range c.Channels {

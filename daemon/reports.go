@@ -124,7 +124,7 @@ func (b reports) schedule(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// quiet says until when the owner's quiet time lasts.
+// quiet returns the end of the owner's quiet time.
 func (b reports) quiet(ctx context.Context) (string, error) {
 	until, waiting, err := b.outbox.Quiet(ctx)
 	if err != nil {

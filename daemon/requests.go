@@ -17,7 +17,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// requests carries out what the owner writes, answers and stops through the local API.
+// requests carries out the owner's messages, answers and stops from the local API.
 type requests struct {
 	poster
 	store     *store.Store

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/toolset"
 )
 
-// localAPI is what the local API is made of.
+// localAPI returns the dependencies of the local API.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	r := requests{poster: poster{c, d.tools.Spawn}, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
 	return server.Deps{

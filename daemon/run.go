@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) error {
 
 // open opens the store and recovers what an earlier process left unfinished. Everything here works without the parts.
 func (d *daemon) open(ctx context.Context) (err error) {
-	lost := d.opt.lost
+	lost := d.opt.lost // refuses to create a database in place of a lost one
 	if d.opt.NewDatabase {
 		lost = nil
 	}
@@ -118,6 +118,7 @@ func (d *daemon) recover(ctx context.Context) error {
 	return d.artifacts.Sweep(ctx)
 }
 
+// listen opens the socket and the address of the local API. A socket in use means that another hob runs for this home.
 func (d *daemon) listen(ctx context.Context) (*server.Server, error) {
 	addr := d.opt.Listen
 	if addr == "" {
@@ -134,13 +135,14 @@ func (d *daemon) listen(ctx context.Context) (*server.Server, error) {
 	return srv, nil
 }
 
-// stage is a group of parts that start and stop together. There are three, so that a stop can begin with what receives and end with what sends.
+// stage is a group of parts that start and stop together. There are three, so that a stop can begin with the receivers and end with the senders.
 type stage struct {
 	*sys.Group
 	ctx  context.Context //nolint:containedctx // ends when the stage is stopped
 	stop context.CancelFunc
 }
 
+// stage returns an empty stage. It does not end with ctx: only drain stops it, in its turn.
 func (d *daemon) stage(ctx context.Context) stage {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return stage{sys.NewGroup(d.log, func(name string, err error) {
@@ -168,6 +170,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 		out.stop()
 		return errors.Join(err, srv.Close(), d.store.Close(context.WithoutCancel(ctx)))
 	}
+	// Data flows from in (channels, API, scheduler) through core (turns) to out (sends). Senders start first, receivers last.
 	out.Go(out.ctx, "outbox", d.pump.Run)
 	core.Go(core.ctx, "thread", d.thread.Run)
 	core.Go(core.ctx, "sub-agents", d.lanes.Run)
@@ -224,6 +227,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {
+			// The signal is taken before safe mode is read, so that no change in between is missed.
 			changed := d.store.Triggers.JobsSignal()
 			safe, err := d.store.Boots.SafeMode(ctx)
 			if err != nil {
@@ -257,6 +261,7 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 	}
 }
 
+// ready logs and reports that hob has started.
 func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Duration) {
 	names := []string{event.CLI.Channel()}
 	for _, c := range d.config().Channels {

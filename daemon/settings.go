@@ -85,7 +85,7 @@ func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
 	return list
 }
 
-// absent says why the target of a secret reference does not exist here; "" if it exists, and for references that only the running hob can check.
+// absent returns the reason why the target of a secret reference does not exist here; "" if it exists, and for references that only the running hob can check.
 func absent(ref string) string {
 	scheme, rest, _ := strings.Cut(ref, ":")
 	switch rest = strings.TrimSpace(rest); scheme {

@@ -91,7 +91,7 @@ func shown(list []channels.ChannelHealth) []channels.ChannelHealth {
 	return list
 }
 
-// look returns the part of the status that is cheap. A database that does not answer is part of the status and no error.
+// look returns the part of the status that is cheap. A database that does not answer is part of the status, not an error.
 func (d status) look(ctx context.Context) (api.Status, error) {
 	s, err := d.read(ctx)
 	if err != nil {
@@ -151,9 +151,11 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 		s.Thread.State = "running"
 	}
 	now := d.clock.Mono()
+	// A turn may take any time, so only an idle thread can count as stuck.
 	if s.Thread.Turn == 0 && now-d.turn.Beat() > stuckAfter {
 		s.Thread.State = "stuck"
 	}
+	// In safe mode the scheduler does not run, so it makes no progress.
 	if d.idle(now) > stuckAfter && !s.SafeMode.On {
 		s.Scheduler.State = "stuck"
 	}

@@ -31,14 +31,16 @@ type storageWatch struct {
 // run tells the owner when a failure to store lasts, and when it is over, each at most once an hour.
 func (d storageWatch) run(ctx context.Context) error {
 	var failing sqlite.Storage
-	told := map[string]int64{} // the hour in which a text was sent
+	told := map[string]int64{} // the hour in which a text was last sent, by the text
 	for {
+		// The signal is taken before the state is read, so that no change in between is missed.
 		changed := d.backups.StorageSignal()
 		now, hour := d.backups.Storage(ctx), d.clock.Wall().Unix()/3600
 		var later <-chan time.Time
 		switch {
 		case now.Fault != nil:
 			failing = now
+			// A short failure is not reported, except that the database has moved.
 			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, sqlite.ErrMoved) {
 				later = time.After(wait)
 			} else if told[now.Fault.Text] != hour {

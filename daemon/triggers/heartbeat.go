@@ -21,13 +21,13 @@ type Heartbeat struct {
 	Deliver string
 }
 
-// heartbeatFile holds the owner's standing wishes; it lies in the workspace.
+// heartbeatFile is a file in the workspace with the owner's requests that hold all the time.
 const heartbeatFile = "HEARTBEAT.md"
 
-// heartbeatPrompt is what the heartbeat is told unless the owner says otherwise. The file's content stands behind it.
+// heartbeatPrompt is the default prompt of the heartbeat. The run gets the file's content after it.
 const heartbeatPrompt = "Read HEARTBEAT.md and do what it says. If nothing needs attention, answer exactly HEARTBEAT_OK."
 
-// draft is the heartbeat as a job.
+// draft returns the heartbeat as a job. Its gate lets it run only if the file asks for something and hob is idle.
 func (h Heartbeat) draft() (scheduler.Draft, error) {
 	_, err := scheduler.ParseGate(h.Gate)
 	return scheduler.Draft{
@@ -37,7 +37,7 @@ func (h Heartbeat) draft() (scheduler.Draft, error) {
 	}, err
 }
 
-// beat makes the heartbeat what the config says. One that did not change keeps its row, its past and its next slot.
+// beat stores the heartbeat of the config, or removes it. An unchanged heartbeat keeps its row, its history and its next slot.
 func (s Jobs) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
 	if !h.Enabled && old.ID == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (s Jobs) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
 	return s.replace(ctx, old, j)
 }
 
-// hidden reports whether a job is not worth a line: the heartbeat, while nothing is asked of it and it never came due.
+// hidden reports whether lists omit a job: the heartbeat, if its file asks for nothing and it was never due.
 func (s Jobs) hidden(ctx context.Context, j scheduler.Job) bool {
 	return j.Name == scheduler.Heartbeat && j.Last.IsZero() && !s.Asked(ctx)
 }

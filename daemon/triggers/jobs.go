@@ -19,7 +19,7 @@ type JobRows interface {
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
-// Jobs makes and looks after jobs. Every field must be set.
+// Jobs is the service for jobs: the tools, the API and the config create, list and change jobs through it. Every field must be set.
 type Jobs struct {
 	Rows  JobRows
 	Fires func(ctx context.Context, f event.Filter) ([]api.Fire, error) // newest first
@@ -47,7 +47,7 @@ func (s Jobs) List(ctx context.Context) ([]scheduler.View, error) {
 	return list, err
 }
 
-// Find looks a job up by its name or id; false: there is none.
+// Find returns the job with a name or id; false: there is none.
 func (s Jobs) Find(ctx context.Context, name string) (scheduler.View, bool, error) {
 	j, err := s.Rows.JobNamed(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {

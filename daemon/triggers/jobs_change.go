@@ -16,7 +16,7 @@ import (
 	"hob/tools/automation"
 )
 
-// Plan works out a new job, or a change of one.
+// Plan turns a draft into a new job, or into a change of one. It stores nothing: the caller commits the change, usually after an approval.
 func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
 	old, err := s.changing(ctx, d.ID)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	if err != nil {
 		return scheduler.View{}, nil, refuseJob(err)
 	}
-	if j.Name != old.Name {
+	if j.Name != old.Name { // a new job, or one that is renamed
 		if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
 			return scheduler.View{}, nil, err
 		}
@@ -50,7 +50,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	return view, scheduler.Put{Job: j}, err
 }
 
-// changing is the job that a draft changes; the zero Job for a new one. One whose row cannot be read can be changed still.
+// changing returns the job that a draft changes; the zero Job for a new one. A job with an unreadable row can still be changed.
 func (s Jobs) changing(ctx context.Context, id int64) (scheduler.Job, error) {
 	if id == 0 {
 		return scheduler.Job{}, nil
@@ -66,7 +66,7 @@ func (s Jobs) changing(ctx context.Context, id int64) (scheduler.Job, error) {
 	return old, nil
 }
 
-// taken says what of a job nobody has asked for in so many words. session is where its runs were before; "": it is new.
+// taken lists the decisions about a job that the draft left open, so that the owner sees them. session is the job's previous session; "": it is new.
 func taken(d scheduler.Draft, r phrase.Resolved, session string) (notes []string) {
 	if r.Assumed != "" {
 		notes = append(notes, r.Assumed)
@@ -82,8 +82,8 @@ func (s Jobs) typed(d scheduler.Draft) bool {
 	return d.Trust == event.Owner && (d.Typed || OwnWords(d.Words, d.Prompt, s.Zone(), d.Now))
 }
 
-// OwnWords reports whether a whole message is a schedule, a colon and exactly this prompt. What stands somewhere in a longer message
-// may be a quotation.
+// OwnWords reports whether a whole message is a schedule, a colon and exactly this prompt. A part of a longer message
+// does not count, because it may be a quotation.
 func OwnWords(words, prompt string, zone *time.Location, now time.Time) bool {
 	_, rest, err := phrase.Prefix(words, zone, now)
 	if err != nil {
@@ -93,7 +93,7 @@ func OwnWords(words, prompt string, zone *time.Location, now time.Time) bool {
 	return colon && prompt != "" && strings.TrimSpace(said) == strings.TrimSpace(prompt)
 }
 
-// reachable refuses an address that nothing could ever be sent to.
+// reachable refuses an address without a channel.
 func (s Jobs) reachable(to event.Address) error {
 	if s.Reach(to) {
 		return nil
@@ -101,7 +101,8 @@ func (s Jobs) reachable(to event.Address) error {
 	return tools.Refuse(tools.NotFound, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 }
 
-// jobDelivery is where a job answers that names no place: the chat it was made in, which hob chat is too. A command line is no chat.
+// jobDelivery is the default address for a job's answers: the chat in which it was made, also hob chat. A job from a command line answers to
+// the owner.
 func jobDelivery(d scheduler.Draft) event.Address {
 	if d.ReplyTo == "" || d.Typed {
 		return event.ToOwner
@@ -109,10 +110,10 @@ func jobDelivery(d scheduler.Draft) event.Address {
 	return d.ReplyTo
 }
 
-// refuseJob is a mistake of the caller as a result that he can read. What is wrong with a schedule comes with its own examples.
+// refuseJob turns a mistake in a job into a result that the caller can read. Errors of schedules contain their own examples.
 func refuseJob(err error) error { return tools.Refuse(tools.Validation, "", "%v", err) }
 
-// freeName finds a name that no job has. A name that was asked for is not changed.
+// freeName returns a name that no job has. A requested name (asked) is never changed.
 func (s Jobs) freeName(ctx context.Context, name string, asked bool) (string, error) {
 	return freeName(name, asked, "job", "update it", func(try string) (bool, error) {
 		_, taken, err := s.Find(ctx, try)
@@ -120,8 +121,8 @@ func (s Jobs) freeName(ctx context.Context, name string, asked bool) (string, er
 	})
 }
 
-// freeName is the first of name, name-2, name-3 and so on that is not taken. A name that was asked for is refused when it is taken; instead
-// says what else can be done.
+// freeName returns the first free name of name, name-2, name-3 and so on. A requested name that is taken is refused, with instead as the
+// hint.
 func freeName(name string, asked bool, kind, instead string, isTaken func(try string) (bool, error)) (string, error) {
 	for n := 1; ; n++ {
 		try := name
@@ -145,7 +146,7 @@ func jobReadOnly(name string) error {
 	return tools.Refuse(tools.Denied, "change [jobs."+name+"] in config.toml", "job %s stands in the config: only its file changes it", name)
 }
 
-// Alter works out what a verb does to a job.
+// Alter turns a verb into a change of a job. It stores nothing: the caller commits the change.
 func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb, key string) (scheduler.View, tools.Change, error) {
 	j, err := s.Rows.Job(ctx, view.ID)
 	if err != nil && !(v == automation.Remove && errors.Is(err, scheduler.ErrUnreadable)) {
@@ -175,7 +176,7 @@ func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb,
 	}
 }
 
-// resume lets a job go on with its next slot from now; what passed while it was paused is not caught up.
+// resume continues a job with its next slot from now. Slots during the pause are not caught up.
 func (s Jobs) resume(j scheduler.Job) (scheduler.View, tools.Change, error) {
 	if !j.Paused {
 		return j.View(s.Now()), nil, nil

@@ -13,7 +13,7 @@ import (
 	"hob/scheduler"
 )
 
-// decodeJob reads a section [jobs.NAME]. wrong is what is wrong with its rights: the job gets none then.
+// decodeJob reads a section [jobs.NAME]. wrong is an error in its rights: the job then gets no rights.
 func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, err error) {
 	if err := decode(&d); err != nil {
 		return d, nil, err
@@ -25,7 +25,7 @@ func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, e
 	return d, wrong, nil
 }
 
-// CheckJob says what is wrong with a section: its lines begin with the key that they are about.
+// CheckJob returns the mistakes in a section. Each line of the error begins with the key that it is about.
 func CheckJob(decode func(any) error, timezone string, now time.Time) error {
 	d, wrong, err := decodeJob("x", decode)
 	if err != nil {

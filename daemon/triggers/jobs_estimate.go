@@ -12,16 +12,16 @@ import (
 	"hob/tools/automation"
 )
 
-// recent is how far back other jobs' runs tell what a new job may cost.
+// recent limits the runs from which the cost of a new job is estimated: those of other jobs in the last 30 days.
 const recent = 30 * 24 * time.Hour
 
-// Costs is what is known of what runs cost.
+// Costs holds the known costs of runs.
 type Costs struct {
 	Mean  func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) // of a job's own runs, else of all since an instant; zero: there are none
 	Price func() (input, output int64, free bool)                                       // of the model that is asked first, in millionths for a million tokens; zero: not known
 }
 
-// estimated is a job as people and models see it, with what it may cost in a month. One that does not run again has no estimate.
+// estimated returns a job as people and models see it, with its estimated cost per month. A job without further runs has no estimate.
 func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, error) {
 	view := j.View(s.Now())
 	if view.Broken != "" || view.Done {
@@ -41,7 +41,7 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 	return view, nil
 }
 
-// mandate is what a draft, and the job that it changes, make of the rights and limits of a job.
+// mandate combines a draft with the job that it changes into the rights and limits of the job. Taint stays.
 func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate, err error) {
 	m = scheduler.Mandate{Tainted: d.Mandate.Tainted || old.Tainted, Tools: old.Tools, Tokens: old.Tokens}
 	switch {
@@ -49,7 +49,7 @@ func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate
 		if m.Allow, err = policy.Rights(d.Allow, fsguard.Absolute); err != nil {
 			return m, refuseJob(err)
 		}
-	case d.Allow == "" && !d.Mandate.Tainted: // what a tainted turn changes keeps none
+	case d.Allow == "" && !d.Mandate.Tainted: // a job that a tainted turn changes loses its rights
 		m.Allow = old.Allow
 	}
 	l, err := automation.ParseLimits(d.Limits)

@@ -8,8 +8,8 @@ import (
 	"hob/scheduler"
 )
 
-// Sync makes the jobs of the config rows, and the heartbeat, beside those made at run time. A section that did not change keeps its row, its past and its next
-// slot. off says which sections cannot be used, and why.
+// Sync stores the jobs of the config and the heartbeat, and removes jobs whose section is gone. Jobs made at run time stay. An unchanged section keeps its
+// row, its history and its next slot. off lists the sections that cannot be used, with the reasons.
 func (s Jobs) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []string, err error) {
 	have, err := s.Rows.AllJobs(ctx)
 	if err != nil {
@@ -45,11 +45,11 @@ func (s Jobs) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	if err != nil {
 		return err
 	}
-	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" { // one that is spoilt is made anew
+	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" { // a row that cannot be read is replaced
 		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", w.Name)
 	}
 	j, _, err := scheduler.New(d, s.Zone(), s.Now())
-	if err != nil && old.ID != 0 { // a single time may have passed since it was read first
+	if err != nil && old.ID != 0 { // a time that was in the future when the job was made may have passed: such a job is still valid
 		if then, _, still := scheduler.New(d, s.Zone(), old.Start()); still == nil && old.SameTimes(then) {
 			j, err = then, nil
 		}
@@ -60,7 +60,7 @@ func (s Jobs) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	return s.replace(ctx, old, j)
 }
 
-// replace makes j the row of a section. One that says the same again keeps its row.
+// replace stores j as the row of a section. An equal job keeps its row, and so its history.
 func (s Jobs) replace(ctx context.Context, old, j scheduler.Job) error {
 	if old.ID == 0 {
 		return s.Rows.Record(ctx, scheduler.Put{Job: j})

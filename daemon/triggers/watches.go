@@ -21,12 +21,12 @@ import (
 type WatchRows interface {
 	AllWatches(ctx context.Context) ([]filewatch.Watch, error)
 	WatchNamed(ctx context.Context, nameOrID string) (filewatch.Watch, error)
-	// Looks is how far the watches have come, by their ids.
+	// Looks returns the progress of the watches, by their ids.
 	Looks(ctx context.Context) (map[int64]filewatch.Look, error)
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
-// Watches is where watches are made and looked after. Every field must be set.
+// Watches is the service for file watches: the tools, the API and the config create, list and change watches through it. Every field must be set.
 type Watches struct {
 	Rows  WatchRows
 	Guard func() *fsguard.Guard // as the config says now
@@ -54,7 +54,7 @@ func (s Watches) List(ctx context.Context) ([]filewatch.View, error) {
 	return views, nil
 }
 
-// Find looks a watch up by its name or id; false: there is none.
+// Find returns the watch with a name or id; false: there is none.
 func (s Watches) Find(ctx context.Context, name string) (filewatch.View, bool, error) {
 	view, err := s.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
@@ -73,7 +73,7 @@ func (s Watches) Named(ctx context.Context, name string) (filewatch.View, error)
 	return s.waiting(w.View(looks[w.ID])), err
 }
 
-// Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
+// Crowded returns a warning if a watch has more folders than the system can watch. It returns "" if not, or if counting takes too long.
 func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 	most := s.Most()
 	if most == 0 || view.Poll != "" {
@@ -88,10 +88,10 @@ func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 		"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", most)
 }
 
-// countingFor is how long the folders of a new watch are counted.
+// countingFor limits the time for counting the folders of a new watch, because the caller waits for it.
 const countingFor = 300 * time.Millisecond
 
-// waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
+// waiting notes the first path of a watch that does not exist; of a pattern, the folder before it.
 func (s Watches) waiting(view filewatch.View) filewatch.View {
 	for _, path := range view.Paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
@@ -105,7 +105,7 @@ func (s Watches) waiting(view filewatch.View) filewatch.View {
 	return view
 }
 
-// Plan works out a new watch.
+// Plan turns a draft into a new watch. It stores nothing: the caller commits the change, usually after an approval.
 func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, tools.Change, error) {
 	allow, err := policy.RightsOfOthers(d.Allow, fsguard.Absolute)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 // watchTrust is the trust of the runs of every watch, also of the owner's: they read file names and texts that anybody may have written.
 const watchTrust = event.Machine
 
-// watchDelivery is where a watch answers that names no place: the chat it was made in. The local API is the owner himself.
+// watchDelivery is the default address for a watch's answers: the chat in which it was made. The local API means the owner.
 func watchDelivery(replyTo event.Address) event.Address {
 	if replyTo == "" || replyTo == event.CLI {
 		return event.ToOwner
@@ -140,12 +140,12 @@ func watchDelivery(replyTo event.Address) event.Address {
 	return replyTo
 }
 
-// refuseWatch is a mistake of the caller as a result that he can read.
+// refuseWatch turns a mistake in a watch into a result that the caller can read.
 func refuseWatch(err error) error {
 	return tools.Refuse(tools.Validation, "for example paths ~/Downloads/*.pdf, events create, settle 2s", "%v", err)
 }
 
-// freeName finds a name that no watch has. A name that was asked for is not changed.
+// freeName returns a name that no watch has. A requested name (asked) is never changed.
 func (s Watches) freeName(ctx context.Context, name string, asked bool) (string, error) {
 	return freeName(name, asked, "watch", "remove that one", func(try string) (bool, error) {
 		_, taken, err := s.Find(ctx, try)
@@ -157,7 +157,7 @@ func watchReadOnly(name string) error {
 	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s stands in the config: only its file changes it", name)
 }
 
-// Alter works out what a verb does to a watch.
+// Alter turns a verb into a change of a watch. It stores nothing: the caller commits the change.
 func (s Watches) Alter(_ context.Context, view filewatch.View, v automation.Verb) (filewatch.View, tools.Change, error) {
 	switch v {
 	case automation.Remove:
@@ -177,8 +177,8 @@ func (s Watches) Alter(_ context.Context, view filewatch.View, v automation.Verb
 	}
 }
 
-// readable are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these files himself. What
-// else lies beside them he has not.
+// readable returns the rights to read the watched files. The runs of a watch are untrusted, so they need these rights: the owner has named these
+// files, but not the files beside them.
 func readable(w filewatch.Watch) (list []string) {
 	for _, path := range w.Paths {
 		for _, to := range globsOf(path, w.Include, w.Flat) {
@@ -190,7 +190,7 @@ func readable(w filewatch.Watch) (list []string) {
 	return list
 }
 
-// globsOf are the paths and globs of one path of a watch, those below a folder narrowed as the watch narrows them.
+// globsOf returns the paths and globs for one path of a watch. Globs below a folder are limited to the watch's include patterns, and with flat to the folder itself.
 func globsOf(path string, include []string, flat bool) []string {
 	switch {
 	case strings.ContainsAny(path, "*?[{") || len(include) == 0 && !flat:

@@ -31,7 +31,8 @@ func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Tim
 	return w, err
 }
 
-// CheckWatch says what is wrong with a section: its lines begin with the key that they are about. Where hob's own folders are does not matter.
+// CheckWatch returns the mistakes in a section. Each line of the error begins with the key that it is about. It does not depend on hob's own
+// folders.
 func CheckWatch(decode func(any) error, now time.Time) error {
 	home, err := os.UserHomeDir()
 	if err != nil {

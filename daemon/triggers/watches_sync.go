@@ -10,9 +10,9 @@ import (
 	"hob/tools"
 )
 
-// Sync makes the watches of the config rows, beside those made at run time. A section that did not change keeps its row, and so does one
-// that looks at the same files; one that looks at others begins anew, or all that is there would be told as new. off says which sections
-// cannot be used, and why.
+// Sync stores the watches of the config. Watches made at run time stay. A section that is unchanged, or that watches the same files, keeps
+// its row. A section with other files starts again, because otherwise all existing files would be reported as new. off lists the sections
+// that cannot be used, with the reasons.
 func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err error) {
 	have, err := s.Rows.AllWatches(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func sameWatch(a, b filewatch.Watch) bool {
 		a.Own == b.Own && a.Poll == b.Poll && slices.Equal(a.Allow, b.Allow)
 }
 
-// sameFiles reports whether two watches look at the same files.
+// sameFiles reports whether two watches watch the same files.
 func sameFiles(a, b filewatch.Watch) bool {
 	return slices.Equal(a.Paths, b.Paths) && slices.Equal(a.Include, b.Include) && a.Flat == b.Flat && a.Gitignore == b.Gitignore
 }

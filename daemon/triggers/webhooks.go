@@ -17,7 +17,7 @@ import (
 // WebhookRows stores webhooks and their secrets.
 type WebhookRows interface {
 	All(ctx context.Context) ([]webhook.Hook, error)
-	// Named finds one by name or id. secret is what Put was given. The error is an event.Fault of the kind Missing when there is none.
+	// Named finds one by name or id. secret is the value given to Put. The error is an event.Fault of the kind Missing if there is none.
 	Named(ctx context.Context, name string) (h webhook.Hook, secret string, err error)
 	Put(ctx context.Context, h webhook.Hook, secret string) (id int64, err error)
 	Remove(ctx context.Context, id int64) error
@@ -29,11 +29,11 @@ type WebhookInbox interface {
 	Receive(ctx context.Context, h webhook.Hook, in event.In, content string) (event.Receipt, error)
 }
 
-// WebhookConfig is what a Webhooks works with. Every field must be set.
+// WebhookConfig holds the dependencies of a Webhooks. Every field must be set.
 type WebhookConfig struct {
 	Rows    WebhookRows
 	Inbox   WebhookInbox
-	Secret  func(ctx context.Context, name, ref string) (string, error) // the value behind a reference, kept out of logs from then on
+	Secret  func(ctx context.Context, name, ref string) (string, error) // the value of a reference, kept out of logs from then on
 	Safe    func(ctx context.Context) (why string, err error)           // safe mode; "": it is off
 	Reach   func(event.Address) bool                                    // reports whether something can be sent there
 	Address func() string                                               // host:port of the API
@@ -51,7 +51,7 @@ type Webhooks struct {
 	known   map[string]*resolved
 }
 
-// NewWebhooks makes the service of webhooks.
+// NewWebhooks returns a service without known secrets: it resolves them when they are needed.
 func NewWebhooks(c WebhookConfig) *Webhooks {
 	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }
@@ -100,8 +100,8 @@ func (d *Webhooks) Named(ctx context.Context, name string) (webhook.View, error)
 	return row, err
 }
 
-// off says why nobody who signs can be let in; "" when somebody can. Nobody waits for a program or a keyring because webhooks are listed: of
-// those it says what was found when they were last asked.
+// off returns the reason why no signed request can be accepted; "" if it can. A list of webhooks must not wait for a program or a keyring, so
+// off uses the last result of those.
 func (d *Webhooks) off(ctx context.Context, h webhook.Hook, lines string) string {
 	if h.Broken != "" || h.Kind == webhook.None {
 		return ""
@@ -127,11 +127,11 @@ func (d *Webhooks) off(ctx context.Context, h webhook.Hook, lines string) string
 	return ""
 }
 
-// How long a secret that was found is used before it is looked for again: a reference may lead to a program, and strangers must not be
-// able to start it with every request.
+// keepSecret is how long a resolved secret, or the error, is cached. A reference may name a program, and strangers must not be able to start
+// it with every request.
 const keepSecret = time.Minute
 
-// resolved is a secret that was found, or why it was not.
+// resolved is the cached value of a secret reference, or the error. Its mutex is held while the reference is resolved.
 type resolved struct {
 	mu    sync.Mutex
 	value string
@@ -139,7 +139,7 @@ type resolved struct {
 	until time.Duration // on the monotonic clock
 }
 
-// last is what came of it when the secret was looked for: nil when it was found, is being looked for, or never was.
+// last returns the error of the last attempt to resolve the secret: nil after a success, during an attempt, or before the first one.
 func (r *resolved) last() error {
 	if r == nil || !r.mu.TryLock() {
 		return nil
@@ -148,7 +148,7 @@ func (r *resolved) last() error {
 	return r.err
 }
 
-// secrets are the values behind the lines of a row's secret: the one that is used now, and the one before it while that is still taken.
+// secrets returns the values of the references in a row: the current secret, and the previous one as long as it is accepted.
 func (d *Webhooks) secrets(ctx context.Context, name, lines string) ([]string, error) {
 	var list []string
 	for _, ref := range secretLines(lines) {
@@ -161,6 +161,7 @@ func (d *Webhooks) secrets(ctx context.Context, name, lines string) ([]string, e
 	return list, nil
 }
 
+// secret resolves one reference, at most once a minute. Requests at the same time wait for one attempt.
 func (d *Webhooks) secret(ctx context.Context, name, ref string) (string, error) {
 	d.mu.Lock()
 	r, ok := d.known[name+"\n"+ref]
@@ -172,13 +173,13 @@ func (d *Webhooks) secret(ctx context.Context, name, ref string) (string, error)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := d.Clock.Mono(); r.until <= now {
-		r.value, r.err = d.Secret(context.WithoutCancel(ctx), "hooks."+name+".secret", ref) // for those too who wait behind this one
+		r.value, r.err = d.Secret(context.WithoutCancel(ctx), "hooks."+name+".secret", ref) // without this request's cancellation: other requests wait for the same value
 		r.until = now + keepSecret
 	}
 	return r.value, r.err
 }
 
-// forget drops what was kept of a webhook that was changed.
+// forget drops the cached secrets of a webhook after a change.
 func (d *Webhooks) forget(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

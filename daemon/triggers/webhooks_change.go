@@ -46,7 +46,7 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 	return made, nil
 }
 
-// Pause lets a webhook answer as if it were not there.
+// Pause makes a webhook answer as if it did not exist.
 func (d *Webhooks) Pause(ctx context.Context, name string) (webhook.View, error) {
 	return setPaused(ctx, d, name, true)
 }
@@ -89,13 +89,13 @@ func changeable(h webhook.Hook) error {
 	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s stands in the config: only its file changes it", h.Name)
 }
 
-// newSecret makes one of 200 bits.
+// newSecret returns a random secret of 200 bits.
 func newSecret(ids sys.IDs) string { return webhook.NewSecret([]byte(ids.Code(40))) }
 
-// joined are the lines of a row's secret.
+// joined returns references as a row stores them: one per line.
 func joined(refs ...string) string { return strings.Join(secretLines(strings.Join(refs, "\n")), "\n") }
 
-// usable finds the secrets once before a webhook is made, so that a mistake is told to the one who made it.
+// usable resolves the secrets once before a webhook is stored, so that the caller learns of a mistake.
 func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) error {
 	list, err := d.secrets(ctx, h.Name, lines)
 	if err != nil {

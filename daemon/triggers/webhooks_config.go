@@ -16,10 +16,10 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// unset stands for a number that is not written down: what holds then depends on the kind.
+// unset marks a number that the section does not set. Its default depends on the kind.
 const unset = -1 << 31
 
-// decodeWebhook reads a section [hooks.NAME]: what it does not name has its default.
+// decodeWebhook reads a section [hooks.NAME]. Missing keys get their defaults.
 func decodeWebhook(name string, decode func(any) error) (webhook.Draft, error) {
 	in := webhook.Draft{Kind: string(webhook.Standard), PerMinute: unset, MaxBody: webhook.DefaultBody, Tolerance: webhook.DefaultTolerance, Once: unset}
 	err := decode(&in)
@@ -33,7 +33,7 @@ func decodeWebhook(name string, decode func(any) error) (webhook.Draft, error) {
 	return in, err
 }
 
-// outside says which values the keys do not allow.
+// outside returns an error for each value that its key does not allow.
 func outside(in webhook.Draft) error {
 	var list []error
 	fields := schema.Fields(reflect.ValueOf(&in).Elem())
@@ -45,7 +45,7 @@ func outside(in webhook.Draft) error {
 	return errors.Join(list...)
 }
 
-// webhookOf makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
+// webhookOf makes the webhook of a section. Its error has one line for each wrong key, which begins with that key.
 func webhookOf(in webhook.Draft, now time.Time) (webhook.Hook, error) {
 	limits := outside(in)
 	rights, wrong := policy.RightsOfOthers(strings.Join(in.Rights, ","), fsguard.Absolute)
@@ -58,7 +58,7 @@ func webhookOf(in webhook.Draft, now time.Time) (webhook.Hook, error) {
 	return h, firsts(limits, err, unsigned(in), wrong)
 }
 
-// unsigned says what is wrong with the secrets for the kind.
+// unsigned returns the mistakes in the secrets for the kind.
 func unsigned(in webhook.Draft) error {
 	switch signed := in.Kind != string(webhook.None); {
 	case signed && in.Secret == "":
@@ -69,7 +69,7 @@ func unsigned(in webhook.Draft) error {
 	return nil
 }
 
-// firsts joins errors whose lines begin with the key that they are about: the first line of each key.
+// firsts joins errors whose lines begin with a key, and keeps only the first line for each key.
 func firsts(errs ...error) error {
 	var list []error
 	seen := map[string]bool{}
@@ -88,7 +88,7 @@ func firsts(errs ...error) error {
 	return errors.Join(list...)
 }
 
-// CheckWebhook says what is wrong with a section: its lines begin with the key that they are about. No secret is looked up.
+// CheckWebhook returns the mistakes in a section. Each line of the error begins with the key that it is about. No secret is resolved.
 func CheckWebhook(name string, decode func(any) error, now time.Time) error {
 	in, err := decodeWebhook(name, decode)
 	if err != nil {
@@ -98,7 +98,7 @@ func CheckWebhook(name string, decode func(any) error, now time.Time) error {
 	return err
 }
 
-// WebhookSecrets are the references of a section's secrets, by their keys. What is wrong with the section, CheckWebhook says.
+// WebhookSecrets returns the secret references of a section, by their keys. Mistakes in the section are left to CheckWebhook.
 func WebhookSecrets(decode func(any) error) map[string]string {
 	in, err := decodeWebhook("", decode)
 	if err != nil {

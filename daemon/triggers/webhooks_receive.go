@@ -11,27 +11,27 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// nobody is the answer for a webhook that there is not. One that is paused looks the same.
+// nobody is the answer for an unknown webhook. A paused one answers the same, so that strangers learn nothing.
 func nobody() api.HookReply {
 	return api.HookReply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
 }
 
-// resting is the answer of a hob that takes nothing at the moment.
+// resting is the answer while hob accepts no webhooks: in safe mode, or without a usable secret.
 func resting() api.HookReply {
 	return api.HookReply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
 }
 
-// find looks for a webhook that receives.
+// find returns a webhook that is neither paused nor broken; otherwise no is the answer.
 func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secret string, no api.HookReply, err error) {
 	h, secret, err = d.Rows.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
-		return h, "", nobody(), nil // its id is no address
+		return h, "", nobody(), nil // an id is not a valid address
 	}
 	return h, secret, no, err
 }
 
-// guesses is how many times its rate a signed webhook is asked before anybody is held up: so many requests are looked at, and those that
-// are proven have an account of their own, which no stranger can empty.
+// guesses multiplies the rate of a signed webhook for all requests, checked before the signature. Requests with a valid signature also count
+// against the plain rate in a separate account, which strangers cannot use up.
 const guesses = 10
 
 // Admit counts every request to a webhook before its signature is checked, so that a stranger who guesses signatures reaches a limit too.
@@ -54,8 +54,8 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 	return h.MaxBody, no, nil
 }
 
-// Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window,
-// the rate, the row.
+// Receive checks a delivery and commits it to the inbox, from where the agent takes it. Cheap checks come first: the type, the signature,
+// the time window, the rate, then the row.
 func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookReply, error) {
 	h, lines, no, err := d.find(ctx, in.Name)
 	if err != nil || no.Status != 0 {
@@ -73,11 +73,11 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 			return no, nil
 		}
 	}
-	if doc, ok := h.Greeting(r); ok {
+	if doc, ok := h.Greeting(r); ok { // the service only tests the address: nothing is stored
 		return api.HookReply{Status: http.StatusOK, Doc: doc}, nil
 	}
 	id := h.Delivery(r)
-	if id == "" {
+	if id == "" { // the sender numbers nothing, so a repeat has a new id
 		id = d.IDs.Code(16)
 	}
 	row, err := h.Input(r, id)
@@ -95,7 +95,7 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 	return api.HookReply{Status: status(h, r, receipt), Doc: receipt}, nil
 }
 
-// status of an event that is stored: 202 for a new one, 200 for one that was there. Slack wants 200 for what people click and type, which it
+// status is the HTTP status for a stored event: 202 for a new one, 200 for a repeated one. Slack wants 200 for clicks and commands, which it
 // sends as forms.
 func status(h webhook.Hook, r webhook.Request, receipt event.Receipt) int {
 	if !receipt.New || h.Kind == webhook.Slack && webhook.Form(r.Header) {
@@ -104,7 +104,7 @@ func status(h webhook.Hook, r webhook.Request, receipt event.Receipt) int {
 	return http.StatusAccepted
 }
 
-// verify refuses whom the secrets do not prove. A secret that cannot be found is no fault of the sender: he is to come again.
+// verify refuses a request without a valid signature. If a secret cannot be resolved, the sender is asked to retry, because it made no mistake.
 func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r webhook.Request) api.HookReply {
 	secrets, err := d.secrets(ctx, h.Name, lines)
 	if err == nil {
@@ -121,25 +121,25 @@ func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r w
 	}
 }
 
-// refuse tells the sender why, and the log that it happened; what was sent is kept by neither.
+// refuse answers with the reason and logs it. The content of the request is not kept.
 func (d *Webhooks) refuse(ctx context.Context, h webhook.Hook, status int, why error) api.HookReply {
 	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
 	return api.HookReply{Status: status, Detail: why.Error()}
 }
 
-// account is one of the two that a webhook has: of all who ask, and of those who have proven who they are.
+// account is one of the two rate limits of a webhook: for all requests, and for those with a valid signature.
 type account struct {
 	name   string
 	proven bool
 }
 
-// bucket holds the requests that an account may still take; it fills up again with time.
+// bucket is a token bucket: the requests that an account still allows. It refills with time.
 type bucket struct {
 	left float64
 	last time.Duration // on the monotonic clock
 }
 
-// take takes one request out of an account, or refuses it and says how long to wait until there is one.
+// take counts one request against an account, or refuses it with the time until the next one is allowed.
 func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.HookReply {
 	wait := d.wait(a, float64(perMinute))
 	if wait == 0 {
@@ -149,6 +149,7 @@ func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.HookR
 	return api.HookReply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
 }
 
+// wait returns how long a request must wait; 0: it is allowed and counted. most is the size of the bucket and its refill per minute.
 func (d *Webhooks) wait(a account, most float64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

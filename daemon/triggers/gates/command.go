@@ -22,16 +22,16 @@ import (
 // mostOutput is how much of a command's output is compared, in bytes.
 const mostOutput = 1 << 20
 
-// The codes by which a shell says that it could not run a command (POSIX, Shell Command Language, 2.8.2).
+// Exit codes of a shell that could not run a command (POSIX, Shell Command Language, 2.8.2).
 const (
 	notRunnable = 126
 	notFound    = 127
 )
 
-// errUnconfined is the fault of a machine on which nothing can be confined.
+// errUnconfined is the error on a machine without a sandbox.
 var errUnconfined = errors.New("the command runs only in the sandbox")
 
-// hasher keeps nothing of an output that is too long to be compared as it is, but its hash.
+// hasher keeps only the hash of an output that is too long to be compared directly.
 type hasher struct{}
 
 func (hasher) Keep(_ context.Context, _ string, data []byte) (string, error) { return hash(data), nil }
@@ -48,7 +48,7 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// shell is the tool exec as gates use it: in the foreground only, and with nothing shelved.
+// shell returns the tool exec for gates: only in the foreground, and without artifacts.
 func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Setting) {
 	s := e.Setting()
 	box := s.Sandbox
@@ -94,7 +94,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 	return gate.Output{Hash: hash([]byte(j.Gate.Command), []byte{0}, []byte(out.Output), []byte(out.Artifact)), Code: *out.ExitCode}, nil
 }
 
-// call is the call of exec that runs a gate's command.
+// call returns the call of exec that runs a gate's command.
 func (e *Evaluator) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) {
 	args, err := json.Marshal(runtime.Command{Command: j.Gate.Command})
 	if err != nil {
@@ -106,7 +106,7 @@ func (e *Evaluator) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) 
 	}, nil
 }
 
-// confined refuses a command that would run outside the sandbox, unless the owner switched the sandbox off: nobody is there to be asked.
+// confined refuses a command that would run outside the sandbox, unless the owner switched the sandbox off: a gate cannot ask for approval.
 func confined(i tools.Intent, s sandbox.State) error {
 	switch {
 	case i.Denied != "":

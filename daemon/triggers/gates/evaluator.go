@@ -25,7 +25,7 @@ import (
 	"hob/tools/runtime"
 )
 
-// Setting is what a gate may use under the config in force.
+// Setting holds the permissions of gates under the current config.
 type Setting struct {
 	Guard    *fsguard.Guard
 	Sandbox  *sandbox.Sandbox
@@ -53,14 +53,14 @@ func (e *Evaluator) Asked(ctx context.Context) bool {
 	return err == nil && !t.Empty()
 }
 
-// Limits of a look.
+// Limits of one check.
 const (
-	longestText = 4_000    // characters of a file that a run is told
+	longestText = 4_000    // characters of a file that the run gets
 	mostText    = 64 << 10 // bytes of it that are read
-	mostOfPage  = 1 << 30  // bytes of a page, which is kept nowhere; the minute that a look has is less, mostly
+	mostOfPage  = 1 << 30  // bytes of a page, which is hashed and not kept; the limit of one minute usually ends first
 )
 
-// Busy says why hob cannot be troubled with the job now, "" when it can.
+// Busy returns the reason why hob cannot run the job now; "" if it can.
 func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 	busy, err := e.AgentBusy(ctx, e.Now())
 	switch {
@@ -75,7 +75,7 @@ func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 	}
 }
 
-// Content reads the file that must have something in it.
+// Content reads the file that must not be empty. A missing file counts as empty.
 func (e *Evaluator) Content(_ context.Context, j scheduler.Job) (t gate.Text, err error) {
 	text, at, err := fsguard.Text(e.Setting().Guard, j.Gate.Content, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func (e *Evaluator) Content(_ context.Context, j scheduler.Job) (t gate.Text, er
 	return gate.Text{Text: event.Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), longestText), Foreign: at.Foreign}, nil
 }
 
-// Page asks for the gate's address. It says that it knows a version, and then compares the contents.
+// Page requests the gate's address, with the version of the last check as a condition. If the server sends the page, its hash is compared.
 func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (gate.Page, error) {
 	link, _, err := netguard.Canonical(j.Gate.URL)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (
 	return now, nil
 }
 
-// header is a header of an answer as it may be sent back, "" when it may not.
+// header returns a header of an answer for the next request, "" if it must not be sent back.
 func header(a netguard.Answer, name string) string {
 	value := a.Header.Get(name)
 	if len(value) > 1000 || netguard.CheckHeader(map[string][]string{"If-None-Match": {value}}) != nil {

@@ -18,17 +18,17 @@ import (
 	"hob/scheduler"
 )
 
-// Limits of a look at files.
+// Limits of one check of files.
 const (
 	mostFiles   = 20_000   // files and folders that are looked at
 	contentUpTo = 64 << 10 // bytes; of a larger file size and time are compared, not the content
 )
 
-// errMany is the fault of globs that name half of the machine.
+// errMany is the error for globs that match too many files.
 var errMany = fmt.Errorf("there are more than %d files and folders to look at: name them more closely", mostFiles)
 
-// Files hashes what the gate's paths and globs name: names, sizes, the contents of small files and the times of large ones. A folder stands
-// for all that is in it. What is not there is a fact too. Links are not followed below where a glob begins.
+// Files hashes the files of the gate's paths and globs: names, sizes, the contents of small files and the times of large ones. A folder
+// includes everything in it. A missing file changes the hash too. Links below the start of a glob are not followed.
 func (e *Evaluator) Files(ctx context.Context, j scheduler.Job) (string, error) {
 	s := &survey{ctx: ctx, guard: e.Setting().Guard, sum: sha256.New()}
 	for _, pattern := range j.Gate.Files {
@@ -57,7 +57,7 @@ func anchored(pattern string) (base, rest string) {
 	return base, strings.Join(names[n:], "/")
 }
 
-// survey is one look at files.
+// survey is one check of files: it collects facts in a hash.
 type survey struct {
 	ctx   context.Context //nolint:containedctx // of this one look
 	guard *fsguard.Guard
@@ -65,7 +65,7 @@ type survey struct {
 	seen  int
 }
 
-// note takes one fact in; no two lists of facts look the same.
+// note adds one fact to the hash. Different lists of facts never give the same input.
 func (s *survey) note(kind, name, value string) {
 	_, _ = fmt.Fprintf(s.sum, "%s %q %q\n", kind, name, value) // a hash never fails
 }
@@ -94,7 +94,7 @@ func (s *survey) glob(named string) error {
 	return s.folder(p.Path, pattern, pattern.Start())
 }
 
-// folder looks through a folder for what still matches. One that is gone by now has nothing in it.
+// folder adds the matching entries of a folder. A folder that is gone by now counts as empty.
 func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error {
 	entries, err := s.entries(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error
 	return nil
 }
 
-// entries lists a folder by name; hob's own state has none.
+// entries lists a folder by name. hob's own state folder counts as empty, so that no gate reads it.
 func (s *survey) entries(path string) ([]fs.DirEntry, error) {
 	p, err := s.guard.Resolve("", path)
 	if err != nil || p.Area == fsguard.State || !p.IsDir() {
@@ -139,7 +139,7 @@ func (s *survey) entries(path string) ([]fs.DirEntry, error) {
 	return list, errors.Join(passing(err), root.Close())
 }
 
-// passing drops the error that only says that something has gone, or may not be read: there is nothing to see.
+// passing drops the error of a file that is gone or must not be read: such a file counts as missing.
 func passing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fsguard.ErrMoved) {
 		return nil
@@ -155,7 +155,7 @@ func (s *survey) found(path string) error {
 	return s.file(p)
 }
 
-// file takes one file in. What may hold keys is not opened.
+// file adds one file. Files that may contain keys are not opened.
 func (s *survey) file(p fsguard.Place) error {
 	size := fmt.Sprint(p.Info.Size())
 	if p.Area != fsguard.Sensitive && p.Info.Mode().IsRegular() && p.Info.Size() <= contentUpTo {
