@@ -102,6 +102,7 @@ type interruptible struct {
 	r   io.Reader
 }
 
+// Read fails after the end of the context, so a copy of a large file ends early.
 func (i interruptible) Read(b []byte) (int, error) {
 	if err := i.ctx.Err(); err != nil {
 		return 0, err

@@ -42,12 +42,14 @@ type condition struct {
 	tried   time.Time
 }
 
+// read returns the condition and the time of the last attempt to write.
 func (c *condition) read() (Storage, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.storage, c.tried
 }
 
+// failing reports whether the condition has a fault.
 func (c *condition) failing() bool {
 	s, _ := c.read()
 	return s.Fault != nil

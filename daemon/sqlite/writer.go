@@ -47,6 +47,7 @@ type closure struct {
 	err  error
 }
 
+// newWriter makes a writer that start must start. Its context has no end, because queued writes must finish during a shutdown.
 func newWriter(ctx context.Context, db *sql.DB, b *signals, o Options) *writer {
 	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
 	w.group = sys.NewGroup(o.Log, nil)

@@ -80,6 +80,7 @@ func applyTrigger(tx *Tx, c tools.Change) error {
 	}
 }
 
+// removeJob removes a job or the heartbeat, which share the change.
 func removeJob(tx *Tx, id int64) error {
 	k, err := jobKind(tx, id)
 	if err != nil {
@@ -88,6 +89,7 @@ func removeJob(tx *Tx, id int64) error {
 	return removeTrigger(tx, k, id)
 }
 
+// pauseJob pauses or resumes a job. The change carries the new due time.
 func pauseJob(tx *Tx, c scheduler.Pause) error {
 	k, err := jobKind(tx, c.ID)
 	if err != nil {
@@ -96,6 +98,7 @@ func pauseJob(tx *Tx, c scheduler.Pause) error {
 	return pauseTrigger(tx, k, c.ID, c.Paused, c.Due)
 }
 
+// dropWatch removes a watch with its snapshot. A watch of the same name starts with a new one.
 func dropWatch(tx *Tx, id int64) error {
 	if err := removeTrigger(tx, kindWatch, id); err != nil {
 		return err

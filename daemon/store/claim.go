@@ -31,6 +31,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 		}
 		// The caller is not running a turn. A turn that is still marked as running was left by an error.
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL")
+		// The requests of such a turn have an unknown price: their reservations are booked as spent.
 		if err == nil && left > 0 {
 			err = tx.spendRows().bookOrphans()
 		}
@@ -107,6 +108,7 @@ func expireInputs(tx *Tx, now int64) error {
 	if err != nil {
 		return err
 	}
+	// An event records that the input gets no answer. The fire of a trigger counts as missed.
 	for _, seq := range gone {
 		if err := noteNotAnswered(tx, seq, inboxExpired); err != nil {
 			return err
@@ -162,6 +164,7 @@ func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	if len(rows) > 0 {
 		w.Input = rows[0]
 	}
+	// All commands are read, because Next passes over those that the thread does not serve.
 	rs, err = tx.Query("SELECT " + inboxColumns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
 	if w.Commands, err = sqlite.Collect(rs, err, scanInput); err != nil {
 		return w, err
@@ -279,6 +282,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	if limit := tx.core.opt.Policy().MaxAttempts; limit > 0 && attempts > limit {
 		return false, endTurn(tx, id, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("it did not come to an end in any of its %d attempts (hob stopped, or met an error that the log tells)", limit)})
 	}
+	// The new epoch shuts out a thread of an earlier process: ownTurn refuses its commits.
 	err := tx.Run("UPDATE turns SET state = 'running', attempts = ?, epoch = ? WHERE id = ?", attempts, tx.core.epoch, id)
 	if err != nil {
 		return false, err
@@ -286,7 +290,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	if err := tx.Run("UPDATE fires SET state = 'running' WHERE id = (SELECT fire FROM turns WHERE id = ?) AND state = 'waiting'", id); err != nil {
 		return false, err
 	}
-	// If other turns have written to the conversation since, the model is told which message this turn is about.
+	// Other turns may have written to the conversation since. A reminder then names the message of this turn.
 	if state == turn.Ready {
 		if err := remindTurn(tx, id); err != nil {
 			return false, fmt.Errorf("remind turn: %w", err)
@@ -310,6 +314,7 @@ func remindTurn(tx *Tx, id int64) error {
 	if err != nil || !overtaken || open || text == "" || strings.HasPrefix(text, "say:") {
 		return err
 	}
+	// A quotation is enough: the whole text is in the transcript.
 	if r := []rune(text); len(r) > 500 {
 		text = string(r[:500]) + "…"
 	}
@@ -320,7 +325,8 @@ func remindTurn(tx *Tx, id int64) error {
 	return err
 }
 
-// liveSession returns the live session of a key, and creates it if necessary.
+// liveSession returns the live session of a key, and creates it if necessary. Archived sessions keep the key, so a key can have many
+// sessions but only one live one.
 func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	var id int64
 	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)

@@ -64,6 +64,7 @@ func cleanSession(tx *Tx, key string) (string, error) {
 	return fmt.Sprintf("Cleaned: %s left out and named by handles. The old conversation is kept as session %d.", countForeign(left), old), nil
 }
 
+// countForeign words a number of texts that were left out.
 func countForeign(n int) string {
 	if n == 1 {
 		return "1 piece of foreign or derived text is"
@@ -144,6 +145,7 @@ func (e transcriptEntry) handle() string {
 	return fmt.Sprintf("[%s #%d, %s, left out: it is, or was written after, foreign text]", what, number, sizeText(e.size))
 }
 
+// shortened cuts a text to the length of a transcript entry.
 func shortened(text string) string {
 	if r := []rune(text); len(r) > maxTranscriptEntry {
 		return string(r[:maxTranscriptEntry]) + "…"
@@ -151,6 +153,7 @@ func shortened(text string) string {
 	return text
 }
 
+// sizeText words a size in bytes or kilobytes.
 func sizeText(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d bytes", n)

@@ -12,6 +12,7 @@ import (
 	"hob/scheduler"
 )
 
+// The scheduler notices a jump; the store keeps and undoes it.
 var _ scheduler.ClockJumps = Triggers{}
 
 // keyClockJump is the setting with the last clock jump.
@@ -43,6 +44,7 @@ func (d Triggers) NoteJump(ctx context.Context, l scheduler.ClockJump) error {
 	})
 }
 
+// noteClockJump stores a jump of the clock, so that it can be undone after a restart.
 func noteClockJump(tx *Tx, l scheduler.ClockJump) error {
 	doc, err := sqlite.Doc(l)
 	if err != nil {

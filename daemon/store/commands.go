@@ -106,6 +106,7 @@ func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
+// archiveSession ends the live session of a key, if there is one. Its rows stay readable.
 func archiveSession(tx *Tx, key string) error {
 	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
 }

@@ -23,6 +23,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	if err != nil {
 		return begun, err
 	}
+	// The readers look for messages first: without any, a free call opens no write transaction.
 	var waiting []turn.Queued
 	if !b.Alone {
 		waiting, err = s.core.joinable(ctx, t)
@@ -41,6 +42,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 			if err != nil {
 				return err
 			}
+			// Another commit may have taken the message since the read above.
 			if ok {
 				begun.Joined++
 				parts = append(parts, q.In.Parts...)
@@ -49,6 +51,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 		if b.Free || fail.Broken("forget-reserve") {
 			return nil
 		}
+		// The reservation depends on the text that has just joined.
 		if b.Reserve != nil {
 			b.Step.Reserve = b.Reserve(parts)
 		}
@@ -76,6 +79,7 @@ func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error)
 const joining = `kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)
 	AND NOT EXISTS (SELECT 1 FROM inbox c INDEXED BY inbox_commands WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.session = inbox.session AND c.seq > ? AND c.seq < inbox.seq)`
 
+// joins keeps the messages that may join the turn. Package turn owns the rule.
 func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
 	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })
 }
@@ -123,7 +127,8 @@ func (s *core) note(list []tools.Change) {
 	}
 }
 
-// finishInThree is a deliberate fault for the crash tests: it splits one commit into three.
+// finishInThree is a deliberate fault for the crash tests: it splits one commit into three, so that a crash between them leaves a message
+// without its turn's end. The tests must notice that.
 func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
 	said := turn.Commit{Turn: c.Turn, Items: c.Items, Steps: c.Steps}
 	outs := turn.Commit{Turn: c.Turn, Changes: c.Changes}
@@ -227,6 +232,7 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	if err := tx.Run("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
 		return err
 	}
+	// The thread is free for the next turn.
 	tx.Wake(sqlite.SignalInbox)
 	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
 }
@@ -256,9 +262,11 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	if err := expireQuestions(tx, "turn = ?", id); err != nil {
 		return fmt.Errorf("end questions: %w", err)
 	}
+	// A draft without a final text is closed.
 	if err := endDraft(tx, id, state); err != nil {
 		return fmt.Errorf("close draft: %w", err)
 	}
+	// The fire gets its outcome from the turn, and the task its state.
 	if err := endFire(tx, id, f); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
@@ -286,7 +294,7 @@ func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
 }
 
-// deadText is the notice about a dead letter.
+// deadText is the notice about a dead letter. It quotes the first input and names the command that retries it.
 func deadText(tx *Tx, id int64, why string) string {
 	var said string
 	var seq int64
@@ -309,6 +317,7 @@ func closeCalls(tx *Tx, id int64, why string) error {
 	if err != nil {
 		return err
 	}
+	// A call with a written intent may have taken effect. A call without an intent has not run.
 	if err := tx.Run(`INSERT INTO items (session, turn, step, role, kind, parts, call_id, is_error, trust, source)
 		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND p.state = 'intent') THEN ? ELSE ? END,
 			c.call_id, 1, c.trust, 'hob'

@@ -71,6 +71,7 @@ type draftMessage struct {
 	right channels.Right
 }
 
+// insertDraft queues the message of a draft with the right that the recipient has now. It wakes the pump.
 func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
 	tx.Wake(sqlite.SignalOutbox)
 	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

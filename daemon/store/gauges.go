@@ -71,6 +71,7 @@ func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 	return g, err
 }
 
+// zeroCounts returns a count of 0 for each state, so that a state without rows is shown too.
 func zeroCounts(states string) map[string]int64 {
 	m := map[string]int64{}
 	for _, s := range strings.Fields(states) {

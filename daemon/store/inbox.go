@@ -93,6 +93,7 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 // plain reports whether an input is a single text.
 func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
 
+// insertIn stores a command of the owner as an input, so that it can be the cause of messages.
 func insertIn(tx *Tx, in event.In) (int64, error) {
 	return insertInput(tx, arrival{In: in})
 }
@@ -137,6 +138,7 @@ func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool
 	return turn.Queued{}, false, err
 }
 
+// queued reads rows that no turn has taken, in the order in which turns take them.
 func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
 	rs, err := s.read().QueryContext(ctx, queued(where), args...)
 	return sqlite.Collect(rs, err, scanInput)

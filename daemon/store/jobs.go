@@ -18,11 +18,13 @@ import (
 // ofJobs selects the kinds that fire by a schedule.
 const ofJobs = "kind IN ('job', 'heartbeat')"
 
+// jobColumns are the columns that scanJob reads. The fields of a job are JSON in body.
 const jobColumns = "id, name, body, due, paused, broken, failures, hold, version"
 
 // unreadable introduces the reason that a row cannot be read.
 const unreadable = "its row cannot be read: "
 
+// scanJob reads a row of jobColumns.
 func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
 
 // scanJobAfter reads a job whose columns follow others.

@@ -160,6 +160,7 @@ func (s Outbox) DropOut(ctx context.Context, id int64) error {
 	return s.core.write(ctx, func(tx *Tx) error { return dropOut(tx, id) })
 }
 
+// dropOut cancels a message on behalf of the owner. Messages that were joined to it are sent separately again.
 func dropOut(tx *Tx, id int64) error {
 	n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", sqlite.Micros(tx.Now), id)
 	if err := oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id); err != nil {
@@ -181,4 +182,5 @@ func resolveUnknown(tx *Tx, id int64, resend bool) error {
 	return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0 WHERE outbox = ? AND state = 'unknown'", id)
 }
 
+// The delivery pump uses the outbox through this interface.
 var _ channels.Store = Outbox{}

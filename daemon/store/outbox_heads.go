@@ -43,6 +43,7 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 	return rows, err
 }
 
+// openDeliveries reads the parts of a message that are not sent, in order. A draft counts: its text can still be edited.
 func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
 	rs, err := tx.Query("SELECT part, body, file, nonce, attempts, unsure, tried FROM deliveries WHERE outbox = ? AND (state <> 'sent' OR draft = 1) ORDER BY part", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Delivery, error) {

@@ -41,6 +41,7 @@ func (s Turns) ForgetPrompts(ctx context.Context) error {
 	return s.core.write(ctx, forgetPrompts)
 }
 
+// forgetPrompts drops the stored system prompts of live sessions. The next turn builds a new one.
 func forgetPrompts(tx *Tx) error {
 	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE archived = 0")
 }

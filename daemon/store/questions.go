@@ -19,8 +19,10 @@ import (
 // codeLength is the length of a question's code in letters. The code is short to type and not a secret: only the owner's answers count.
 const codeLength = 4
 
+// questionColumns are the columns that scanQuestion reads.
 const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, tool, text, options, action_hash, pattern, address, asked, until, state, answer`
 
+// scanQuestion reads a row of questionColumns.
 func scanQuestion(rs *sql.Rows) (turn.Question, error) {
 	var q turn.Question
 	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, sqlite.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
@@ -58,6 +60,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// A question of a tainted turn is marked, and so is a grant that its answer creates.
 	to := resolveAddress(tx, q.To)
 	id, err := tx.Insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until, tainted)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner')))`, code, q.Subject, q.Ref, sqlite.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, sqlite.Micros(tx.Now), sqlite.Micros(q.Until), q.Turn)
@@ -122,6 +125,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	if err := tx.Run("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", sqlite.Micros(tx.Now), id); err != nil {
 		return err
 	}
+	// The thread continues the waiting turn.
 	q.State, q.Answer = turn.Answered, text
 	tx.Wake(sqlite.SignalInbox)
 	fail.Point("question.answered")
@@ -163,7 +167,7 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	}
 }
 
-// Verdict is an answer to a question.
+// Verdict is an answer to a question. It comes from a command in chat, a button, or the command line.
 type Verdict struct {
 	Code     string // the question's code, in any case
 	Text     string // "once", "turn", "always" or "no" for an approval; free text for an ask
@@ -200,11 +204,12 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	case !ok:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
 	}
+	// The caller shows the answer in words.
 	q.Answer = chosenOption(q, v.Text)
 	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 
-// Grants lists what is permanently allowed.
+// Grants lists the permissions that the owner has given permanently.
 func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
@@ -245,6 +250,7 @@ func (s Questions) Revoke(ctx context.Context, id int64) error {
 
 // addAudit writes the audit row of a call. The call's outcome completes the same row later.
 func addAudit(tx *Tx, e policy.Entry) error {
+	// The first row of a call has no outcome yet, so a grant is counted once per call.
 	if e.Decision.Grant != 0 && e.Outcome == "" {
 		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
 			return err
@@ -301,6 +307,7 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 	s.core.note(list)
 	return s.core.write(ctx, func(tx *Tx) error {
 		for i, c := range list {
+			// Only a message needs a cause.
 			out, ok := c.(event.Out)
 			if !ok {
 				continue
@@ -319,8 +326,7 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 	})
 }
 
-// expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped, and the owner is
-// told.
+// expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped.
 func expireQuestions(tx *Tx, where string, arg any) error {
 	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {

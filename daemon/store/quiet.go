@@ -142,6 +142,7 @@ func readTime(tx *Tx, key string) (time.Time, error) {
 	return t, nil
 }
 
+// later returns the later of two instants.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

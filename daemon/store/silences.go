@@ -104,6 +104,7 @@ func liftSilenceOf(tx *Tx, seq int64) error {
 	return liftSilence(tx, "(address, person) IN (SELECT reply_to, person FROM inbox WHERE seq = ?)", seq)
 }
 
+// liftSilence ends the silences that a condition selects. The rows stay, and their end is now.
 func liftSilence(tx *Tx, where string, arg any) error {
 	return tx.Run("UPDATE silences SET until = ?1 WHERE until > ?1 AND "+where, sqlite.Micros(tx.Now), arg) // #nosec G202 -- constants
 }

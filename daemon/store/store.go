@@ -69,8 +69,10 @@ type Policy struct {
 	Named    func(event.Address) bool  // whether the section of its channel names an address; nil: it names none
 }
 
+// buttons reports whether the channel of an address shows buttons.
 func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
 
+// edits reports whether the channel of an address can edit sent messages.
 func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
 func (p Policy) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
@@ -177,8 +179,10 @@ func (s *core) view(ctx context.Context, f func(*Tx) error) error {
 	return s.db.View(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
 
+// read returns the connections for reading, which do not wait for the writer.
 func (s *core) read() *sqlite.Readers { return s.db.Reader() }
 
+// now returns the wall time of the store's clock. Tests set that clock.
 func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader returns the pool for View.

@@ -51,6 +51,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	if err != nil {
 		return err
 	}
+	// The limit counts all turns of the conversation, so a model cannot pass it with a new turn.
 	var open int
 	if err := tx.One("SELECT count(*) FROM turns t JOIN turns p ON p.id = t.parent WHERE p.session = ? AND t.ended = 0", []any{p.session}, &open); err != nil {
 		return fmt.Errorf("count sub-agents: %w", err)
@@ -71,6 +72,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 		id, s.Agent(), s.Call.ID, sqlite.Bit(s.Background), s.Model, s.Timeout.Microseconds()); err != nil {
 		return fmt.Errorf("make child: %w", err)
 	}
+	// The task text comes from the parent. If the parent has read foreign text, the task may contain it.
 	if p.turn.Tainted || s.Call.Tainted {
 		if err := lowerTrust(tx, id, "what its parent has read"); err != nil {
 			return fmt.Errorf("inherit taint: %w", err)
@@ -93,6 +95,7 @@ func subagentSession(tx *Tx, p parentTurn, s tools.Spawn) (session int64, err er
 			"child:"+s.Call.ID, s.Title, p.watermark, p.turn.Foreign, sqlite.Micros(tx.Now))
 		return session, err
 	}
+	// A resumed subagent keeps its transcript. Only its own conversation may resume it.
 	k, found, err := newestSubagent(tx, s.Resume)
 	switch {
 	case err != nil:
@@ -105,6 +108,7 @@ func subagentSession(tx *Tx, p parentTurn, s tools.Spawn) (session int64, err er
 	return k.session, nil
 }
 
+// noSubagent is the error for an id that this conversation does not know. A subagent of another conversation gives the same error.
 func noSubagent(id string) error {
 	return event.NewFault(event.Missing, `subagents {"action": "list"} shows what there is`, "this conversation has no sub-agent %s", id)
 }
@@ -130,6 +134,7 @@ type subagent struct {
 	running, over bool
 }
 
+// subagentColumns joins a subagent's turn with the turn of its parent, which names the conversation.
 const subagentColumns = "c.agent, t.id, t.parent, t.session, p.session, c.background, t.state = 'running', t.ended > 0 FROM children c JOIN turns t ON t.id = c.turn JOIN turns p ON p.id = t.parent"
 
 // readSubagents reads sub-agents with the state of their turns.
@@ -144,6 +149,7 @@ func readSubagents(tx *Tx, where string, args ...any) ([]subagent, error) {
 	return list, nil
 }
 
+// newestSubagent reads the latest turn of a subagent. A resumed subagent has several turns with the same agent id.
 func newestSubagent(tx *Tx, agent string) (subagent, bool, error) {
 	list, err := readSubagents(tx, "c.agent = ? ORDER BY c.turn DESC LIMIT 1", agent)
 	if err != nil || len(list) == 0 {
@@ -164,6 +170,7 @@ func checkAwait(tx *Tx, a tools.Await) error {
 // readRelations reads the parent and the subagents of a turn.
 func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Relations, error) {
 	var k turn.Relations
+	// Requests are counted over the parent turn and all its subagents.
 	root := t.ID
 	if t.Parent != 0 {
 		root = t.Parent
@@ -183,7 +190,8 @@ func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn
 	return k, err
 }
 
-// endedSubagents reads the results that have ended the waits of a turn.
+// endedSubagents reads the results that have ended the waits of a turn, by the id of the waiting call. wakeParent has stored the id of the
+// subagent's turn in the column how.
 func endedSubagents(ctx context.Context, read *sqlite.Readers, id int64) (map[string]turn.Child, error) {
 	children := map[string]turn.Child{}
 	rs, err := read.QueryContext(ctx, `SELECT w.call_id, c.agent, t.id, t.state, t.text, t.why, t.tainted = 1 OR s.watermark <> 'owner', t.running_us * 1000, c.timeout_us * 1000

@@ -38,6 +38,7 @@ func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool,
 	if fail.Broken("forget-child") {
 		return true, nil
 	}
+	// A waiting parent gets the result from the row of the wait, so it needs no report. A stopped subagent reports nothing.
 	woken, err := wakeParent(tx, c)
 	if err != nil || woken || !c.background || state == turn.Stopped {
 		return true, err
@@ -57,6 +58,8 @@ type endedChild struct {
 	reply      event.Address
 }
 
+// readEndedChild joins the turn with its parent: the parent's session gets the report, and the parent's address gets the answer to it. It
+// returns sql.ErrNoRows for a turn that is not a subagent's.
 func readEndedChild(tx *Tx, id int64) (endedChild, error) {
 	c := endedChild{Child: turn.Child{Turn: id}}
 	err := tx.One(`SELECT c.agent, t.state, t.text, t.why, t.tainted = 1 OR s.watermark <> 'owner', t.parent, ps.key, s.title, c.call_id, c.background, t.asker, p.reply_to
@@ -73,6 +76,7 @@ func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("wake: %w", err)
 	}
+	// The turn will read the result, so it inherits the taint in this commit.
 	for _, id := range waiting {
 		tx.Wake(sqlite.SignalInbox)
 		if !c.Child.Tainted {
@@ -91,6 +95,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	if c.title != "" {
 		name += " (" + c.title + ")"
 	}
+	// A long result is cut, with a note about it.
 	text := name + " has done its task:\n" + turn.CutChild(c.Child.Text)
 	if c.Child.State != turn.Done {
 		text = name + " did not finish: " + c.Child.Why
@@ -120,6 +125,7 @@ func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
 	return len(list), nil
 }
 
+// haltSubagent stops one subagent. A running one belongs to its lane, so it is only marked: the lane cancels the work and ends the turn.
 func haltSubagent(tx *Tx, k subagent) error {
 	if !k.running {
 		return endTurn(tx, k.turn, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"})

@@ -22,10 +22,12 @@ func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bo
 	if err != nil || !work {
 		return 0, false, err
 	}
+	// A JSON array passes a list of any length as one SQL parameter.
 	list, err := json.Marshal(append([]int64{}, held...)) // never null
 	if err != nil {
 		return 0, false, fmt.Errorf("encode held turns: %w", err)
 	}
+	// Turns that no lane holds go back to the queue, and their open reservations are booked.
 	err = k.core.write(ctx, func(tx *Tx) error {
 		id = 0
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?))", string(list))
@@ -69,6 +71,7 @@ func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
 	return sqlite.Collect(rs, err, scanID)
 }
 
+// scanID reads a row that is one id.
 func scanID(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }
 
 // DrainChildren returns the running subagents to the queue without counting an attempt. The next start continues them.
@@ -84,6 +87,7 @@ func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 		if err := tx.One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
 			return err
 		}
+		// The parents end first: if a subagent ended first, it would wake its parent.
 		rs, err := tx.Query("SELECT t.id FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND w.kind = 'child' AND w.met = 0")
 		parked, err := sqlite.Collect(rs, err, scanID)
 		if err != nil {
@@ -112,6 +116,7 @@ func (s Commands) StopParked(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// stopTurns ends turns in the name of the owner. Each ends like any other turn, with its inputs, waits and questions.
 func stopTurns(tx *Tx, ids []int64) error {
 	for _, id := range ids {
 		if err := endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"}); err != nil {

@@ -18,8 +18,10 @@ import (
 const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
 	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
+// taskTables joins a task with its turn: the input of the current attempt has opened it.
 const taskTables = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
 
+// scanTask reads a row of taskColumns.
 func scanTask(rs *sql.Rows) (tasks.Task, error) {
 	var t tasks.Task
 	err := rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, sqlite.JSON(&t.BlockedBy), sqlite.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
@@ -32,6 +34,7 @@ func scanTask(rs *sql.Rows) (tasks.Task, error) {
 const relatedTasks = `WITH some AS (SELECT id, blocked_by FROM tasks WHERE state NOT IN ('done', 'cancelled') OR id IN (SELECT value FROM json_each(?1)))
 	SELECT ` + taskColumns + taskTables + `WHERE k.id IN (SELECT id FROM some UNION SELECT b.value FROM some, json_each(some.blocked_by) b)`
 
+// collectBacklog reads tasks into the form that the rules of the backlog take.
 func collectBacklog(rs *sql.Rows, err error) (tasks.Backlog, error) {
 	list, err := sqlite.Collect(rs, err, scanTask)
 	b := tasks.Backlog{}

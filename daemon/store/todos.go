@@ -73,6 +73,7 @@ func putTodos(tx *Tx, c tasks.Todos) error {
 	return nil
 }
 
+// beginPlan puts a session into plan mode. A session that is in it stays so.
 func beginPlan(tx *Tx, c tasks.Planning) error {
 	id, err := sessionOf(tx, c.Session, c.Key)
 	if err != nil {

@@ -27,6 +27,7 @@ const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.a
 		SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0, (` + usedBy + `), 0))
 		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
 
+// scanTurn reads a row of turnColumns. The limits of a run come as JSON from the trigger that started it.
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	var limits turn.Mandate
@@ -63,7 +64,7 @@ func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
 	return st, err
 }
 
-// Turn reads one turn.
+// Turn reads one turn, with the rights and limits of the run that it belongs to.
 func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanTurn)
@@ -81,14 +82,16 @@ func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error
 	return s.core.items(ctx, "session = ?", session)
 }
 
+// itemColumns are the columns that scanItem reads. Calls and their results share a call_id.
 const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens`
 
+// items reads the items that a condition selects, oldest first.
 func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT "+itemColumns+" FROM items WHERE "+where+" ORDER BY seq", args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, scanItem)
 }
 
-// scanItem reads an item of a conversation.
+// scanItem reads an item of a conversation. args and raw are NULL if the item has none.
 func scanItem(rs *sql.Rows) (llm.Item, error) {
 	var it llm.Item
 	var args, raw sql.NullString
@@ -134,7 +137,7 @@ func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	})
 }
 
-// writeStep writes the row of a step, or replaces it.
+// writeStep writes the row of a step, or replaces it. A step keeps its start time when later writes do not give one.
 func writeStep(tx *Tx, id int64, p turn.Step) error {
 	usage, err := sqlite.Doc(p.Usage)
 	if err != nil {
@@ -148,6 +151,7 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, sqlite.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, sqlite.Micros(p.Started), sqlite.Micros(p.Ended), p.Model, p.Why, p.Fault)
 }
 
+// waits reads the waits of a turn's calls, those that are met included: how then tells what ended them.
 func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
@@ -157,6 +161,7 @@ func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 	})
 }
 
+// addWait stores the wait of a call. A call that waits again replaces its earlier wait.
 func addWait(tx *Tx, id int64, w turn.Wait) error {
 	return tx.Run(`INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, call_id) DO UPDATE SET kind = excluded.kind, until = excluded.until, subject = excluded.subject, question = excluded.question, met = 0, how = ''`,

@@ -26,6 +26,7 @@ type View struct {
 // NewView returns a view over the given readers.
 func NewView(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
 
+// rowLimit returns the number of rows to list.
 func rowLimit(f event.Filter) int {
 	if f.Limit <= 0 {
 		return defaultRows

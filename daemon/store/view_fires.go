@@ -73,6 +73,7 @@ func RunCost(ctx context.Context, read *sqlite.Readers, job int64, since time.Ti
 	return meanCost(ctx, read, newest+"f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", sqlite.Micros(since), anyRuns)
 }
 
+// meanCost averages the cost and the tokens of ended fires, with those of their subagents. Fires without a request do not count.
 func meanCost(ctx context.Context, read *sqlite.Readers, where string, args ...any) (c scheduler.Cost, err error) {
 	err = read.QueryRowContext(ctx, `SELECT coalesce(cast(avg(cost) AS INTEGER), 0), coalesce(cast(avg(tokens) AS INTEGER), 0) FROM (
 		SELECT (SELECT sum(x.cost) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS cost, (SELECT sum(x.tokens) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS tokens

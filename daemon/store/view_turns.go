@@ -38,6 +38,7 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]a
 		it.Args = json.RawMessage(args)
 		return it, err
 	})
+	// The exempt addresses come from all items of the session, not only from this turn.
 	speech := turn.NewDefanger(true, all)
 	var list []api.Item
 	for _, it := range all {
@@ -56,6 +57,7 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]a
 	return list, err
 }
 
+// steps reads the model requests and tool calls of a turn, in order.
 func (s *View) steps(ctx context.Context, id int64) ([]api.Step, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, coalesce(question, 0), model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Step, error) {
@@ -65,6 +67,7 @@ func (s *View) steps(ctx context.Context, id int64) ([]api.Step, error) {
 	})
 }
 
+// waits reads what the calls of a turn wait or waited for.
 func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, met, how FROM waits WHERE turn = ?", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Wait, error) {

@@ -26,6 +26,7 @@ func hearNote(tx *Tx, id int64, n turn.VoiceNote, text string) error {
 	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, id}, sqlite.JSON(&parts)); err != nil {
 		return err
 	}
+	// The first unheard part counts: the same recording may have been sent twice.
 	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Heard && p.Artifact == n.Artifact })
 	if at < 0 {
 		return fmt.Errorf("item %d has no note %s that nobody has listened to", n.Item, n.Artifact)

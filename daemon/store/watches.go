@@ -23,6 +23,7 @@ type Watches struct{ core *core }
 
 var _ filewatch.Store = Watches{}
 
+// watchColumns are the columns of a watch. Its fields are JSON in body, as for every trigger.
 const watchColumns = "id, name, body, paused, broken, failures, hold"
 
 // scanWatch reads the row of a watch. The columns of all triggers replace the values in the body.
@@ -213,6 +214,7 @@ type heldFire struct {
 	parts     []event.Part
 }
 
+// readHeldFire reads the queued fire of a watch that waits for its time. New changes are added to it instead of a fire of their own.
 func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
 	err = tx.One(`SELECT i.seq, f.id, i.parts FROM fires f JOIN inbox i ON i.fire = f.id
 		WHERE f.trigger = ? AND f.state = 'queued' AND i.state = 'queued' AND i.not_before > ? ORDER BY i.seq LIMIT 1`, []any{id, sqlite.Micros(tx.Now)}, &h.seq, &h.fire, sqlite.JSON(&h.parts))

@@ -18,6 +18,7 @@ import (
 // Webhooks holds the rows of webhooks. Their secrets are in a column of their own, which only Named reads.
 type Webhooks struct{ core *core }
 
+// webhookColumns are the columns of a webhook. Its fields are JSON in body, as for every trigger.
 const webhookColumns = "id, name, body, paused, broken, failures, hold"
 
 // scanWebhook reads the row of a webhook. The columns of all triggers replace the values in the body.
@@ -99,6 +100,7 @@ func (w Webhooks) Receive(ctx context.Context, h webhook.Hook, in event.In, cont
 	return r, err
 }
 
+// receiveWebhook stores the request of a webhook as an input with a fire. A repeated request has the same id and creates no second fire.
 func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) {
 	var live, known bool
 	err := tx.One(`SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'hook' AND removed = 0 AND paused = 0), EXISTS (SELECT 1 FROM inbox WHERE source = ? AND ext_id = ?)`,

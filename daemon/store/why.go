@@ -17,6 +17,7 @@ type causeChain struct {
 	view  *View
 }
 
+// add appends a node. The chain runs from the message back to its origin.
 func (c *causeChain) add(n api.Node) { c.nodes = append(c.nodes, n) }
 
 // Why traces a message back to its origin: outbox, turn, calls and approvals, inbox, and the job or person. name is an outbox id or "last".
@@ -53,6 +54,8 @@ func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
 	return err
 }
 
+// deliveryText tells the state of a message: the ids that the channel gave to its parts, the reason of that state, and a delay by quiet
+// hours or by the time in which the owner could still stop it.
 func deliveryText(o api.OutboxRow) string {
 	text := o.State
 	for _, d := range o.Deliveries {
@@ -85,6 +88,7 @@ func causeExcerpt(text string) string {
 	return string(out)
 }
 
+// cause follows the cause that the outbox row names. Each kind of cause refers to a row of a different table.
 func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 	switch by.Kind {
 	case event.ByTurn:
@@ -101,6 +105,8 @@ func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 	}
 }
 
+// questionNode adds the question that the message asks, and then the turn that asked it. A question without a turn comes from hob itself,
+// for example about a delivery with an unknown outcome.
 func (c *causeChain) questionNode(ctx context.Context, id int64) error {
 	list, err := questionRows(ctx, c.view.read, "id = ?", id)
 	if err != nil || len(list) == 0 {
@@ -118,6 +124,7 @@ func (c *causeChain) questionNode(ctx context.Context, id int64) error {
 	return c.turnNode(ctx, q.Turn)
 }
 
+// turnNode adds a turn with its audited calls and its questions, then the inputs that joined it. A turn of a trigger also has a fire.
 func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	v, err := c.view.TurnView(ctx, id)
 	if err != nil {
@@ -143,6 +150,7 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	return c.fireNode(ctx, v.Fire)
 }
 
+// inboxNode adds the inputs that a condition selects. They name the person and the trust, and so are the origin of most messages.
 func (c *causeChain) inboxNode(ctx context.Context, where string, id int64) error {
 	rows, err := inboxRows(ctx, c.view.read, where, id)
 	for _, r := range rows {
@@ -155,6 +163,7 @@ func (c *causeChain) inboxNode(ctx context.Context, where string, id int64) erro
 	return err
 }
 
+// fireNode adds the fire of a trigger. A job fires for a time slot; a watch or a webhook fires for an event.
 func (c *causeChain) fireNode(ctx context.Context, id int64) error {
 	var n api.Node
 	var job int64
@@ -174,6 +183,7 @@ func (c *causeChain) fireNode(ctx context.Context, id int64) error {
 	return c.triggerNode(ctx, job)
 }
 
+// triggerNode adds the trigger, which is the end of the chain. A removed trigger keeps its row, so old messages can still be explained.
 func (c *causeChain) triggerNode(ctx context.Context, id int64) error {
 	n := api.Node{ID: id}
 	var name, spec, zone, prompt string

@@ -44,6 +44,7 @@ func NewCron(jobs Jobs, gates Gates) tools.Tool {
 	}, c.intent, c.run)
 }
 
+// cron is the tool cron. It plans changes of jobs and stores nothing itself.
 type cron struct {
 	jobs  Jobs
 	gates Gates
@@ -126,6 +127,7 @@ func complete(in Request) error {
 
 // Faults lists errors in the fields that their schema cannot express.
 func (in Request) Faults() (faults []string) {
+	// Each action needs other fields.
 	if in.Action == "add" {
 		if strings.TrimSpace(in.When) == "" {
 			faults = append(faults, "schedule: missing")
@@ -139,9 +141,11 @@ func (in Request) Faults() (faults []string) {
 	} else if in.Action != "list" && in.Action != "runs" && in.ID == 0 && in.Name == "" {
 		faults = append(faults, "id or name: missing")
 	}
+	// With both an id and a name, an update renames the job.
 	if in.Action == "update" && !changes(in.Draft) && (in.ID == 0 || in.Name == "") {
 		faults = append(faults, "nothing to change is given")
 	}
+	// The remaining fields are optional; a value must parse.
 	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
 		faults = append(faults, "deliver: "+err.Error())
 	}
@@ -223,6 +227,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	if err := complete(in); err != nil {
 		return tools.Result{}, err
 	}
+	// These actions need no existing job.
 	switch in.Action {
 	case "list":
 		list, err := c.jobs.List(ctx)
@@ -263,7 +268,8 @@ func foreign(list []scheduler.View, runs ...Run) string {
 	return ""
 }
 
-// find returns the job that the call names. If there is none, the error suggests similar names.
+// find returns the job that the call names, by id or else by name. If there is none, the error suggests similar names. An id and a name
+// must agree, except in an update, where the name is the new one.
 func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 	which := in.Name
 	if in.ID != 0 {
@@ -301,9 +307,11 @@ func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 func (c cron) wish(ctx context.Context, call tools.Call, in Request, old scheduler.View) (scheduler.View, tools.Change, error) {
 	d := in.Draft
 	d.ID, d.Trust, d.Mandate.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
+	// An unchanged name is no change to the job.
 	if d.Name == old.Name {
 		d.Name = ""
 	}
+	// A new job runs in the zone of the asker. An update keeps the job's zone.
 	if old.ID == 0 && d.Zone == "" {
 		d.Zone = call.Zone
 	}
@@ -319,7 +327,8 @@ func (c cron) wish(ctx context.Context, call tools.Call, in Request, old schedul
 	return c.jobs.Plan(ctx, d)
 }
 
-// plan returns the result of add and update with the row to store.
+// plan returns the result of add and update with the row to store. Nothing is stored here: the agent commits the change with the result,
+// and the scheduler reads it from the table.
 func (c cron) plan(ctx context.Context, call tools.Call, in Request, old scheduler.View, done string) (tools.Result, error) {
 	job, change, err := c.wish(ctx, call, in, old)
 	if err != nil {
@@ -373,6 +382,7 @@ func sentence(j scheduler.View) string {
 	if waits := held(j); waits != "" {
 		text += "\n" + waits
 	}
+	// Notes are remarks of the scheduler about the schedule.
 	for _, note := range j.Notes {
 		text += "\n" + note
 	}
@@ -414,6 +424,7 @@ func times(j scheduler.View) []string {
 	if err != nil {
 		loc = time.UTC
 	}
+	// Three times are enough to notice a misunderstood schedule.
 	next := j.Next[:min(len(j.Next), 3)]
 	form := "Mon 2006-01-02 15:04"
 	if slices.ContainsFunc(next, func(t time.Time) bool { return t.Second() != 0 }) {
@@ -433,6 +444,7 @@ func table(jobs []scheduler.View) string {
 	}
 	lines := make([]string, 0, len(jobs))
 	for _, j := range jobs {
+		// The state with the greatest consequence replaces the next time.
 		state := "next " + strings.Join(times(j)[:min(1, len(j.Next))], "")
 		switch {
 		case j.Broken != "":

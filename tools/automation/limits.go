@@ -17,6 +17,7 @@ type Limits struct {
 	OfTokens bool     // Tokens is given
 }
 
+// errLimits shows the whole syntax, so that the model can correct its call.
 var errLimits = errors.New(`want "tools=read,grep tokens=20000", with tools=all, tokens=none or none where there is to be no limit`)
 
 // ParseLimits parses "tools=read,grep tokens=20000", or one of the two. "tools=all" and "tokens=none" remove a limit, "none" removes both.
@@ -25,6 +26,7 @@ func ParseLimits(text string) (Limits, error) {
 	if strings.TrimSpace(text) == "none" {
 		return Limits{OfTools: true, OfTokens: true}, nil
 	}
+	// A key that is given twice is an error: the caller could mean either.
 	for _, word := range strings.Fields(text) {
 		key, value, _ := strings.Cut(word, "=")
 		var err error
@@ -59,7 +61,7 @@ func tokenCount(text string) (int64, error) {
 	return n, nil
 }
 
-// limitsOf describes the limits of a job's runs, "" if there are none.
+// limitsOf describes the limits of a job's runs, "" if there are none. The owner reads it before approving a job.
 func limitsOf(j scheduler.View) string {
 	var parts []string
 	if len(j.Tools) > 0 {

@@ -21,6 +21,7 @@ func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 			return tools.Result{}, missing
 		}
 	}
+	// A job that is not found may have been removed: its slots are looked up by the name or id of the call.
 	of := job
 	if missing != nil {
 		of.ID, of.Name = in.ID, in.Name
@@ -29,9 +30,11 @@ func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// Without slots either, the job has never existed.
 	if missing != nil && len(runs) == 0 {
 		return tools.Result{}, missing
 	}
+	// A run may quote foreign text, which then taints the turn that reads this result.
 	res := tools.Result{Content: history(of, runs), Foreign: foreign(nil, runs...)}
 	out := Schedule{Runs: runs}
 	if job.ID != 0 {

@@ -38,6 +38,7 @@ func NewWatch(watches Watches, g *fsguard.Guard) tools.Tool {
 	}, w.intent, w.run)
 }
 
+// watcher is the tool watch. guard decides which paths a call may watch.
 type watcher struct {
 	watches Watches
 	guard   *fsguard.Guard
@@ -308,6 +309,7 @@ func strange(list ...filewatch.View) string {
 	return ""
 }
 
+// whichWatch returns the id of the call, else its name.
 func whichWatch(in WatchRequest) string {
 	if in.ID != 0 {
 		return strconv.FormatInt(in.ID, 10)

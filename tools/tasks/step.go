@@ -92,6 +92,7 @@ func (b Backlog) check(t Task) error {
 	return nil
 }
 
+// arrows words a circle of tasks for the error.
 func arrows(ids []int64) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {

@@ -130,6 +130,7 @@ func (b Backlog) input(t Task) event.In {
 	return in
 }
 
+// shortened cuts the summary of a blocker, which becomes part of the prompt of the next task.
 func shortened(text string) string {
 	if text == "" {
 		return "done, without a summary"
