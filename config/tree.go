@@ -178,6 +178,7 @@ type walker struct {
 // maxDepth is the deepest nesting of tables and lists.
 const maxDepth = 32
 
+// walk finds the places of all keys and values in a document that go-toml has accepted.
 func walk(file string, doc []byte) (spots, error) {
 	w := &walker{doc: doc, spots: spots{}, arrays: map[string]int{}, lines: []int{0}}
 	for i, c := range doc {
@@ -266,6 +267,7 @@ func (w *walker) inside(v *unstable.Node, path string) {
 	}
 }
 
+// elementAt records the place of a list's element and of everything inside it.
 func (w *walker) elementAt(v *unstable.Node, path string, outer spot) {
 	at := outer.value // a list inside a list has no place of its own
 	if v.Raw.Length > 0 {
@@ -278,12 +280,14 @@ func (w *walker) elementAt(v *unstable.Node, path string, outer spot) {
 	w.inside(v, path)
 }
 
+// note records a place. The first place of a path wins.
 func (w *walker) note(path string, s spot) {
 	if _, ok := w.spots[path]; !ok {
 		w.spots[path] = s
 	}
 }
 
+// place converts a byte offset to a line and a column, both from 1; columns count characters.
 func (w *walker) place(offset int) place {
 	line, ok := slices.BinarySearch(w.lines, offset)
 	if !ok {

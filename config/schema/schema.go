@@ -65,6 +65,7 @@ func Describe(defaults any, notes []Note) []Key {
 	return keys
 }
 
+// describe makes the keys of a struct. path is the name of the table that contains it, "" at the top. Tables inside it are described too.
 func describe(v reflect.Value, path string, notes []Note) []Key {
 	var keys []Key
 	for name, field := range Fields(v) {
@@ -104,6 +105,7 @@ func Flat(keys []Key) []Key {
 	return all
 }
 
+// typeOf returns the type that a value has in the file.
 func typeOf(v reflect.Value) Type {
 	t := v.Type()
 	if t.Kind() == reflect.Pointer {

@@ -142,6 +142,7 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
 
+// report answers with a text of Reports.
 func (h *CommandHandler) report(ctx context.Context, q turn.Queued, topic, arg string) error {
 	text, err := h.Reports.Text(ctx, topic, arg)
 	return h.reply(ctx, q, text, err)
@@ -167,6 +168,7 @@ func (h *CommandHandler) reply(ctx context.Context, q turn.Queued, text string, 
 	return h.Commands.Reply(ctx, q, text)
 }
 
+// stop serves /stop: it ends the running turn and all sub-agents, and with "all" also the parked turns.
 func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) error {
 	if arg != "" && arg != "all" {
 		return h.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
@@ -187,6 +189,7 @@ func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) er
 	return h.Commands.Reply(ctx, q, text)
 }
 
+// stoppedText is the answer to /stop. id is the stopped turn, 0 for none.
 func stoppedText(id int64, children int) string {
 	agents := ""
 	switch {
@@ -218,6 +221,7 @@ func parked(n int) string {
 	}
 }
 
+// approve serves /approve CODE [once|turn|always]. Without a scope the approval is for these calls only.
 func (h *CommandHandler) approve(ctx context.Context, q turn.Queued, arg string) error {
 	code, scope, _ := strings.Cut(arg, " ")
 	scope = strings.ToLower(strings.TrimSpace(scope))
@@ -230,6 +234,7 @@ func (h *CommandHandler) approve(ctx context.Context, q turn.Queued, arg string)
 	return h.decide(ctx, q, code, scope, "/approve CODE")
 }
 
+// decide answers a question. usage is the form of the command, for a command without a code or an answer.
 func (h *CommandHandler) decide(ctx context.Context, q turn.Queued, code, answer, usage string) error {
 	if code == "" || answer == "" {
 		return h.Commands.Reply(ctx, q, "Say "+usage+".")
@@ -240,6 +245,7 @@ func (h *CommandHandler) decide(ctx context.Context, q turn.Queued, code, answer
 // longestQuiet is the longest time for which /quiet may hold messages back.
 const longestQuiet = 7 * 24 * time.Hour
 
+// quiet serves /quiet. Outgoing holds the messages back; this only computes the end of the quiet period.
 func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) error {
 	now := h.Clock.Wall()
 	switch arg {
@@ -255,6 +261,7 @@ func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) e
 	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
 }
 
+// cancel serves /cancel ID, also with a # before the ID.
 func (h *CommandHandler) cancel(ctx context.Context, q turn.Queued, arg string) error {
 	id, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
 	if err != nil {

@@ -128,6 +128,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	return j
 }
 
+// unavailable returns the reason why a tool cannot work here, "" for none.
 func (d *Dispatch) unavailable(name string) string {
 	if d.Unavailable == nil {
 		return ""
@@ -135,6 +136,7 @@ func (d *Dispatch) unavailable(name string) string {
 	return d.Unavailable(name)
 }
 
+// refuse gives a call an error result in place of a run. A call that failed before the policy saw it counts as not judged.
 func (j Judged) refuse(r tools.Result) Judged {
 	j.Fault = &r
 	if j.Decision.Verdict != policy.Deny {
@@ -151,6 +153,7 @@ func firstLine(s string) string {
 	return line
 }
 
+// nearest is the hint for an unknown tool, "" without a similar name.
 func nearest(set Set, name string) string {
 	if near := set.Nearest(name); len(near) > 0 {
 		return "did you mean " + strings.Join(near, ", ") + "?"
@@ -158,6 +161,7 @@ func nearest(set Set, name string) string {
 	return ""
 }
 
+// intent asks the tool what the call would do. A panic of the tool becomes an error result, so that it cannot end the thread.
 func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call) (in tools.Intent, fault *tools.Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -174,6 +178,8 @@ func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call)
 	return in, nil
 }
 
+// decide collects the facts about a call and asks the policy. The grants, the settings and the owner's messages are read now, so a change
+// since the last call counts.
 func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decision, error) {
 	grants, err := d.Grants(ctx)
 	if err != nil {
@@ -249,6 +255,7 @@ func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
 	return d.bounded(ctx, j, r)
 }
 
+// shielded runs the tool. Errors and panics become error results, which the model reads.
 func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -157,6 +157,7 @@ func patience(ctx context.Context) time.Duration {
 	return time.Until(end)
 }
 
+// nextStep returns the number of the next step of a turn.
 func nextStep(st turn.State) int {
 	n := 1
 	for _, p := range st.Steps {
@@ -266,6 +267,7 @@ func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
 	return r.reload(ctx, st)
 }
 
+// untranscribed reports whether an input has a voice note without a transcript.
 func untranscribed(it llm.Item) bool {
 	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Heard })
 }
@@ -285,6 +287,7 @@ func (r modelCalls) snapshot(ctx context.Context, st turn.State, info llm.Info) 
 	return p, nil
 }
 
+// schemas converts the descriptions of tools to the form of a request.
 func schemas(specs []tools.Spec) []llm.Tool {
 	list := make([]llm.Tool, len(specs))
 	for i, s := range specs {

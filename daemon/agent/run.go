@@ -69,6 +69,7 @@ func (r *run) bounded(ctx context.Context, st turn.State) error {
 	return err
 }
 
+// carryOut executes one action of turn.Next. Each branch ends with a commit, from which the next action follows.
 func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) error {
 	switch a := action.(type) {
 	case turn.Say:

@@ -55,6 +55,7 @@ func (s size) with(parts []event.Part) size {
 	return s
 }
 
+// bytesOf estimates the bytes of an item in a request. Files count with an estimate of their size there.
 func bytesOf(it llm.Item) int {
 	n := len(it.Args) + 32
 	for _, part := range it.Parts {

@@ -185,6 +185,7 @@ func (r toolCalls) given(ctx context.Context) ([]string, error) {
 	return links, nil
 }
 
+// stepOf is the step of a call that may run. The hash binds the step to what the call would do.
 func (r toolCalls) stepOf(n int, j Judged) turn.Step {
 	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
@@ -270,6 +271,7 @@ func approvalOf(j Judged) *turn.Wait {
 	return &turn.Wait{CallID: j.Call.ID, Kind: tools.ForQuestion, Question: turn.Asks}
 }
 
+// approved is the audit row of a call that starts. q is the question that approved it, nil for none.
 func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)
 	if q != nil {
@@ -326,6 +328,7 @@ func refused(err error) (*event.Fault, bool) {
 	return fault, ok && fault.Kind != event.Unavailable
 }
 
+// done commits a result without a measured duration.
 func (r toolCalls) done(ctx context.Context, step turn.Step, j Judged, result tools.Result) error {
 	return r.doneIn(ctx, step, j, result, 0)
 }
@@ -360,6 +363,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	return err
 }
 
+// commitResult commits a result. If the tool ends the turn, the same commit finishes it.
 func (r toolCalls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
 	end, ok := result.Next.(tools.End)
 	if !ok || result.IsError {
@@ -372,6 +376,7 @@ func (r toolCalls) commitResult(ctx context.Context, c turn.Commit, result tools
 	return r.run.finish(ctx, r.st, c, f)
 }
 
+// entry is the audit row of a call that has ended.
 func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
 	e := Ended(r.run.thread.Dispatch.Entry(r.actorOf(j), j), result)
 	if j.Decision.Verdict == policy.Ask {
@@ -443,6 +448,7 @@ func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
 	return e
 }
 
+// callItem finds a call in the transcript.
 func callItem(st turn.State, id string) llm.Item {
 	for _, it := range st.Items {
 		if it.Kind == llm.CallItem && it.CallID == id {

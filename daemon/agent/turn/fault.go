@@ -65,6 +65,7 @@ func ReportFault(prompt, report string) string {
 	return exited(reportForm, report)
 }
 
+// exited returns the fault of a command by its exit code, "" for success. form finds the code in the text.
 func exited(form *regexp.Regexp, text string) string {
 	if found := form.FindStringSubmatch(text); found != nil && found[1] != "0" {
 		return "the command ended with exit code " + found[1]

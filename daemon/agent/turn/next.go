@@ -260,6 +260,7 @@ func nextOf(s State, step Step) Action {
 	}
 }
 
+// callOf finds a call in the transcript by its id.
 func callOf(items []llm.Item, id string) llm.Item {
 	for _, it := range items {
 		if it.Kind == llm.CallItem && it.CallID == id {
@@ -269,8 +270,10 @@ func callOf(items []llm.Item, id string) llm.Item {
 	return llm.Item{CallID: id}
 }
 
+// overtaken reports whether another turn has added to the session since the model made the call.
 func overtaken(s State, call llm.Item) bool { return s.Overtaken > call.Seq }
 
+// notRun resolves an overtaken call without running it. The model sees the added items and decides again.
 func notRun(step Step, call llm.Item) Action {
 	return Resolve{Step: step, Call: call, Result: tools.Fail(tools.Cancelled, "call again if still wanted",
 		"not run: call again if still wanted (something else was said in between)")}
@@ -296,6 +299,7 @@ func Unknown(step Step, call llm.Item) Resolve {
 		"hob was interrupted while %s ran: whether it took effect is unknown; check first", step.Tool)}
 }
 
+// asked decides about a call that needs approval, by the state of its question. No answer in time counts as no.
 func asked(s State, step Step, call llm.Item) Action {
 	q := s.Questions[step.Question]
 	switch {
@@ -311,6 +315,7 @@ func asked(s State, step Step, call llm.Item) Action {
 	}
 }
 
+// parked decides about a call whose tool waits: park until the wait is met, then resolve the call.
 func parked(s State, step Step, call llm.Item) Action {
 	for _, w := range s.Waits {
 		if w.CallID != step.CallID {

@@ -62,6 +62,7 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.seen)
 }
 
+// serve reads the multipart form as it arrives and answers with the next reply.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := Request{Path: r.URL.Path, Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
 	form, err := r.MultipartReader()
@@ -81,6 +82,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, s.next(req))
 }
 
+// take stores one field of the form.
 func (r *Request) take(field, name, mime, data string) {
 	switch field {
 	case "model":
@@ -109,6 +111,7 @@ func (s *Server) next(req Request) Reply {
 	return reply
 }
 
+// answer carries a reply out: an answer, silence or a cut connection.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, reply Reply) {
 	switch {
 	case reply.Hang:
