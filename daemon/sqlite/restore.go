@@ -65,6 +65,7 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 
 // inspect checks a copy before it replaces the database: its schema must be known, its pages sound, and its content acceptable to look.
 func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Conn) error) error {
+	// One transaction, so that all checks see the same content.
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("begin read: %w", err)
@@ -90,6 +91,7 @@ func knownSchema(tx *Conn, migrations fs.FS) error {
 	if err := tx.One("PRAGMA user_version", nil, &have); err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
+	// Each migration raises the version by one, so the number of files is the newest version.
 	switch {
 	case have <= 0:
 		return fmt.Errorf("%w: it has no schema version", ErrForeign)
@@ -150,6 +152,7 @@ func wholeFile(path string) error {
 	case len(head) < headSize:
 		return fmt.Errorf("%w: it ends within its header", ErrUnfinished)
 	}
+	// The header holds the page size at offset 16, where 1 means 65536, and the number of pages at offset 28.
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {
 		page = 65536
@@ -189,6 +192,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	// An earlier restore may have crashed and left its folder.
 	stage := filepath.Join(dir, Staging)
 	if err := errors.Join(os.RemoveAll(stage), os.Mkdir(stage, 0o700)); err != nil {
 		return fmt.Errorf("make a place for the copy: %w", err)
@@ -200,6 +204,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 		return err
 	}
 	fail.Point("restore.ready")
+	// Until here nothing of the database has changed.
 	if err := putAside(ctx, o.Path); err != nil {
 		return err
 	}

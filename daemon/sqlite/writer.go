@@ -65,6 +65,7 @@ func (w *writer) start() error {
 	if err := conn.QueryRowContext(w.ctx, "PRAGMA user_version").Scan(&schema); err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
+	// Writing the same version again is a change that proves a working disk.
 	w.probe = fmt.Sprintf("PRAGMA user_version = %d", schema)
 	if err := w.files.moved(); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (w *writer) start() error {
 	return nil
 }
 
-// stop serves the queue and closes the connection.
+// stop serves the queue and closes the connection. Later writes get ErrClosed.
 func (w *writer) stop() error {
 	w.mu.Lock()
 	w.closed = true
@@ -130,6 +131,7 @@ func (w *writer) run() error {
 		case <-idle.C:
 			w.checkpoint()
 		case <-look.C:
+			// An empty commit finds out whether the fault is over.
 			if w.condition.failing() || w.files.moved() != nil {
 				w.commit(nil)
 			}
@@ -145,7 +147,7 @@ func (w *writer) checkpoint() {
 	}
 }
 
-// gather collects the closures that are already waiting.
+// gather collects the closures that are already waiting. One commit for all of them costs one flush to disk.
 func (w *writer) gather(first *closure) []*closure {
 	all := []*closure{first}
 	for len(all) < batch {
@@ -164,6 +166,7 @@ func (w *writer) gather(first *closure) []*closure {
 
 // commit runs a batch in one transaction, tells every caller the result, and sends the signals.
 func (w *writer) commit(all []*closure) {
+	// A commit into a file that was moved away would be lost.
 	var wake Signal
 	err := w.files.moved()
 	if err == nil {
@@ -206,6 +209,7 @@ func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have rolled back the whole transaction
 			return own, own
 		}
+		// The closure has changed nothing, so it wakes nobody.
 		tx.wake = before
 		if err := tx.Run("ROLLBACK TO one"); err != nil {
 			return own, err

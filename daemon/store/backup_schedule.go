@@ -66,7 +66,7 @@ func (k BackupSchedule) Run(ctx context.Context) error {
 	}
 }
 
-// Look makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner is told
+// Look makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner gets a notice
 // once a day.
 func (k BackupSchedule) Look(ctx context.Context) error {
 	err := k.keep(ctx)

@@ -15,7 +15,7 @@ type Notice struct {
 	Text string // "": no message
 }
 
-// Notices remembers the problems that the owner has been told about, so that a restart does not repeat them. The caller decides what is a
+// Notices remembers the problems that the owner has a notice of, so that a restart does not repeat them. The caller decides what is a
 // problem and when it is over.
 type Notices struct{ core *core }
 

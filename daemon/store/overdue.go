@@ -33,7 +33,7 @@ func (d Triggers) Report(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Mark the fires and queue the notice in one transaction, so that each is told once.
+		// Mark the fires and queue the notice in one transaction, so that each is reported once.
 		if err := tx.Run("UPDATE fires AS f SET told = 2 WHERE " + untoldFires); err != nil {
 			return err
 		}

@@ -49,9 +49,9 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	})
 }
 
-// wantsAhead decides whether a person is told the number of messages ahead. It is told only where the channel can edit that message into
-// the answer later; elsewhere it would be an extra message. It is not told during quiet hours, or to a person who sees the running answer
-// that the message will join.
+// wantsAhead decides whether a sender gets the number of messages ahead. The channel must be able to edit that message into the answer
+// later; elsewhere it would be an extra message. Nothing is sent during quiet hours, or to a sender who sees the running answer that the
+// message will join.
 func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
 	edits := tx.core.opt.Policy().edits(to)

@@ -269,7 +269,7 @@ func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 	return nil
 }
 
-// Trouble records what a watch cannot see or sees late; "" clears it. The owner is told about the same trouble once a day.
+// Trouble records what a watch cannot see or sees late; "" clears it. The owner gets a notice of the same trouble once a day.
 func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var name string

@@ -53,7 +53,8 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 	if in.Action == "list" {
 		i.Effect = tools.Read
 	}
-	if in.Allow != "" { // its runs will do without approval what other turns need one for
+	// The runs of this watch will use these rights without the approval that other turns need.
+	if in.Allow != "" {
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the watch may then use "+in.Allow+" without asking")
 	}
@@ -74,6 +75,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 		}
 		i.Paths, keep = append(i.Paths, p), append(keep, pattern)
 	}
+	// The run uses these paths, so a link that changes after the approval has no effect.
 	i.Keep = keep
 	old, err := w.planned(ctx, call, in, keep)
 	if err != nil {
@@ -167,6 +169,7 @@ func (in WatchRequest) Faults() (faults []string) {
 		add(len(in.Paths) == 0, "paths: missing")
 		add(strings.TrimSpace(in.Prompt) == "", "prompt: missing")
 		add(in.ID != 0, "id: a new watch gets its own")
+		// The schema cannot say that an entry must have text.
 		for _, p := range in.Paths {
 			add(strings.TrimSpace(p) == "", "paths: one is empty")
 		}
@@ -177,6 +180,7 @@ func (in WatchRequest) Faults() (faults []string) {
 		faults = append(faults, unruly(in)...)
 	} else {
 		add(in.Action != "list" && in.ID == 0 && in.Name == "", "id or name: missing")
+		// Other actions take only a name or an id.
 		other := in.Draft
 		other.Name = ""
 		add(len(scheduler.Given(other)) > 0,
@@ -238,6 +242,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 		list, err := w.watches.List(ctx)
 		return tools.Result{Content: watchTable(list), Data: Watching{list}, Foreign: strange(list...)}, err
 	case "add":
+		// The paths as the intent resolved them.
 		paths, _ := i.Keep.([]string)
 		return w.add(ctx, call, in, paths)
 	}
@@ -256,7 +261,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 	return answer(text, one, change), nil
 }
 
-// answer returns the result for a changed watch.
+// answer returns the result for a changed watch. The agent commits the change with the result.
 func answer(text string, one filewatch.View, change tools.Change) tools.Result {
 	return tools.Result{Content: text, Data: Watching{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
@@ -289,6 +294,7 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 			text += "\nwaits for the folder: " + place.Path + " is not there yet"
 		}
 	}
+	// The system limits the number of folders that can be watched.
 	if crowded := w.watches.Crowded(ctx, one); crowded != "" {
 		text += "\n" + crowded
 	}

@@ -13,7 +13,7 @@ import (
 type Gauge interface {
 	// Self describes hob as an agent.
 	Self(ctx context.Context) (Self, error)
-	// Left returns what is left of today's budget.
+	// Left returns the remaining part of today's budget.
 	Left(ctx context.Context) (Left, error)
 }
 
