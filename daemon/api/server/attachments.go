@@ -8,9 +8,8 @@ import (
 	"hob/daemon/event"
 )
 
-// maxAttached is the longest body, in bytes, of a message with attachments: 20 MB of them in base64, plus the
-// limit of any other request. The daemon checks each attachment against its own limits
-// when it accepts the message.
+// maxAttached is the longest body, in bytes, of a message with attachments: 20 MB of them in base64, plus the limit of any other
+// request. The daemon checks each attachment against its own limits when it accepts the message.
 const maxAttached = (20<<20+2)/3*4 + maxBody
 
 // bodyLimit is the longest body that a request may have, in bytes. Only messages have attachments.
@@ -43,7 +42,7 @@ func attached(list []sent) ([]api.Attachment, error) {
 // maxSent is how many files go with one message.
 const maxSent = 10
 
-// fit holds what is sent straight to a channel against the limits.
+// fit checks the files of a message for an address against the limits.
 func fit(files []api.Attachment) error {
 	if len(files) > maxSent {
 		return event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments, this one has %d", maxSent, len(files))

@@ -13,14 +13,14 @@ import (
 	"hob/tools"
 )
 
-// How long an approval of a call from the command line stays open.
+// The time for which an approval of a call from the command line stays open.
 const approvalOpen = 24 * time.Hour
 
-// CallStore commits what comes of calls.
+// CallStore commits the effects of calls.
 type CallStore interface {
 	// Record applies changes; the audit row of a call is one.
 	Record(ctx context.Context, list ...tools.Change) error
-	// RecordFrom is Record for changes that may send messages; in is the command that they come from.
+	// RecordFrom is Record for changes that may send messages; in is the command that caused them.
 	RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error
 	// UseOrAsk uses up an approval of the same call, or asks for one.
 	UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error)
@@ -28,8 +28,8 @@ type CallStore interface {
 	Settled(ctx context.Context, hash string) error
 }
 
-// Calls is Tools over the dispatcher of the agent: calls go through the same gate as those of a turn. A person who types is there to answer, so a
-// call that needs approval comes back at once. Every field must be set.
+// Calls implements Tools with the agent's dispatcher, so calls pass the same gate as those of a turn. The person at the command line can answer at
+// once, so a call that needs approval returns immediately instead of waiting. Every field must be set.
 type Calls struct {
 	Dispatch *agent.Dispatch
 	Store    CallStore
@@ -44,8 +44,8 @@ func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
 // Missing lists the tools that cannot work here.
 func (t Calls) Missing() []api.Tool { return t.Absent() }
 
-// Call judges and runs one call. A call that needs a person comes back as *api.Approval, with a question that any surface can answer;
-// the same call with Approve set to its hash, or once its question is approved, runs.
+// Call judges and runs one call. If the call needs approval, the error is *api.Approval, and a question is open that any channel can answer.
+// The same call runs with Approve set to its hash, or after its question is approved.
 func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error) {
 	actor := agent.Actor{Name: "api", Trust: event.Owner, Reply: event.CLI}
 	set := t.Dispatch.Settings(ctx)
@@ -61,7 +61,7 @@ func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Res
 		}
 		j.Decision = policy.Decision{Verdict: policy.Allow, Reason: how}
 	}
-	entry := t.Dispatch.Entry(actor, j)
+	entry := t.Dispatch.Entry(actor, j) // audited before the call runs, so that a crash leaves a trace
 	if err := t.Store.Record(ctx, entry); err != nil {
 		return tools.Result{}, err
 	}
@@ -71,7 +71,7 @@ func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Res
 	return t.settle(ctx, entry, r)
 }
 
-// agreed says how a call that needs a person was allowed; *api.Approval when it was not.
+// agreed returns how a call that needs approval was approved; the error is *api.Approval if it was not.
 func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (string, error) {
 	if c.Approve != "" && c.Approve == j.Hash() {
 		return "approved at the terminal", t.Store.Settled(ctx, j.Hash())
@@ -90,7 +90,7 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 	}
 }
 
-// settle commits what a call came to. A tool that steers a turn has none to steer here.
+// settle commits the result of a call. A tool that steers a turn fails, because there is no turn here.
 func (t Calls) settle(ctx context.Context, entry policy.Entry, r tools.Result) (tools.Result, error) {
 	if r.Next != nil {
 		r = tools.Fail(tools.Conflict, "ask hob in chat instead", "this tool parks or ends a turn, and there is none here")
@@ -105,7 +105,7 @@ func (t Calls) settle(ctx context.Context, entry policy.Entry, r tools.Result) (
 	return r, err
 }
 
-// input is the row that a message from the command line comes from: outside a turn there is no step that could be its cause.
+// input returns the inbox row that counts as the cause of a message from the command line, because there is no step of a turn.
 func (t Calls) input(entry policy.Entry) event.In {
 	return event.In{
 		Source: "api", ExtID: entry.CallID, Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,

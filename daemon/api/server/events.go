@@ -14,10 +14,10 @@ import (
 const (
 	page       = 200              // events read at once
 	heartbeat  = 15 * time.Second // between comments that keep a quiet stream open
-	streamTime = 10 * time.Second // a follower that takes longer to read is let go
+	streamTime = 10 * time.Second // a client that takes longer to read is disconnected
 )
 
-// startHeader tells which event the stream begins after: the one that was asked for, or the newest when that does not exist yet.
+// startHeader names the event after which the stream begins: the requested one, or the newest if that does not exist yet.
 const startHeader = "Hob-After"
 
 // drainKey finds the channel that Serve closes when it begins to stop.
@@ -29,8 +29,8 @@ func draining(ctx context.Context) <-chan struct{} {
 	return c
 }
 
-// follow serves GET /v1/events: what is stored after ?after=N, then what comes, as server-sent events
-// (HTML Living Standard, section 9.2). Without a place to start it begins at the present end.
+// follow serves GET /v1/events: the stored events after ?after=N, then new ones, as server-sent events
+// (HTML Living Standard, section 9.2). Without a start it begins after the newest event.
 func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	after, err := h.place(r)
 	if err != nil {
@@ -52,8 +52,8 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// place finds where a stream starts: Last-Event-ID of a reconnecting follower, else ?after=, else the end. A place beyond the end,
-// as it is known from before a backup was put back, is the end.
+// place returns the start of a stream: Last-Event-ID of a reconnecting client, else ?after=, else the end. A number beyond the end
+// counts as the end: a client may know it from before a restore.
 func (h *handler) place(r *http.Request) (int64, error) {
 	last, err := h.Events.Last(r.Context())
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *handler) place(r *http.Request) (int64, error) {
 	return min(n, last), nil
 }
 
-// stream is one follower.
+// stream is the connection of one client.
 type stream struct {
 	w      http.ResponseWriter
 	seq    int64 // newest event written
@@ -102,7 +102,7 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan tim
 		case <-ctx.Done():
 			return false, nil
 		case <-draining(ctx):
-			return false, s.catchUp(ctx) // what the last commits said, before the endpoint closes
+			return false, s.catchUp(ctx) // the events of the last commits, before the endpoint closes
 		case <-wake:
 			return true, nil
 		case p := <-s.pieces:
@@ -123,7 +123,7 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan tim
 	}
 }
 
-// catchUp writes the pieces that are there, then all stored events: a turn's last words never come after its end.
+// catchUp writes the waiting pieces of text, then all stored events, so that a turn's last piece never comes after its end.
 func (s *stream) catchUp(ctx context.Context) error {
 	if err := s.drainPieces(); err != nil {
 		return err

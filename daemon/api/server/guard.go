@@ -20,10 +20,9 @@ const (
 	wrongPause  = 6 * time.Second
 )
 
-// Guard stands before the API on a loopback port. It lets a request through when its Host is this
-// very port on this machine (so that no foreign name can be rebound to it), its Origin is absent or the
-// same, and its Authorization header holds the token. GET /healthz needs no token. A token is never
-// read from an address. What goes to a webhook passes: it has a rule of its own, comes from anywhere, and reaches nothing else.
+// Guard protects the API on a loopback port. A request passes if its Host is this port on this machine
+// (against DNS rebinding), its Origin is absent or the same, and its Authorization header has the token. GET /healthz needs no token. A token is never
+// read from a URL. Requests to webhooks pass without it: they come from anywhere, reach only webhooks, and are checked there.
 func Guard(next http.Handler, token string, port int) http.Handler {
 	g := &guard{next: next, token: sha256.Sum256([]byte(token)), limit: limiter{left: wrongAtOnce}}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
@@ -57,7 +56,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// refusal says why a request may not pass; ok false means that it may.
+// refusal returns the reason why a request must not pass; ok false means that it may.
 func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	if !slices.Contains(g.hosts, r.Host) {
 		return api.NewProblem(http.StatusForbidden, "this address is not served here", "use http://"+g.hosts[0]), true
@@ -89,7 +88,7 @@ func (g *guard) checkToken(r *http.Request) (api.Problem, bool) {
 	return api.Problem{}, false
 }
 
-// limiter is a bucket of wrong tokens that fills up again with time.
+// limiter is a token bucket for wrong tokens. It refills with time.
 type limiter struct {
 	mu   sync.Mutex
 	left int

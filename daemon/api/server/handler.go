@@ -14,7 +14,7 @@ import (
 	"hob/tools"
 )
 
-// Messages takes what the owner writes.
+// Messages accepts the owner's messages.
 type Messages interface {
 	// Post commits a message, and the files that came with it, before it returns. session "" is main; the same id
 	// again returns the first receipt with New false; id "" is always new.
@@ -26,7 +26,7 @@ type Messages interface {
 // Tools lists and runs the tools.
 type Tools interface {
 	Specs() []tools.Spec
-	// Missing are the tools that cannot work here.
+	// Missing returns the tools that cannot work here.
 	Missing() []api.Tool
 	// Call runs a tool through the gate. The error is *api.Approval when a person has to agree first.
 	Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error)
@@ -42,12 +42,12 @@ type Events interface {
 	Wake() <-chan struct{}
 }
 
-// Feed is the passing part of the live view: text that is still being made.
+// Feed is the part of the live view that is not stored: text that the model is still writing.
 type Feed interface {
 	Follow() (pieces <-chan event.Live, end func())
 }
 
-// Health tells how hob does: whether it makes progress, in numbers, and in its log.
+// Health reports hob's state: its progress, its metrics and its log.
 type Health interface {
 	Health(ctx context.Context) (ok bool, components map[string]any)
 	// Metrics are numbers for a monitor, in the text format of Prometheus.
@@ -56,7 +56,7 @@ type Health interface {
 	LogFile() string
 }
 
-// Deps is what the API needs; every field must be set, but Plain and Hide may be nil.
+// Deps holds the dependencies of the API. Every field must be set; only Plain and Hide may be nil.
 type Deps struct {
 	Messages Messages
 	Routes   []Route // for all routes of package api that this package does not serve itself
@@ -66,19 +66,19 @@ type Deps struct {
 	Health   Health
 	Hooks    Hooks
 	Plain    func(error) error   // turns errors of other packages into faults
-	Hide     func(string) string // replaces the values of secrets in what is listed and shown
+	Hide     func(string) string // replaces the values of secrets in answers
 	Log      *slog.Logger
 }
 
 // handler holds the handlers; each is one method in the file of its subject.
 type handler struct{ Deps }
 
-// New makes the API's handler. It trusts its caller: a socket's file mode or Guard stands before it.
+// New makes the API's handler. It trusts its caller, because a socket's file mode or Guard protects it.
 func New(d Deps) http.Handler {
 	h := &handler{Deps: d}
 	mux, known := http.NewServeMux(), map[string]Route{}
 	for _, r := range append(routes(), d.Routes...) {
-		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(h, w, req) }) // panics where a pattern is served twice
+		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(h, w, req) }) // panics if two routes have the same pattern
 		known[r.pattern] = r
 	}
 	served := whole(problems(mux, known))

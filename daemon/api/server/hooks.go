@@ -12,24 +12,24 @@ import (
 	"hob/daemon/fail"
 )
 
-// hookPath is where strangers may post to; behind it stands the name of a webhook. Guard lets through what begins with it, and New leads all of
-// that to the webhooks and to nothing else.
+// hookPath is the path to which strangers may post, followed by the name of a webhook. Guard lets requests with this prefix pass, and New routes
+// all of them to the webhooks and to nothing else.
 const hookPath = "/hooks/"
 
 func toHook(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, hookPath) }
 
-// Hooks receives what others post.
+// Hooks receives the requests to webhooks.
 type Hooks interface {
 	// Admit counts a request to a webhook, before its body is read. It returns how many bytes the body may have, or an api.HookReply with a status
-	// for a request that ends here: there is no such webhook, or it is asked too often.
+	// for a request that ends here: the webhook does not exist, or its rate limit is reached.
 	Admit(ctx context.Context, name string) (limit int64, no api.HookReply, err error)
-	// Receive checks a delivery and commits it before it says that it did.
+	// Receive checks a delivery and commits it before it returns.
 	Receive(ctx context.Context, d api.HookRequest) (api.HookReply, error)
 }
 
 // hook serves POST /hooks/NAME.
 func (h *handler) hook(w http.ResponseWriter, r *http.Request) {
-	if err := readWithin(w, bodyTime); err != nil { // also what a refused sender still has to say
+	if err := readWithin(w, bodyTime); err != nil { // also limits the rest of a refused request
 		return
 	}
 	if r.Method != http.MethodPost {

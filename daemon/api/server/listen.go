@@ -16,7 +16,7 @@ import (
 	"hob/daemon/event"
 )
 
-// DefaultAddr is the loopback address that is used when none is asked for. When it is taken, a free port is.
+// DefaultAddr is the default loopback address. If it is taken, a free port is used.
 const DefaultAddr = "127.0.0.1:4620"
 
 // maxSocketPath is the longest socket path that every system takes, in bytes (sun_path holds 104 on macOS, 108 on Linux).
@@ -26,10 +26,10 @@ const maxSocketPath = 100
 // service's group can reach a hob whose home they may not enter.
 const SocketVariable = "HOB_SOCKET"
 
-// ErrInUse says that somebody answers on the socket already.
+// ErrInUse means that another process answers on the socket.
 var ErrInUse = errors.New("another hob is running for this home")
 
-// Config says where to listen.
+// Config holds the places to listen at.
 type Config struct {
 	State string // hob's state folder, absolute; it must exist
 	Addr  string // host:port on this machine, port 0 is any free one; "" is DefaultAddr, or any free port when that is taken
@@ -108,7 +108,7 @@ func (s *Server) forget() error {
 	return os.Remove(s.addressFile())
 }
 
-// listenTCP opens the port; moved is true when it is not the default one, although that was meant.
+// listenTCP opens the port; moved is true if a free port replaces the default one.
 func listenTCP(ctx context.Context, addr string) (l net.Listener, moved bool, err error) {
 	var lc net.ListenConfig
 	if addr == "" {
@@ -132,7 +132,7 @@ func listenTCP(ctx context.Context, addr string) (l net.Listener, moved bool, er
 	return l, false, nil
 }
 
-// addressFault says why an address that was asked for cannot be had.
+// addressFault explains why a configured address is not available.
 func addressFault(addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -176,7 +176,7 @@ func listenSocket(ctx context.Context, state string) (net.Listener, error) {
 	return listenUnix(ctx, filepath.Clean(shared), 0o660)
 }
 
-// listenUnix opens a socket with the given rights. Until it has them, its folder guards it.
+// listenUnix opens a socket with the given rights. Until it has them, the rights of its folder protect it.
 func listenUnix(ctx context.Context, path string, mode os.FileMode) (net.Listener, error) {
 	if runtime.GOOS == "windows" || len(path) > maxSocketPath {
 		return nil, nil
@@ -198,7 +198,7 @@ func listenUnix(ctx context.Context, path string, mode os.FileMode) (net.Listene
 	return l, nil
 }
 
-// clearStale removes a socket that nobody answers on. Anything else that stands there stays, and is an error.
+// clearStale removes a socket on which nobody answers. Any other file at its path stays and is an error.
 func clearStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
