@@ -134,8 +134,8 @@ func (r *harness) checkReceived(b records, v *chatServer, s *serverCounts) (brok
 	return slices.Concat(broken, checkPairs(v, pairs, s), r.checkButtons(b, v, s))
 }
 
-// breathed is the promise to somebody who says two things while hob is down: they come in one commit, wait together, and are claimed together, so that
-// one turn reads them. Only what answers a question is no turn's.
+// checkPairs checks pairs of messages sent within the debounce time while hob is down: they come in one commit, wait together, and are claimed together,
+// so that one turn reads them. Only an answer to a question belongs to no turn.
 func checkPairs(v *chatServer, pairs map[int][]inboxRow, s *serverCounts) (broken []string) {
 	for _, pair := range pairs {
 		s.bursts++
