@@ -19,7 +19,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// backupCommand is hob backup.
+// backupCommand makes hob backup. It never opens the database itself: package daemon does.
 func backupCommand(a *cli.App) *cobra.Command {
 	create := &cobra.Command{
 		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
@@ -43,10 +43,10 @@ func backupCommand(a *cli.App) *cobra.Command {
 	return cli.Family("backup", "Copy hob's database, and put a copy back", create, backupVerifyCommand(a), list, backupRestoreCommand(a))
 }
 
-// noticeDelay is after how long somebody who waits is told that there is a reason.
+// noticeDelay is the time after which a waiting user gets a note that the operation takes long.
 const noticeDelay = 2 * time.Second
 
-// noteIfSlow tells on a terminal that something takes a while, until stop is called.
+// noteIfSlow prints text on a terminal unless stop is called within noticeDelay.
 func noteIfSlow(a *cli.App, text string) (stop func() bool) {
 	return time.AfterFunc(noticeDelay, func() {
 		if cli.IsTerminal(a.Err) {
@@ -68,7 +68,7 @@ func createBackup(ctx context.Context, a *cli.App, in api.BackupPath) error {
 	return a.Done(made, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(made.BackupReport)))
 }
 
-// backupContents says what a copy holds.
+// backupContents summarizes the contents of a copy.
 func backupContents(r daemon.BackupReport) string {
 	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), console.Exact(r.Newest))
 }
@@ -108,7 +108,7 @@ func backupVerifyCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// digestText says whether the content is known to be what was written.
+// digestText says whether a checksum confirmed the content.
 func digestText(r daemon.BackupReport) string {
 	if r.Digest == "" {
 		return "there is no digest beside it: its structure was looked at, and not whether its content is what was written"
@@ -121,7 +121,7 @@ func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupRe
 	return daemon.VerifyBackup(ctx, path)
 }
 
-// homeBackups lists the copies of the caller's home.
+// homeBackups lists the copies in the home of the caller.
 func homeBackups(a *cli.App) (home string, list []daemon.BackupFile, err error) {
 	if home, _, err = a.HomeDir(); err == nil {
 		err = cli.CheckHome(home)
@@ -146,7 +146,7 @@ func newestBackup(a *cli.App) (string, error) {
 	return list[0].Path, nil
 }
 
-// completeBackups offers those in hob's own backups folder, and any other file that a shell knows.
+// completeBackups offers the copies in the backups folder, and lets the shell offer other files.
 func completeBackups(a *cli.App) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -229,7 +229,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 		return explainRunning(err)
 	}
 	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, done.loses())
-	if err := a.Sure(ctx, yes, loss, "restore it?"); err != nil {
+	if err := a.Confirm(ctx, yes, loss, "restore it?"); err != nil {
 		return err
 	}
 	defer noteIfSlow(a, "copying the database: a large one takes a while")()
@@ -243,7 +243,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	return a.Done(done, done.text())
 }
 
-// ownHome is the caller's home, which must be his own: what root writes there, its owner could not read.
+// ownHome returns the home and refuses one that belongs to another user: its owner could not read files that root writes there.
 func ownHome(a *cli.App) (string, error) {
 	home, _, err := a.HomeDir()
 	if err == nil {
@@ -265,7 +265,7 @@ func ownHome(a *cli.App) (string, error) {
 	}
 }
 
-// explainRunning says what to do about a hob that runs.
+// explainRunning adds a hint to the error that a daemon holds the database.
 func explainRunning(err error) error {
 	if errors.Is(err, daemon.ErrRunning) {
 		return &cli.Problem{Code: cli.ExitFailed, Text: "hob is running: its database cannot be replaced", Hint: "stop it first: hob service stop, or Ctrl-C where hob up runs"}
@@ -273,7 +273,7 @@ func explainRunning(err error) error {
 	return err
 }
 
-// loses says what is lost.
+// loses says what the restore discards: everything that happened after the copy was made.
 func (r restoreResult) loses() string {
 	l := r.Lost
 	switch {
@@ -288,7 +288,7 @@ func (r restoreResult) loses() string {
 		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest))
 }
 
-// text says what was done, and what waits for a decision.
+// text says what was restored, and which messages are held until the owner decides.
 func (r restoreResult) text() string {
 	text := fmt.Sprintf("restored %s: %s", r.Backup.Path, backupContents(r.Backup))
 	if r.Kept != "" {

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/console"
 )
 
-// channelsResource is the channels, as the API calls them.
+// channelsResource is the resource of channels in the API.
 const channelsResource = "channels"
 
 // channelsCommand makes hob channels. owned describes the kinds of channels and their keys.
@@ -26,7 +26,7 @@ func channelsCommand(a *cli.App, owned config.Owned) *cobra.Command {
 	)
 }
 
-// directionWorks reports whether one direction has no trouble.
+// directionWorks reports whether receiving or sending has no error.
 func directionWorks(d api.Direction) bool {
 	return d.State == api.DirectionOK || d.State == api.DirectionUntried
 }
@@ -38,7 +38,7 @@ func channelDirection(d api.Direction, clock cli.Clock) string {
 	return string(d.State) + " since " + clock(d.Since)
 }
 
-// channelOwner is who is bound, or what binds somebody.
+// channelOwner names the paired owner, or says how to pair one.
 func channelOwner(r api.Channel) string {
 	switch {
 	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
@@ -49,7 +49,7 @@ func channelOwner(r api.Channel) string {
 	return console.OrDash(console.OneLine(strings.Join(r.Owner, ", ")))
 }
 
-// channelKind is the kind, and what hob is called there.
+// channelKind is the kind, with the name of hob's account there.
 func channelKind(r api.Channel) string {
 	if r.Nick == "" {
 		return r.Kind
@@ -57,7 +57,7 @@ func channelKind(r api.Channel) string {
 	return r.Kind + " as " + console.OneLine(r.Nick)
 }
 
-// channelFault is what is wrong with what does not work now. What is over is no trouble any more; --json has it, with its time.
+// channelFault joins the current errors. Past errors are left out; --json has them with their times.
 func channelFault(r api.Channel) string {
 	var list []string
 	for _, s := range []api.Direction{r.Receiving, r.Sending} {

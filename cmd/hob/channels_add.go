@@ -25,7 +25,8 @@ import (
 	"hob/daemon/secret"
 )
 
-// channelsAddCommand has one command for each kind of channel, with a flag for each of its keys.
+// channelsAddCommand makes one command for each kind of channel, with a flag for each of its keys. Both come from the config reference, so a
+// new kind of channel needs nothing here.
 func channelsAddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 	var kinds []*cobra.Command
 	for _, p := range ref.Parts() {
@@ -98,7 +99,7 @@ func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 	return &value
 }
 
-// switchValue is a flag that may stand alone, and keeps what was typed: the config says what a mistake is.
+// switchValue is a boolean flag that keeps the typed text, so that the config's own check reports a wrong value.
 type switchValue string
 
 func (v *switchValue) String() string { return string(*v) }
@@ -109,10 +110,10 @@ func (v *switchValue) Set(text string) error {
 	return nil
 }
 
-// Type is that of a flag that may stand alone, as help shows it.
+// Type makes help show it as a flag that needs no value.
 func (v *switchValue) Type() string { return "bool" }
 
-// lowerFirst begins a flag's text as all of them do, unless it begins with a name.
+// lowerFirst lowers the first letter of a key's description, as flag texts begin, unless it begins with a name.
 func lowerFirst(text string) string {
 	for _, article := range []string{"The ", "A ", "An ", "What ", "Where ", "How ", "Whether ", "Several ", "Listen ", "Only ", "Ids ", "People ", "Groups "} {
 		if strings.HasPrefix(text, article) {
@@ -122,7 +123,7 @@ func lowerFirst(text string) string {
 	return text
 }
 
-// channelExample shows the keys that have no value of their own.
+// channelExample is an example with the keys that have no default.
 func channelExample(p config.Part) string {
 	line := "  hob channels add " + p.Kind
 	if p.Named != "" && p.Named != p.Kind {
@@ -137,20 +138,20 @@ func channelExample(p config.Part) string {
 	return line
 }
 
-// sectionDraft is a section on its way into the file.
+// sectionDraft is a section of config.toml that is being filled in.
 type sectionDraft struct {
 	*cli.App
 	ref    config.Reference
 	part   config.Part
 	name   string
 	values map[string]string // by the key's name in the section
-	pasted map[string]string // secrets that are to be put into files, by key
+	pasted map[string]string // secrets to be written into files, by key
 }
 
-// maxSecret is the most that is read of one, in bytes.
+// maxSecret is the most that is read of a secret, in bytes.
 const maxSecret = 64 << 10
 
-// give takes a value from a flag. A secret itself is refused: every user of the machine can read a command line.
+// give sets a key from a flag. A literal secret is refused, because every user of the machine can read a command line.
 func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 	switch {
 	case !k.Secret() || value == "" || secret.IsReference(value):
@@ -166,7 +167,7 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 	return d.paste(k, string(text))
 }
 
-// paste takes a secret itself, which is put into a file when everything else is right.
+// paste keeps a literal secret, which is written into a file once the section is valid.
 func (d *sectionDraft) paste(k schema.Key, text string) error {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text, "\r\n") {
@@ -177,7 +178,7 @@ func (d *sectionDraft) paste(k schema.Key, text string) error {
 	return nil
 }
 
-// write checks the section, asks for what is missing, and writes it.
+// write checks the section, asks for missing keys, writes the secrets and then the config.
 func (d *sectionDraft) write(ctx context.Context) error {
 	if !regexp.MustCompile(`^[A-Za-z0-9][-_A-Za-z0-9]*$`).MatchString(d.name) {
 		return cli.Usage("for example --name "+d.part.Named, "--name %q: want letters, digits, - and _", d.name)
@@ -218,7 +219,7 @@ func (d *sectionDraft) write(ctx context.Context) error {
 	return d.done(ctx, home, path)
 }
 
-// free refuses a name that is taken.
+// free refuses a name that another channel has.
 func (d *sectionDraft) free(doc []byte) error {
 	var tree struct {
 		Channels map[string]any `toml:"channels"`
@@ -237,7 +238,7 @@ func (d *sectionDraft) key(name string) string {
 	return config.KeyText(append([]string{"channels", d.name}, strings.Split(name, ".")...))
 }
 
-// changes are what the file is to be told, the kind first.
+// changes are the keys to set, the kind first.
 func (d *sectionDraft) changes() []keyChange {
 	list := []keyChange{{Key: d.key("kind"), Value: d.part.Kind}}
 	for _, k := range d.part.Keys[1:] {
@@ -248,7 +249,7 @@ func (d *sectionDraft) changes() []keyChange {
 	return list
 }
 
-// done says what there is now, and what comes next, when a running hob has it: what is typed next needs that.
+// done reports the result and the next step. It waits for a running daemon to load the channel, because the next command needs it.
 func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 	c, down := client.Find(ctx, home, false)
 	var has *api.Channel
@@ -278,10 +279,10 @@ func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 	return nil
 }
 
-// reloadTimeout is how long a running hob may take to read its config again.
+// reloadTimeout is how long a running daemon may take to reload its config.
 const reloadTimeout = 5 * time.Second
 
-// taken waits until the running hob has the channel; nil when it does not get it.
+// taken waits until the running daemon has the channel; nil after reloadTimeout.
 func (d *sectionDraft) taken(ctx context.Context, c *client.Client) *api.Channel {
 	ctx, stop := context.WithTimeout(ctx, reloadTimeout)
 	defer stop()

@@ -24,7 +24,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// complete checks the section, and asks for what it lacks until nothing is wrong with it. Off a terminal what is wrong is the error.
+// complete checks the section and asks for missing keys until it is valid. Without a terminal the first problem is the error.
 func (d *sectionDraft) complete(ctx context.Context, path string, before []byte) ([]byte, error) {
 	for {
 		next, err := setKeys(d.ref, path, before, d.changes()...)
@@ -43,7 +43,7 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 	}
 }
 
-// about is the key that mends a problem: one that is missing, and is what the problem is about or named in it; else the one it is about.
+// about finds the key to ask for: a missing key that is the subject of the problem or named in its text, else the subject itself.
 func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
 	words := strings.FieldsFunc(p.Text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
 	for _, each := range d.part.Keys[1:] {
@@ -59,7 +59,7 @@ func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
 	return k, ok
 }
 
-// mistake is a problem in the words of the command line.
+// mistake turns a config problem into a usage error that names the flag.
 func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
 	hint := p.Hint
 	if _, given := d.values[k.Name]; k.Name != "" && !given && hint == "" {
@@ -71,9 +71,9 @@ func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
 	return cli.Usage(hint, "%s", p.Text)
 }
 
-// ask reads a value. A secret may be pasted; it is not shown.
+// ask reads a value from the terminal. A secret may be pasted and is not echoed.
 func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
-	if err := d.Mend(); err != nil {
+	if err := d.RestoreTerminal(); err != nil {
 		return err
 	}
 	doc := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
@@ -86,7 +86,7 @@ func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
 	}
 	line = strings.TrimSpace(line)
 	if err != nil || line == "" {
-		d.Print(d.Err, "") // the cursor stands behind the prompt
+		d.Print(d.Err, "") // end the line of the prompt
 		return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
 	}
 	delete(d.pasted, k.Name)
@@ -97,16 +97,16 @@ func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
 	return nil
 }
 
-// hiddenLine is a line that was read.
+// hiddenLine is a line that was read without echo.
 type hiddenLine struct {
 	text []byte
 	err  error
 }
 
-// echoOffTimeout is how long a terminal may take to stop showing what is typed; one that showed nothing before never changes.
+// echoOffTimeout is how long to wait for the terminal to turn its echo off. A terminal that had no echo before never changes.
 const echoOffTimeout = 200 * time.Millisecond
 
-// hidden reads a line that the terminal does not show. An interrupt ends it and leaves the terminal as it was.
+// hidden reads a line without echo. An interrupt ends it and restores the terminal.
 func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error) {
 	fd := int(d.In.Fd())
 	before, err := term.GetState(fd)
@@ -131,7 +131,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 		case <-look.C:
 			now, err := term.GetState(fd)
 			if asked || err == nil && reflect.DeepEqual(now, before) && time.Since(begun) < echoOffTimeout {
-				continue // what is typed would still be seen
+				continue // the echo is still on
 			}
 			asked = true
 			look.Stop()
@@ -142,10 +142,10 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 	}
 }
 
-// secretsFolder holds what was pasted, under the home.
+// secretsFolder holds pasted secrets, below the home.
 const secretsFolder = "secrets"
 
-// keep puts what was pasted into new files that only the owner can read, and refers to them.
+// keep writes pasted secrets into new files with mode 0600 and sets the keys to references to them.
 func (d *sectionDraft) keep(home string) error {
 	folder := filepath.Join(home, secretsFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -162,7 +162,7 @@ func (d *sectionDraft) keep(home string) error {
 	return nil
 }
 
-// createUnused writes a file under a name that is not taken, and returns the name.
+// createUnused writes a file under a new name, adding a number if the name is taken, and returns the name.
 func createUnused(folder, name, text string) (string, error) {
 	for n := 1; ; n++ {
 		free := name

@@ -99,7 +99,7 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
 	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {
-		if err := a.Mend(); err != nil {
+		if err := a.RestoreTerminal(); err != nil {
 			return err
 		}
 		o.Ask = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask
@@ -154,7 +154,7 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Mend(); err != nil {
+	if err := a.RestoreTerminal(); err != nil {
 		return err
 	}
 	fd := int(a.In.Fd())

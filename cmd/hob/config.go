@@ -15,7 +15,7 @@ import (
 
 //go:generate go run hob/cmd/hob config docs --out ../../docs/config.md
 
-// configCommands are the commands with what they all need.
+// configCommands holds what all commands of hob config need. None of them needs a daemon.
 type configCommands struct {
 	*cli.App
 	config.Reference
@@ -94,10 +94,10 @@ func (k configCommands) docsCommand() *cobra.Command {
 	return cmd
 }
 
-// environment is what overrides the file: the variables of this terminal, which a running hob may not have.
+// environment returns the variables that override the file: those of this terminal, which a running daemon may not have.
 func environment() []string { return os.Environ() }
 
-// configError makes one error of the problems of a key, or of a change.
+// configError turns config problems into one error: a usage error for a single problem of an argument.
 func configError(err error) error {
 	var list config.Errors
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -109,7 +109,7 @@ func configError(err error) error {
 	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: validation{Problems: list}}
 }
 
-// running reports whether a hob of this home is there to take a change.
+// running reports whether a daemon of this home will load the change.
 func (k configCommands) running(cmd *cobra.Command) bool {
 	home, _, err := k.HomeDir()
 	if err != nil {
@@ -119,7 +119,7 @@ func (k configCommands) running(cmd *cobra.Command) bool {
 	return err == nil
 }
 
-// tell says what becomes of a change.
+// tell says when a change takes effect.
 func (k configCommands) tell(cmd *cobra.Command) {
 	if k.running(cmd) {
 		k.Note("the running hob takes it at once")
@@ -128,7 +128,7 @@ func (k configCommands) tell(cmd *cobra.Command) {
 	k.Note("it holds from the next start of hob on")
 }
 
-// complete offers the names of keys.
+// complete offers the names of keys for each first argument of a pair.
 func (k configCommands) complete(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

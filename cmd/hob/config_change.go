@@ -14,14 +14,14 @@ import (
 	"hob/config/schema"
 )
 
-// keyChange is one key that is to be set, or taken out.
+// keyChange sets or removes one key.
 type keyChange struct {
 	Key   string // its full name as TOML writes it: model.price.input, models."a.b".model
 	Value string // what a person types for its type: 8192, true, 15m, a,b or ["a", "b"], { input = 3.0 }
-	Unset bool   // take it out; Value is not looked at
+	Unset bool   // remove the key; Value is ignored
 }
 
-// byteOrderMark begins the files of some editors on Windows.
+// byteOrderMark begins files that some editors on Windows write.
 const byteOrderMark = "\xef\xbb\xbf"
 
 // setKeys makes changes to a document and returns the new one; all that they do not name stays as it is, byte by byte. The result is
@@ -51,7 +51,7 @@ func setKeys(r config.Reference, file string, doc []byte, changes ...keyChange) 
 	return next, nil
 }
 
-// newProblems are the mistakes of after that before does not have, wherever they stand.
+// newProblems are the problems of after that before does not have, on whatever line.
 func newProblems(before, after []config.Problem) config.Errors {
 	var list config.Errors
 	for _, p := range after {
@@ -84,7 +84,7 @@ func applyChange(r config.Reference, file string, doc []byte, c keyChange) ([]by
 	return next, nil
 }
 
-// typedValue writes a value as its key takes it.
+// typedValue writes a value as TOML of the type of its key.
 func typedValue(r config.Reference, doc []byte, path []string, c keyChange) (string, error) {
 	k, err := r.Find(doc, path)
 	if err != nil {
@@ -97,7 +97,7 @@ func typedValue(r config.Reference, doc []byte, path []string, c keyChange) (str
 	return text, nil
 }
 
-// checkRemovable says why a key cannot be taken out.
+// checkRemovable returns an error if a key cannot be removed.
 func checkRemovable(file string, doc []byte, path []string) error {
 	tree, err := parseTOML(doc)
 	if err != nil {
@@ -116,12 +116,12 @@ func checkRemovable(file string, doc []byte, path []string) error {
 	return nil
 }
 
-// keyInFile reports whether a key stands in the file as a key = value of its own.
+// keyInFile reports whether the file has a line key = value for it.
 func keyInFile(doc []byte, path []string) bool {
 	return slices.ContainsFunc(parseStatements(doc), func(s tomlStatement) bool { return !s.header && slices.Equal(s.path, path) })
 }
 
-// tomlLiteral writes what a person typed as TOML, by the key's type.
+// tomlLiteral converts typed text to TOML by the type of the key.
 func tomlLiteral(k schema.Key, text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%s: the value is not UTF-8 text", lastName(k.Name))
@@ -163,7 +163,7 @@ func tomlLiteral(k schema.Key, text string) (string, error) {
 	return rawLiteral(text, "a value as TOML writes it, like { "+samplePair(k)+" }", want)
 }
 
-// samplePair is one pair of a table.
+// samplePair is an example of one pair of a table.
 func samplePair(k schema.Key) string {
 	if len(k.Keys) == 0 {
 		return "key = \"value\""
@@ -186,7 +186,7 @@ func numberLiteral(text string, want func(string) (string, error)) (string, erro
 	return s, nil
 }
 
-// listLiteral writes elements between commas, as the environment has them.
+// listLiteral converts comma-separated elements, as environment variables have them too.
 func listLiteral(text string) string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -197,7 +197,7 @@ func listLiteral(text string) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// rawLiteral takes one line of TOML as it is.
+// rawLiteral checks one line of TOML and returns it unchanged.
 func rawLiteral(text, what string, want func(string) (string, error)) (string, error) {
 	tree, err := parseTOML([]byte("x = " + text + "\n"))
 	if err != nil || len(tree) != 1 || strings.ContainsAny(text, "\r\n") || valueEnd([]byte(text), 0) != len(text) {
@@ -206,5 +206,5 @@ func rawLiteral(text, what string, want func(string) (string, error)) (string, e
 	return text, nil
 }
 
-// lastName is a key's name within its table.
+// lastName is the name of a key within its table.
 func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -42,7 +42,7 @@ func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 	return next, nil
 }
 
-// parseTOML reads a document without its places.
+// parseTOML reads a document into plain maps.
 func parseTOML(doc []byte) (map[string]any, error) {
 	var tree map[string]any
 	if err := toml.Unmarshal(doc, &tree); err != nil {
@@ -85,7 +85,7 @@ func dropEmptyTables(tree map[string]any) map[string]any {
 	return tree
 }
 
-// rewriteDocument makes the edit without looking at what came of it.
+// rewriteDocument makes the edit; editDocument checks its result.
 func rewriteDocument(doc []byte, path []string, value string) []byte {
 	all := parseStatements(doc)
 	for i, s := range all {
@@ -106,7 +106,7 @@ func rewriteDocument(doc []byte, path []string, value string) []byte {
 	return insertKey(doc, all, path, value)
 }
 
-// insertKey adds a key that is not there: behind its neighbours, else under its section's header, else with a header at the end.
+// insertKey adds a new key: after the other keys of its section, else below the header of the section, else with a new header at the end.
 func insertKey(doc []byte, all []tomlStatement, path []string, value string) []byte {
 	eol := lineEnding(doc)
 	section := path[:len(path)-1]
@@ -136,7 +136,7 @@ func insertKey(doc []byte, all []tomlStatement, path []string, value string) []b
 	return append(slices.Clone(doc), text...)
 }
 
-// editInline edits inside a pair whose value is an inline table.
+// editInline edits a key of an inline table.
 func editInline(doc []byte, outer tomlStatement, path []string, value string) []byte {
 	for i, s := range outer.inner {
 		switch {
@@ -173,7 +173,7 @@ func splice(doc []byte, s byteRange, text string) []byte {
 
 func removeRange(doc []byte, s byteRange) []byte { return splice(doc, s, "") }
 
-// insertLineAfter puts a line behind the one that has the offset in it.
+// insertLineAfter inserts a line after the one that contains offset.
 func insertLineAfter(doc []byte, offset int, text, eol string) []byte {
 	to := lineRange(doc, offset, offset).to
 	if to == 0 || doc[to-1] != '\n' {
@@ -182,7 +182,7 @@ func insertLineAfter(doc []byte, offset int, text, eol string) []byte {
 	return splice(doc, byteRange{to, to}, text+eol)
 }
 
-// lineRange widens a range to whole lines, their ends included.
+// lineRange widens a range to whole lines, line ends included.
 func lineRange(doc []byte, from, to int) byteRange {
 	s := byteRange{bytes.LastIndexByte(doc[:from], '\n') + 1, len(doc)}
 	if i := bytes.IndexByte(doc[to:], '\n'); i >= 0 {
@@ -191,7 +191,7 @@ func lineRange(doc []byte, from, to int) byteRange {
 	return s
 }
 
-// lineEnding is how the document ends its lines.
+// lineEnding is the line ending that the document uses.
 func lineEnding(doc []byte) string {
 	if i := bytes.IndexByte(doc, '\n'); i > 0 && doc[i-1] == '\r' {
 		return "\r\n"
@@ -199,7 +199,7 @@ func lineEnding(doc []byte) string {
 	return "\n"
 }
 
-// hasPrefix reports whether path is start, or goes on from it.
+// hasPrefix reports whether path begins with start.
 func hasPrefix(path, start []string) bool {
 	return len(path) >= len(start) && slices.Equal(path[:len(start)], start)
 }
@@ -212,11 +212,11 @@ type tomlStatement struct {
 	array   bool // it belongs to an [[array of tables]]
 	key     int  // where its first key begins
 	value   int  // where its value begins
-	end     int  // behind its value; for a header, behind its name
+	end     int  // the offset after its value; for a header, after its name
 	inner   []tomlStatement
 }
 
-// parseStatements reads all of a document that is TOML.
+// parseStatements returns the headers and pairs of a valid document in their order.
 func parseStatements(doc []byte) []tomlStatement {
 	var all []tomlStatement
 	var p unstable.Parser
@@ -271,7 +271,7 @@ func pairStatement(doc []byte, e *unstable.Node, section []string) tomlStatement
 	return s
 }
 
-// valueEnd is the offset behind a value of a document that is TOML.
+// valueEnd returns the offset after the value that begins at from.
 func valueEnd(doc []byte, from int) int {
 	if from >= len(doc) {
 		return len(doc)
@@ -305,12 +305,13 @@ func valueEnd(doc []byte, from int) int {
 	return trimmedEnd(doc, from, len(doc))
 }
 
-// trimmedEnd is the end without the white space before it.
+// trimmedEnd moves an end before trailing white space.
 func trimmedEnd(doc []byte, from, to int) int {
 	return from + len(bytes.TrimRight(doc[from:to], " \t\r"))
 }
 
-// stringEnd is the offset behind a string of any of the four kinds. A multi-line one may have up to two quotes right before its end.
+// stringEnd returns the offset after a string of any of the four kinds. A multi-line string may have up to two quotes right before its end
+// (TOML 1.0, "String").
 func stringEnd(doc []byte, from int) int {
 	q := doc[from]
 	long := bytes.Repeat([]byte{q}, 3)

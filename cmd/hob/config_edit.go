@@ -39,7 +39,7 @@ func (k configCommands) editCommand() *cobra.Command {
 	}
 }
 
-// edit works on a copy, so that the file is the old one or a whole new one, whatever happens to the editor.
+// edit lets the editor work on a copy. The file is either the old one or a complete new one, even if the editor is killed.
 func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	before, err := config.FileContent(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	return nil
 }
 
-// draft lets a person edit until the document is valid, or until they want it as it is.
+// draft opens the editor until the document is valid, or the user saves it with its mistakes.
 func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, error) {
 	ask := console.NewPrompter(k.In, k.Err, slog.New(slog.DiscardHandler))
 	for {
@@ -102,7 +102,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 		}
 		line, err := ask.Ask(ctx, "go back to the editor? [Y]es, [s]ave it as it is, [n]o, leave the file as it was: ")
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-			k.Print(k.Err, "") // the cursor stands behind the prompt
+			k.Print(k.Err, "") // end the line of the prompt
 			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "the file was left as it was: what you wrote has " + countMistakes(problems)}
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
@@ -114,7 +114,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 	}
 }
 
-// mistakes are all that is wrong with a document.
+// mistakes returns all problems of a document.
 func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
 	problems, err := k.Check(path, doc, nil)
 	var list config.Errors
@@ -124,7 +124,7 @@ func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
 	return problems
 }
 
-// open runs the editor, whose name may be followed by flags.
+// open runs the editor of $VISUAL or $EDITOR, which may contain flags.
 func (k configCommands) open(ctx context.Context, draft string) error {
 	line := os.Getenv("VISUAL")
 	if line == "" {

@@ -13,7 +13,7 @@ import (
 //go:embed config_page.md
 var configPageHead string
 
-// configPage is the reference as Markdown: docs/config.md.
+// configPage makes the reference docs/config.md from the descriptions of the keys.
 func configPage(r config.Reference) string {
 	var b strings.Builder
 	b.WriteString(configPageHead)
@@ -31,7 +31,7 @@ func configPage(r config.Reference) string {
 	return b.String()
 }
 
-// writeExample writes the section with an example of each of its keys.
+// writeExample writes a section with an example of each of its keys.
 func writeExample(b *strings.Builder, p config.Part) {
 	header := "[" + p.Shown() + "]"
 	if p.Several {
@@ -67,7 +67,7 @@ func writeKeyTable(b *strings.Builder, p config.Part) {
 	}
 }
 
-// keyTakes says what a key may be.
+// keyTakes describes the values of a key.
 func keyTakes(k schema.Key) string {
 	switch {
 	case len(k.Words) > 0:
@@ -84,7 +84,7 @@ func keyTakes(k schema.Key) string {
 	return string(k.Type)
 }
 
-// keyDefault says what holds when a key is left out.
+// keyDefault describes what applies if a key is left out.
 func keyDefault(k schema.Key) string {
 	switch v := k.Default.(type) {
 	case nil:
@@ -99,5 +99,5 @@ func keyDefault(k schema.Key) string {
 	return "`" + config.TOML(k.Default) + "`"
 }
 
-// markdownCell is a text within a table of Markdown.
+// markdownCell escapes a text for a cell of a Markdown table.
 func markdownCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -9,10 +9,10 @@ import (
 	"hob/config/schema"
 )
 
-// schemaDialect is the JSON Schema that editors are given (https://json-schema.org/draft/2020-12).
+// schemaDialect is the JSON Schema draft that editors understand (https://json-schema.org/draft/2020-12).
 const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
 
-// durationPattern is what time.ParseDuration reads; the decoder allows white space around it.
+// durationPattern matches what time.ParseDuration accepts, with the white space that the decoder allows around it.
 const durationPattern = `^\s*[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+\s*$`
 
 // schemaObject is one JSON object of a schema.
@@ -56,7 +56,7 @@ func configSchema(r config.Reference) ([]byte, error) {
 
 func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/" + name} }
 
-// channelSchema tells the kinds of channels apart: a section says its kind, unless that is its name.
+// channelSchema distinguishes the kinds of channels: a section has a key kind, unless its name is the kind.
 func channelSchema(kinds []string) schemaObject {
 	said := make([]any, len(kinds))
 	for i, k := range kinds {
@@ -163,5 +163,5 @@ func limitSchema(k schema.Key, s schemaObject) schemaObject {
 	return s
 }
 
-// withoutMarkup drops the marks of Markdown.
+// withoutMarkup removes Markdown's code marks.
 func withoutMarkup(s string) string { return strings.ReplaceAll(s, "`", "") }

@@ -89,7 +89,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	return nil
 }
 
-// inForce are the changed keys as they are now.
+// inForce returns the changed keys with the values that are in force now.
 func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
@@ -102,7 +102,7 @@ func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting
 	return all, nil
 }
 
-// saveConfig writes the file, with a hint for the one thing that may be in its way.
+// saveConfig writes the file. It refuses if someone else changed it meanwhile.
 func saveConfig(path string, before, doc []byte) error {
 	err := config.WriteFile(path, before, doc)
 	if errors.Is(err, config.ErrChanged) {

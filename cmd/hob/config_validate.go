@@ -62,7 +62,7 @@ func (k configCommands) validate(path string, env []string) error {
 	return nil
 }
 
-// countMistakes counts them.
+// countMistakes counts the problems that are not mere advice.
 func countMistakes(problems []config.Problem) string {
 	n := int64(0)
 	for _, p := range problems {

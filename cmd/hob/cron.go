@@ -218,7 +218,7 @@ func cronRemoveCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", job.Name, console.Period(job.Spec), console.Cut(job.Prompt))
-		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
 		return changeJob(cmd.Context(), a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: job.Name}})

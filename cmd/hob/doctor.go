@@ -11,10 +11,10 @@ import (
 	"hob/daemon/console"
 )
 
-// checkState is how a check ended.
+// checkState is the outcome of a check.
 type checkState string
 
-// The states. What cannot be looked at is skipped, and says why.
+// The outcomes. A check that cannot run is skipped, and its text says why.
 const (
 	checkOK   checkState = "ok"
 	checkWarn checkState = "warn"
@@ -22,19 +22,19 @@ const (
 	checkSkip checkState = "skip"
 )
 
-// checkResult is what a check found.
+// checkResult is the finding of one check.
 type checkResult struct {
 	Name  string     `json:"name"`
 	State checkState `json:"state"`
 	Found string     `json:"found"`
-	Why   string     `json:"why"`             // it matters
-	Mend  string     `json:"mend,omitempty"`  // what to type or to do
+	Why   string     `json:"why"`             // why the check matters
+	Mend  string     `json:"mend,omitempty"`  // the command or action that repairs it
 	Fixed []string   `json:"fixed,omitempty"` // what --fix did
 
 	fixes []checkFix
 }
 
-// checkFix is something that is safe to do.
+// checkFix is a repair that is safe to do without asking.
 type checkFix struct {
 	done string // what was done, in the past
 	do   func() error
@@ -46,14 +46,14 @@ type doctorReport struct {
 	Checks []checkResult `json:"checks"`
 }
 
-// doctorCheck is one of the things that doctor looks at.
+// doctorCheck is one check, with the reason why it matters.
 type doctorCheck struct {
 	name string
 	why  string
 	look func(context.Context, *doctorFacts) checkResult
 }
 
-// doctorChecks are all of them, from the ground up.
+// doctorChecks lists all checks: first the home, then what depends on it.
 func doctorChecks() []doctorCheck {
 	return []doctorCheck{
 		{"home", "others on this machine could read what you and hob write", checkHome},
@@ -76,7 +76,8 @@ func doctorChecks() []doctorCheck {
 	}
 }
 
-// doctorCommand is hob doctor.
+// doctorCommand makes hob doctor. It checks from outside, with a running daemon and without one, and never opens a database that is in
+// use.
 func doctorCommand(a *cli.App) *cobra.Command {
 	var mend bool
 	cmd := &cobra.Command{
@@ -95,7 +96,7 @@ func doctorCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runChecks makes all checks. With mend, what can be mended is, and looked at again.
+// runChecks runs all checks. With mend it applies the safe repairs and runs the check again.
 func runChecks(ctx context.Context, s *doctorFacts, mend bool) []checkResult {
 	var list []checkResult
 	for _, c := range doctorChecks() {
@@ -116,7 +117,7 @@ func runChecks(ctx context.Context, s *doctorFacts, mend bool) []checkResult {
 	return list
 }
 
-// applyFixes does one thing after the other and ends at the first that cannot be done.
+// applyFixes applies repairs in order and stops at the first that fails.
 func applyFixes(list []checkFix) (done []string, err error) {
 	for _, f := range list {
 		if err := f.do(); err != nil {
@@ -127,7 +128,7 @@ func applyFixes(list []checkFix) (done []string, err error) {
 	return done, nil
 }
 
-// printChecks prints the results; one that failed makes the command fail.
+// printChecks prints the results. One failed check makes the command fail.
 func printChecks(a *cli.App, list []checkResult) error {
 	count := map[checkState]int64{}
 	for _, r := range list {
@@ -173,7 +174,7 @@ func (r checkResult) text() string {
 	return b.String()
 }
 
-// findings collects what one check finds; the worst of it counts.
+// findings collects the findings of one check. The worst of them decides its outcome.
 type findings struct {
 	state checkState
 	found []string
@@ -181,7 +182,7 @@ type findings struct {
 	fixes []checkFix
 }
 
-// add notes something that is wrong, and how to mend it ("" when found says so).
+// add records a problem and how to repair it ("" if the text says that already).
 func (v *findings) add(s checkState, mend, format string, args ...any) {
 	if v.state == "" || s == checkFail {
 		v.state = s
@@ -192,7 +193,7 @@ func (v *findings) add(s checkState, mend, format string, args ...any) {
 	}
 }
 
-// result is what was found, or fine when nothing was.
+// result returns the findings, or fine if there are none.
 func (v *findings) result(fine string, args ...any) checkResult {
 	if v.state == "" {
 		return checkResult{State: checkOK, Found: fmt.Sprintf(fine, args...)}
@@ -200,7 +201,7 @@ func (v *findings) result(fine string, args ...any) checkResult {
 	return checkResult{State: v.state, Found: strings.Join(v.found, "; "), Mend: strings.Join(v.mend, "; "), fixes: v.fixes}
 }
 
-// skipCheck says why nothing was looked at.
+// skipCheck returns the result of a check that did not run, with the reason.
 func skipCheck(format string, args ...any) checkResult {
 	return checkResult{State: checkSkip, Found: fmt.Sprintf(format, args...)}
 }

@@ -16,14 +16,14 @@ import (
 	"hob/packaging/service"
 )
 
-// checkConfig looks at the file, and at what a running hob says of it.
+// checkConfig checks config.toml, and what a running daemon reports about it.
 func checkConfig(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.outside(); r != nil && s.there {
+	if r := s.unreadable(); r != nil && s.exists {
 		return *r
 	}
 	var v findings
-	if s.unread != nil {
-		v.add(checkFail, "mend config.toml; hob runs on the last good one", "%v", s.unread)
+	if s.configErr != nil {
+		v.add(checkFail, "mend config.toml; hob runs on the last good one", "%v", s.configErr)
 	}
 	for _, p := range s.problems {
 		switch {
@@ -47,7 +47,7 @@ func checkConfig(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("config.toml is valid")
 }
 
-// shared warns of roots that others most likely fill, and whose files count as the owner's.
+// shared warns about roots such as a downloads folder that other people probably write to, although their files count as the owner's.
 func (v *findings) shared(roots []string) {
 	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
 	for _, root := range roots {
@@ -59,9 +59,9 @@ func (v *findings) shared(roots []string) {
 	}
 }
 
-// checkSecrets resolves the references of the models and of [voice], and looks who can read the files behind them.
+// checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that they name.
 func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.outside(); r != nil {
+	if r := s.unreadable(); r != nil {
 		return *r
 	}
 	if s.config == nil {
@@ -88,7 +88,7 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 			v.unresolved(s, name, ref, err)
 		}
 		if path, ok := strings.CutPrefix(ref, "file:"); ok {
-			v.private(s.located(strings.TrimSpace(path)), 0o600)
+			v.private(s.filePath(strings.TrimSpace(path)), 0o600)
 		}
 	}
 	if n == 0 {
@@ -97,7 +97,7 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("%d of %d keys of models can be read, by you only", n, n)
 }
 
-// literal looks at a key that stands in the config itself.
+// literal reports a key that is written into the config itself.
 func (v *findings) literal(s *doctorFacts, name string) {
 	before := len(v.fixes)
 	v.private(filepath.Join(s.home, "config.toml"), 0o600)
@@ -106,7 +106,8 @@ func (v *findings) literal(s *doctorFacts, name string) {
 	}
 }
 
-// unresolved notes a reference that leads nowhere. A service has other variables than this shell.
+// unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has
+// other variables than this shell.
 func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
 	state := checkFail
 	if strings.HasPrefix(ref, "env:") && s.client != nil {
@@ -116,8 +117,8 @@ func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
 	v.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
 }
 
-// located is where a reference file:PATH leads to.
-func (s *doctorFacts) located(path string) string {
+// filePath resolves the path of a reference file:PATH.
+func (s *doctorFacts) filePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		if dir, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(dir, rest)
@@ -129,7 +130,7 @@ func (s *doctorFacts) located(path string) string {
 	return filepath.Join(s.home, path)
 }
 
-// checkService looks at the service.
+// checkService checks that hob is installed as a service and starts by itself.
 func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	st, err := s.service(ctx)
 	if f, ok := event.AsFault(err); ok || errors.Is(err, exec.ErrNotFound) {

@@ -13,21 +13,21 @@ import (
 	"hob/daemon/console"
 )
 
-// slowStatus is how long an idle hob may take for its status.
+// slowStatus is the time within which an idle daemon should answer a status request.
 const slowStatus = time.Second
 
-// checkDaemon looks at the daemon and its progress.
+// checkDaemon checks that the daemon answers and makes progress.
 func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
 	var v findings
 	switch {
-	case errors.Is(s.lame, daemon.ErrRunning):
+	case errors.Is(s.databaseErr, daemon.ErrRunning):
 		v.add(checkFail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
-	case s.client == nil && (s.idle() || errors.Is(s.noone, client.ErrNoDaemon)):
+	case s.client == nil && (s.idle() || errors.Is(s.clientErr, client.ErrNoDaemon)):
 		v.add(checkWarn, "hob up, or hob service start", "hob does not run")
 	case s.client == nil:
-		v.add(checkFail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.noone)
-	case s.sick != nil:
-		v.add(checkFail, "hob service logs", "hob answers, but not with its status: %v", s.sick)
+		v.add(checkFail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.clientErr)
+	case s.statusErr != nil:
+		v.add(checkFail, "hob service logs", "hob answers, but not with its status: %v", s.statusErr)
 	default:
 		v.progress(s)
 	}
@@ -52,9 +52,9 @@ func (v *findings) progress(s *doctorFacts) {
 	}
 }
 
-// checkModel asks whether each model that is used can be reached, with its key.
+// checkModel checks that each configured model can be reached with its key.
 func checkModel(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unasked(); r != nil {
+	if r := s.unanswered(); r != nil {
 		return *r
 	}
 	var roster api.Roster
@@ -91,9 +91,9 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("%s can be reached", s.status.Model)
 }
 
-// checkVoice asks whether the endpoint of [voice] is there and takes its key. Nothing is transcribed for that.
+// checkVoice checks that the endpoint of [voice] answers and accepts its key. Nothing is transcribed.
 func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unasked(); r != nil {
+	if r := s.unanswered(); r != nil {
 		return *r
 	}
 	var voice api.Transcription
@@ -116,7 +116,7 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 }
 
 func checkChannels(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.unasked(); r != nil {
+	if r := s.unanswered(); r != nil {
 		return *r
 	}
 	var v findings
@@ -148,7 +148,7 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 }
 
 func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unasked(); r != nil {
+	if r := s.unanswered(); r != nil {
 		return *r
 	}
 	var list []api.Job
@@ -167,12 +167,12 @@ func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("%s, none broken", console.Plural(int64(len(list)), "job"))
 }
 
-// failureWindow is how far back failures are looked for.
+// failureWindow is the age up to which failures are counted.
 const failureWindow = 24 * time.Hour
 
-// checkFailures counts what was given up lately.
+// checkFailures counts recent dead letters and failed turns.
 func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unasked(); r != nil {
+	if r := s.unanswered(); r != nil {
 		return *r
 	}
 	since := s.now().Add(-failureWindow)

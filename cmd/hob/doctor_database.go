@@ -11,12 +11,12 @@ import (
 	"hob/daemon/event"
 )
 
-// checkDatabase looks at the database itself while no hob runs; a running one is asked.
+// checkDatabase reads the whole database if no daemon runs. Otherwise it relies on the status of the daemon.
 func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
-	if s.client != nil && s.sick == nil {
+	if s.client != nil && s.statusErr == nil {
 		return checkResult{State: checkOK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
 	}
-	if r := s.outside(); r != nil {
+	if r := s.unreadable(); r != nil {
 		return *r
 	}
 	lost, isLost := event.AsFault(daemon.LostDatabase(s.home))
@@ -25,24 +25,24 @@ func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 		return checkResult{State: checkFail, Found: lost.Text, Mend: lost.Hint}
 	case !s.idle():
 		return skipCheck("a hob has it open")
-	case errors.Is(s.lame, os.ErrNotExist):
+	case errors.Is(s.databaseErr, os.ErrNotExist):
 		return skipCheck("there is none yet")
-	case s.lame != nil:
+	case s.databaseErr != nil:
 		mend := "hob backup list, then hob backup restore PATH"
 		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
 			mend = "hob backup restore " + list[0].Path
 		}
-		return checkResult{State: checkFail, Found: s.lame.Error(), Mend: mend}
+		return checkResult{State: checkFail, Found: s.databaseErr.Error(), Mend: mend}
 	}
-	return checkResult{State: checkOK, Found: console.Size(s.stored.Bytes) + ", whole and sound"}
+	return checkResult{State: checkOK, Found: console.Size(s.database.Bytes) + ", whole and sound"}
 }
 
-// maxBackupAge is the age from which a backup is too old: two nights, and some hours for a machine that is off at night.
+// maxBackupAge is the age above which the newest backup is too old: two nights, plus some hours for a machine that is off at night.
 const maxBackupAge = 60 * time.Hour
 
-// checkBackup looks at the newest copy.
+// checkBackup verifies the newest backup and its age.
 func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.outside(); r != nil {
+	if r := s.unreadable(); r != nil {
 		return *r
 	}
 	list, err := daemon.Backups(s.home)

@@ -15,29 +15,30 @@ import (
 	"hob/daemon/sys"
 )
 
-// doctorFacts is what all checks look at.
+// doctorFacts is what several checks need. It is gathered once, so that all checks judge the same moment.
 type doctorFacts struct {
-	home   string
-	named  bool  // the caller has chosen the home
-	there  bool  // the home exists
-	closed error // why the caller may not look into it
-	now    func() time.Time
-	free   func(dir string) (int64, error)
+	home      string
+	named     bool  // set by --home or $HOB_HOME
+	exists    bool  // the home exists
+	closedErr error // why the caller may not read the home
+	now       func() time.Time
+	free      func(dir string) (int64, error)
 
-	client *client.Client // nil: nobody answers
-	noone  error          // why
-	status api.Status
-	took   time.Duration // for the status
-	sick   error         // it could not be had
-	stored daemon.BackupReport
-	lame   error // of looking at the database; daemon.ErrRunning while a hob has it
+	client      *client.Client // nil: no daemon answers
+	clientErr   error          // why client is nil
+	status      api.Status
+	took        time.Duration // time that the status request took
+	statusErr   error         // why there is no status
+	database    daemon.BackupReport
+	databaseErr error // of opening the database; daemon.ErrRunning while a daemon holds it
 
-	config   *config.Snapshot // nil: it cannot be read
-	problems []config.Problem
-	unread   error
+	config    *config.Snapshot // nil: config.toml cannot be read
+	problems  []config.Problem
+	configErr error
 }
 
-// gatherFacts gathers what several checks need. Only a home that cannot be named is an error; the rest is for the checks.
+// gatherFacts asks the daemon for its status, or reads the database and the config itself if no daemon runs. Only a missing home path is an
+// error; every other failure is a fact that a check reports.
 func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	s := &doctorFacts{now: time.Now, free: sys.DiskFree}
 	var err error
@@ -47,57 +48,58 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	if err := cli.CheckHome(s.home); err != nil {
 		return nil, err
 	}
-	if s.client, s.noone = a.Client(ctx); s.client != nil && s.client.System {
+	if s.client, s.clientErr = a.Client(ctx); s.client != nil && s.client.System {
 		s.home = client.SystemHome
 	}
-	s.enter()
+	s.checkAccess()
 	if s.client != nil {
 		start := time.Now()
-		s.sick = s.client.Show(ctx, "status", "", &s.status)
+		s.statusErr = s.client.Show(ctx, "status", "", &s.status)
 		s.took = time.Since(start)
 	}
-	if s.closed != nil {
+	if s.closedErr != nil {
 		return s, nil
 	}
-	if s.client == nil && s.there {
-		s.stored, s.lame = daemon.CheckDatabase(ctx, s.home)
+	if s.client == nil && s.exists {
+		s.database, s.databaseErr = daemon.CheckDatabase(ctx, s.home)
 	}
-	s.config, s.problems, s.unread = config.Load(filepath.Join(s.home, "config.toml"), os.Environ())
+	s.config, s.problems, s.configErr = config.Load(filepath.Join(s.home, "config.toml"), os.Environ())
 	return s, nil
 }
 
-// enter finds out whether the caller may look into the home. What root looked at would in part become root's.
-func (s *doctorFacts) enter() {
+// checkAccess finds out whether the caller may read the home. A home of another user is left alone even by root: opening the database
+// would create files that belong to root.
+func (s *doctorFacts) checkAccess() {
 	_, mine, err := sys.FileOwner(s.home)
-	s.there = !errors.Is(err, os.ErrNotExist)
+	s.exists = !errors.Is(err, os.ErrNotExist)
 	switch {
-	case !s.there:
+	case !s.exists:
 	case err != nil:
-		s.closed = err
+		s.closedErr = err
 	case !mine:
-		s.closed = errors.New("it belongs to another user")
+		s.closedErr = errors.New("it belongs to another user")
 	default:
-		_, s.closed = os.ReadDir(s.home)
+		_, s.closedErr = os.ReadDir(s.home)
 	}
 }
 
-// state is the path of something in hob's state folder.
+// state returns a path below the state folder.
 func (s *doctorFacts) state(parts ...string) string {
 	return filepath.Join(append([]string{s.home, "state"}, parts...)...)
 }
 
-// idle reports whether no hob works in this home: nobody answers, and its lock is free.
+// idle reports whether no daemon runs in this home: none answers, and the lock is free.
 func (s *doctorFacts) idle() bool {
-	return s.client == nil && s.closed == nil && !errors.Is(s.noone, client.ErrClosed) && !errors.Is(s.lame, daemon.ErrRunning)
+	return s.client == nil && s.closedErr == nil && !errors.Is(s.clientErr, client.ErrClosed) && !errors.Is(s.databaseErr, daemon.ErrRunning)
 }
 
-// outside is the result of a check that cannot look into the home; nil when it can.
-func (s *doctorFacts) outside() *checkResult {
+// unreadable returns the result of a check that cannot read the home; nil if it can.
+func (s *doctorFacts) unreadable() *checkResult {
 	var r checkResult
 	switch {
-	case !s.there:
+	case !s.exists:
 		r = skipCheck("there is no home yet: hob up makes %s", s.home)
-	case s.closed != nil:
+	case s.closedErr != nil:
 		r = skipCheck("the home is closed to you")
 	default:
 		return nil
@@ -105,9 +107,9 @@ func (s *doctorFacts) outside() *checkResult {
 	return &r
 }
 
-// unasked is the result of a check that needs a running hob; nil when there is one.
-func (s *doctorFacts) unasked() *checkResult {
-	if s.client != nil && s.sick == nil {
+// unanswered returns the result of a check that needs a running daemon; nil if there is one.
+func (s *doctorFacts) unanswered() *checkResult {
+	if s.client != nil && s.statusErr == nil {
 		return nil
 	}
 	r := skipCheck("hob does not answer")

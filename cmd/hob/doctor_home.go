@@ -15,17 +15,17 @@ import (
 	"hob/daemon/sys"
 )
 
-// checkHome looks at the folders.
+// checkHome checks that only the owner can read the folders of the home.
 func checkHome(_ context.Context, s *doctorFacts) checkResult {
-	if !s.there {
-		return *s.outside()
+	if !s.exists {
+		return *s.unreadable()
 	}
-	if s.closed != nil {
+	if s.closedErr != nil {
 		uid, _, err := sys.FileOwner(s.home)
 		if err != nil {
 			return checkResult{State: checkFail, Found: err.Error(), Mend: "look at the rights of the folders above it"}
 		}
-		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closed), Mend: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Mend: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
 	}
 	var v findings
 	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
@@ -34,7 +34,7 @@ func checkHome(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s, closed to others", s.home)
 }
 
-// private wants a file or folder to have no rights beyond mode. One that is not there is fine.
+// private reports a file or folder with permissions beyond mode, and offers to change them. A missing one is fine.
 func (v *findings) private(path string, mode os.FileMode) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) || runtime.GOOS == "windows" {
@@ -51,9 +51,9 @@ func (v *findings) private(path string, mode os.FileMode) {
 	v.fixes = append(v.fixes, checkFix{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
 }
 
-// checkFiles looks at what holds keys and memories.
+// checkFiles checks the permissions of files that hold keys or conversations.
 func checkFiles(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.outside(); r != nil {
+	if r := s.unreadable(); r != nil {
 		return *r
 	}
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
@@ -73,7 +73,7 @@ func checkFiles(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("token, socket, database and backups are closed to others")
 }
 
-// The room that is wanted, in bytes: less is a warning, much less a failure.
+// The free disk space, in bytes, below which the check warns or fails.
 const (
 	lowDiskSpace = 1 << 30
 	noDiskSpace  = 64 << 20
@@ -81,7 +81,7 @@ const (
 
 func checkDisk(_ context.Context, s *doctorFacts) checkResult {
 	dir := s.home
-	for !s.there { // where it would be made
+	for !s.exists { // where it would be made
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
 			break
 		}
@@ -101,7 +101,7 @@ func checkDisk(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s are free", console.Size(free))
 }
 
-// clockTolerance is how far in the future a file may be before the clock is said to have gone back.
+// clockTolerance is how far in the future the database file may be dated before the clock counts as set back.
 const clockTolerance = time.Hour
 
 func checkClock(_ context.Context, s *doctorFacts) checkResult {
@@ -131,9 +131,9 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
 }
 
-// checkLeftovers looks for what nobody needs any more. Only where no hob works can that be told.
+// checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check is skipped.
 func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.outside(); r != nil {
+	if r := s.unreadable(); r != nil {
 		return *r
 	}
 	if !s.idle() {

@@ -7,10 +7,11 @@ import (
 	"hob/daemon"
 )
 
-// checkSandbox asks the hob that runs how it confines commands, since a service may do less than a shell; without one it tries.
+// checkSandbox reports how the running daemon confines commands, since a service may have fewer permissions than this shell. Without a
+// daemon it tries the sandbox itself.
 func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 	c := s.status.Sandbox
-	if s.client == nil || s.sick != nil || c.Kind == "" {
+	if s.client == nil || s.statusErr != nil || c.Kind == "" {
 		if s.config == nil {
 			return skipCheck("the config cannot be read")
 		}

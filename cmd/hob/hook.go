@@ -248,7 +248,7 @@ func hookRemoveCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
-		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
 		if h, err = changeHook(cmd.Context(), a, api.RemoveHook, h.Name, api.None{}); err != nil {

@@ -13,8 +13,8 @@ import (
 	"hob/daemon/console"
 )
 
-// box is the inbox or the outbox: the same commands over different rows.
-type box struct {
+// queueCommands is the inbox or the outbox: the same commands over different rows.
+type queueCommands struct {
 	name, short, row string
 	list             func(a *cli.App) *cobra.Command
 	shown            string
@@ -95,7 +95,7 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	return console.ToYou(r.Reason)
 }
 
-func boxCommand(a *cli.App, b box) *cobra.Command {
+func queueCommand(a *cli.App, b queueCommands) *cobra.Command {
 	return cli.Family(b.name, b.short, b.list(a),
 		cli.Show(a, b.name, b.row, b.shown, nil),
 		cli.Verb(a, b.again, b.row, b.retry, b.retried),

@@ -77,7 +77,7 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 		if r.State == pairingBound {
 			loss, done = fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", pairedName(r), r.Channel), fmt.Sprintf("%s is a stranger on %s from now on", pairedName(r), r.Channel)
 		}
-		if err := a.Sure(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
 			return err
 		}
 		return cli.Do(cmd.Context(), a, api.RevokePairing, cli.ID(r.ID), api.None{}, done)

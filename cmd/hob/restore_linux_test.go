@@ -42,7 +42,7 @@ func TestRestoreAsks(t *testing.T) {
 		}
 		err := cmd.Wait()
 		_, missing := os.Stat(filepath.Join(home, "state", "hob.db"))
-		if agreed := typed == "yes\n"; agreed != (err == nil) || agreed == errors.Is(missing, os.ErrNotExist) || agreed != strings.Contains(out.String(), "restored "+copied) {
+		if askYesNo := typed == "yes\n"; askYesNo != (err == nil) || askYesNo == errors.Is(missing, os.ErrNotExist) || askYesNo != strings.Contains(out.String(), "restored "+copied) {
 			t.Errorf("%q: %v, %v, it says %q", typed, err, missing, out.String())
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	groupChat     = "chat"
 	groupSchedule = "schedule"
 	groupAllow    = "allow"
-	groupLook     = "look"
+	groupInspect  = "look"
 	groupKeep     = "keep"
 )
 
@@ -45,7 +45,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		&cobra.Group{ID: groupChat, Title: "Talk to it:"},
 		&cobra.Group{ID: groupSchedule, Title: "Let it do chores:"},
 		&cobra.Group{ID: groupAllow, Title: "Say what it may:"},
-		&cobra.Group{ID: groupLook, Title: "Look into it:"},
+		&cobra.Group{ID: groupInspect, Title: "Look into it:"},
 		&cobra.Group{ID: groupKeep, Title: "Set it up and keep it well:"},
 	)
 	f := root.PersistentFlags()
@@ -61,7 +61,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, daemon.ConfigSections()), pairingCommand(a))
 	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), toolCommand(a))
 	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
-	addGroup(root, groupLook, turnsCommand(a), whyCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), auditCommand(a), logsCommand(a))
+	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), queueCommand(a, inboxCommands()), queueCommand(a, outboxCommands()), auditCommand(a), logsCommand(a))
 	addGroup(root, groupKeep, modelCommand(a), configCommand(a, daemon.ConfigSections()), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)

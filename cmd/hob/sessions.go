@@ -116,7 +116,7 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 		return err
 	}
 	loss := fmt.Sprintf("this ends the conversation %s with its %s; it can be read, but not gone on with", s.Key, console.Plural(s.Turns, "turn"))
-	if err := a.Sure(ctx, yes, loss, "archive it?"); err != nil {
+	if err := a.Confirm(ctx, yes, loss, "archive it?"); err != nil {
 		return err
 	}
 	done, err := client.Do(ctx, c, api.ArchiveSession, key, api.None{})

@@ -24,7 +24,7 @@ func upCommand(a *cli.App) *cobra.Command {
 		Example: "  hob up\n  hob up --no-chat --listen 127.0.0.1:4700",
 		Long:    "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.Mend(); err != nil {
+			if err := a.RestoreTerminal(); err != nil {
 				return err
 			}
 			chat := !noChat && !a.JSON && cli.IsTerminal(a.In) && cli.IsTerminal(a.Out)

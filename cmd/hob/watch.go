@@ -118,7 +118,7 @@ func watchRemoveCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
-		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
 			return err
 		}
 		return changeWatch(cmd.Context(), a, watchCall{"remove", filewatch.Draft{Name: w.Name}})

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mend makes a terminal usable that a killed hob has left in raw mode: lines begin at the left again, what is typed is seen, and
+// RestoreTerminal makes a terminal usable that a killed hob has left in raw mode: lines begin at the left again, what is typed is seen, and
 // Ctrl-C interrupts. A terminal that draws its line ends is left as it is. The settings are those of "stty sane" (termios(3)).
-func (a *App) Mend() error {
+func (a *App) RestoreTerminal() error {
 	if !IsTerminal(a.In) {
 		return nil
 	}

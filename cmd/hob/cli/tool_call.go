@@ -43,9 +43,9 @@ func CallTool(ctx context.Context, a *App, c *client.Client, name string, call c
 	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
 		hint := howToApprove(p)
 		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Reason: p.Reason, Allow: p.Allow, Code: p.Code, Hash: p.Hash}
-		return out, &Problem{Code: ExitWaiting, Text: because(p.Detail, p), Hint: strings.Join(append([]string{hint}, always(p)...), "\n"), Doc: doc}
+		return out, &Problem{Code: ExitWaiting, Text: withReason(p.Detail, p), Hint: strings.Join(append([]string{hint}, alwaysAllowed(p)...), "\n"), Doc: doc}
 	}
-	if err := permit(ctx, a, c, p); err != nil {
+	if err := askPermission(ctx, a, c, p); err != nil {
 		return out, err
 	}
 	call.Approve = p.Hash
@@ -59,35 +59,35 @@ func howToApprove(p *client.Problem) string {
 	return "run it on a terminal, or add --approve " + p.Hash
 }
 
-// because adds to a text why a person has to agree.
-func because(text string, p *client.Problem) string {
+// withReason adds to a text why a person has to agree.
+func withReason(text string, p *client.Problem) string {
 	if p.Reason == "" {
 		return text
 	}
 	return text + " (" + console.ToYou(p.Reason) + ")"
 }
 
-// always is the line that tells what would allow the call for good, where anything would.
-func always(p *client.Problem) []string {
+// alwaysAllowed is the line that tells what would allow the call for good, where anything would.
+func alwaysAllowed(p *client.Problem) []string {
 	if p.Allow == "" {
 		return nil
 	}
 	return []string{"always allowed by: " + p.Allow}
 }
 
-// permit shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
-func permit(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
+// askPermission shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
+func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
 	for _, w := range p.Warnings {
 		a.Print(a.Err, "! "+console.OneLine(w))
 	}
-	a.Print(a.Err, console.OneLine(because(p.Summary, p)))
+	a.Print(a.Err, console.OneLine(withReason(p.Summary, p)))
 	if p.Canonical != "" && p.Canonical != p.Summary {
 		a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
 	}
-	for _, line := range always(p) {
+	for _, line := range alwaysAllowed(p) {
 		a.Print(a.Err, "  "+console.OneLine(line))
 	}
-	yes, err := a.agreed(ctx, "allow this once?")
+	yes, err := a.askYesNo(ctx, "allow this once?")
 	if yes {
 		return nil
 	}

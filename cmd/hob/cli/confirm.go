@@ -13,9 +13,9 @@ import (
 // YesFlag adds --yes to a command that asks before it does what cannot be undone.
 func YesFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "do not ask") }
 
-// Sure tells what a command is about to do for good, and asks for a yes. It returns nil when there is one, or when --yes was given.
+// Confirm says what a command is about to do for good, and asks for a yes. It returns nil when there is one, or when --yes was given.
 // Where nobody sits at a terminal it is a wrong command line to leave --yes out.
-func (a *App) Sure(ctx context.Context, yes bool, loss, question string) error {
+func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) error {
 	switch {
 	case yes:
 		return nil
@@ -23,7 +23,7 @@ func (a *App) Sure(ctx context.Context, yes bool, loss, question string) error {
 		return Usage("add --yes", "%s, and nobody is here to be asked", loss)
 	}
 	a.Print(a.Err, console.Clean(loss))
-	ok, err := a.agreed(ctx, question)
+	ok, err := a.askYesNo(ctx, question)
 	if err != nil {
 		a.Print(a.Err, "") // the cursor stands behind the prompt
 	}
@@ -33,9 +33,9 @@ func (a *App) Sure(ctx context.Context, yes bool, loss, question string) error {
 	return &Problem{Code: ExitFailed, Text: "nothing was changed"}
 }
 
-// agreed reads the answer to a question with yes or no.
-func (a *App) agreed(ctx context.Context, question string) (bool, error) {
-	if err := a.Mend(); err != nil {
+// askYesNo reads the answer to a question with yes or no.
+func (a *App) askYesNo(ctx context.Context, question string) (bool, error) {
+	if err := a.RestoreTerminal(); err != nil {
 		return false, err
 	}
 	line, err := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, question+" [y/N] ")

@@ -1,0 +1,6 @@
+//go:build !(linux || darwin || dragonfly || freebsd || netbsd || openbsd)
+
+package cli
+
+// RestoreTerminal has nothing to do: this system ends the raw mode of a program that dies.
+func (a *App) RestoreTerminal() error { return nil }
