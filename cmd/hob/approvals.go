@@ -11,7 +11,7 @@ import (
 	"hob/daemon/console"
 )
 
-// until is when a question lapses; some wait for as long as it takes.
+// until is when a question expires; some never do, which the API marks with the year 9999.
 func until(q api.Question, clock cli.Clock) string {
 	if q.Until.Year() >= 9999 {
 		return "answered"

@@ -16,7 +16,7 @@ import (
 	"hob/daemon/console"
 )
 
-// auditEffect is what a call did, in numbers.
+// auditEffect lists exit code, duration and sizes of a call.
 func auditEffect(r api.AuditRow) string {
 	var parts []string
 	if r.Exit != nil {
@@ -32,7 +32,7 @@ func auditEffect(r api.AuditRow) string {
 	return strings.Join(parts, ", ")
 }
 
-// auditReason is the gate's reason, and what a person would have been warned of.
+// auditReason is the reason of the gate's decision, with its warnings.
 func auditReason(r api.AuditRow) string {
 	if r.Warnings == "" {
 		return r.Reason
@@ -45,7 +45,7 @@ func auditDenied(r api.AuditRow) bool {
 	return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED"
 }
 
-// auditFilter is what the command is asked for.
+// auditFilter holds the flags.
 type auditFilter struct {
 	turn, limit int64
 	tool        string
@@ -107,7 +107,7 @@ func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 	return a.Text(auditPage(rows, p))
 }
 
-// fetch asks for the rows, newest first; those of one turn come with the turn.
+// fetch reads the rows, newest first. The API has no filter by turn; a turn's rows come with its details.
 func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMessage, error) {
 	docs := []json.RawMessage{}
 	if f.turn == 0 {

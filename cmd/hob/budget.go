@@ -22,7 +22,7 @@ func budgetLine(b api.Budget) string {
 		tokens + " " + capText(b.PerDayTokens, console.Thousands[int64]) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
 }
 
-// spentText is money that was used or is reserved; where only tokens without a known price were used, it is not known.
+// spentText is the money used and reserved. It is unknown if only tokens without a known price were used.
 func spentText(used, reserved, tokens int64) string {
 	if used+reserved == 0 && tokens > 0 {
 		return "unknown"
@@ -41,7 +41,7 @@ func capText(most int64, show func(int64) string) string {
 	return "of " + show(most)
 }
 
-// budgetPage is the budget with everybody whom it was spent for.
+// budgetPage is the budget with what each source spent.
 func budgetPage(b api.Budget, p layout) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)

@@ -28,7 +28,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
 			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
-			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves;\n" +
+			"text of several lines, Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves;\n" +
 			"/attach FILE sends a file with the next message.",
 		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
@@ -60,7 +60,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// readInput reads the message from standard input; only where something is attached may there be none.
+// readInput reads the message from standard input. It may be empty only if a file is attached.
 func readInput(a *cli.App, attached bool) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
 	if err != nil {
@@ -82,7 +82,7 @@ func chatCursor(a *cli.App) (console.Cursor, error) {
 	return console.Cursor(filepath.Join(home, "state", "chat.cursor")), err
 }
 
-// askOnce says one thing and waits for what becomes of it.
+// askOnce sends one message and waits for the answer.
 func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func verdict(a *cli.App, answer console.Answer) error {
 	return p
 }
 
-// talk is the conversation on a terminal.
+// talk runs a conversation on the terminal.
 func talk(ctx context.Context, a *cli.App, session string) error {
 	if a.JSON {
 		return cli.Usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")

@@ -46,7 +46,7 @@ func otherFields() []scheduler.Field {
 
 func isScheduleField(f scheduler.Field) bool { return f.Apart || f.Name == "when" }
 
-// scheduleText is the schedule as the cron tool reads it; "" when none is given.
+// scheduleText is the schedule in the form of the cron tool; "" if no flag gives one.
 func scheduleText(d scheduler.Draft) (string, error) {
 	var given []string
 	for _, w := range []struct{ before, text string }{{"", d.Cron}, {"every ", d.Every}, {"at ", d.At}, {"", d.When}} {
@@ -63,10 +63,10 @@ func scheduleText(d scheduler.Draft) (string, error) {
 	return "", cli.Usage("", "--cron, --every, --at and --when exclude each other")
 }
 
-// cronCall is the input of the cron tool. The flags are bound to its draft, but for the limits, which the tool reads as one text.
+// cronCall is a call of the cron tool. The flags are bound to its draft, except for the limits, which the tool reads as one text.
 type cronCall struct {
-	Action string `json:"action"`
-	ID     int64  `json:"id,omitempty"`
+	Action string
+	ID     int64 // of a job that gets a new name
 	scheduler.Draft
 
 	tools, maxTokens string
@@ -80,7 +80,7 @@ func (c *cronCall) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&c.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")
 }
 
-// complete checks the flags as the tool would, naming them, and makes of them what the tool reads.
+// complete checks the flags and converts them to the fields of the tool. The tool checks them too, but its errors name its parameters.
 func (c *cronCall) complete(cmd *cobra.Command, prompt []string) (err error) {
 	if c.When, err = scheduleText(c.Draft); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *cronCall) complete(cmd *cobra.Command, prompt []string) (err error) {
 	return err
 }
 
-// check refuses what the cron tool would refuse, by the names of the flags.
+// check refuses what the cron tool would refuse, with errors that name the flags.
 func (c *cronCall) check(cmd *cobra.Command) error {
 	if err := cli.Filled(cmd); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *cronCall) check(cmd *cobra.Command) error {
 	return err
 }
 
-// limits are what a run may do at most, as the cron tool reads it.
+// limits are the limits of a run in the form of the cron tool.
 func (c *cronCall) limits() string {
 	var parts []string
 	if c.tools != "" {
@@ -174,7 +174,7 @@ func cronUpdateCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// updateJob changes a job; with a new name, the call names the old one by its id.
+// updateJob changes a job. A call that sets a new name identifies the job by its id.
 func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
 	if in.Name == "" {
 		in.Name = job
@@ -201,7 +201,7 @@ func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 	}
 }
 
-// cronRemoveCommand asks: what a job was made of is gone for good.
+// cronRemoveCommand asks first, because a deleted job cannot be restored.
 func cronRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
@@ -228,9 +228,9 @@ func cronRemoveCommand(a *cli.App) *cobra.Command {
 
 // changeJob calls the cron tool and prints the job as it is now.
 func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
-	raw, err := json.Marshal(in)
+	raw, err := triggerInput(in.Action, in.ID, in.Draft)
 	if err != nil {
-		return fmt.Errorf("encode the call: %w", err)
+		return err
 	}
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -261,10 +261,10 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	if !a.JSON {
 		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
-	return a.Document(withNotes(storedJob(ctx, a, c, made.Jobs[0]), job.Notes))
+	return a.Document(withNotes(storedTrigger(ctx, c, "jobs", job.Name, made.Jobs[0]), job.Notes))
 }
 
-// withNotes adds to a job what the call has taken because nobody said it: what is stored does not have it.
+// withNotes adds to a stored job the notes on defaults that the call assumed; they are not stored.
 func withNotes(doc json.RawMessage, notes []string) json.RawMessage {
 	var now scheduler.View
 	if json.Unmarshal(doc, &now) != nil || len(notes) == 0 || len(now.Notes) > 0 {
@@ -277,7 +277,7 @@ func withNotes(doc json.RawMessage, notes []string) json.RawMessage {
 	return slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(doc), []byte("}")), []byte(`,"notes":`), list, []byte("}"))
 }
 
-// cronHint turns what the tool advises a model to do into the command that does it.
+// cronHint replaces a hint that the tool writes for models by the matching command.
 func cronHint(action, hint string) string {
 	switch {
 	case strings.HasPrefix(hint, "the parameters are: "), hint == cronListHint && action == "add":
@@ -288,7 +288,7 @@ func cronHint(action, hint string) string {
 	return hint
 }
 
-// cronFlagText names the flag where the cron tool names its parameter: at the beginning of what it says.
+// cronFlagText replaces the parameter at the beginning of an error of the cron tool by the flag.
 func cronFlagText(text string) string {
 	for _, before := range []string{"cron add: ", "cron update: "} {
 		text = strings.TrimPrefix(text, before)
@@ -298,13 +298,3 @@ func cronFlagText(text string) string {
 
 // cronListHint is the tool's own hint.
 const cronListHint = "action list shows the jobs"
-
-// storedJob is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
-func storedJob(ctx context.Context, a *cli.App, c *client.Client, job json.RawMessage) json.RawMessage {
-	var row scheduler.View
-	var now json.RawMessage
-	if json.Unmarshal(job, &row) != nil || c.Show(ctx, "jobs", row.Name, &now) != nil {
-		return job
-	}
-	return now
-}

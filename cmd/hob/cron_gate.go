@@ -10,7 +10,7 @@ import (
 	"hob/scheduler"
 )
 
-// checkGate refuses what the cron tool would refuse of a gate, by the names of the flags.
+// checkGate refuses gates that the cron tool would refuse, with errors that name the flags.
 func checkGate(d scheduler.Draft) error {
 	none := strings.EqualFold(strings.TrimSpace(d.GateText), scheduler.NoGate)
 	if d.GateMode != "" && (d.GateText == "" || none) {
@@ -22,7 +22,7 @@ func checkGate(d scheduler.Draft) error {
 	return nil
 }
 
-// gateText is the gate as the cron tool reads it; "" when none is asked for. Relative globs begin where the command was typed.
+// gateText is the gate in the form of the cron tool; "" if no flag gives one. Relative globs are relative to the current folder.
 func gateText(d scheduler.Draft) (string, error) {
 	var gate scheduler.Gate
 	if strings.EqualFold(strings.TrimSpace(d.GateText), scheduler.NoGate) {
@@ -41,7 +41,7 @@ func gateText(d scheduler.Draft) (string, error) {
 	return gate.Words(), nil
 }
 
-// absoluteGlob makes a glob mean the same whoever reads it.
+// absoluteGlob makes a glob absolute, because the daemon has another current folder.
 func absoluteGlob(glob string) (string, error) {
 	if filepath.IsAbs(glob) || glob == "~" || strings.HasPrefix(glob, "~/") {
 		return glob, nil

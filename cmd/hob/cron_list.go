@@ -15,17 +15,17 @@ import (
 	"hob/scheduler"
 )
 
-// jobClock shows an instant in the job's own zone, with seconds when its schedule has some.
+// jobClock formats instants in the zone of the job, with seconds if its schedule has seconds.
 func jobClock(j scheduler.View) func(time.Time) string {
 	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
-		zone = time.UTC // the job says that it is broken
+		zone = time.UTC // the row reports the job as broken
 	}
 	fine := slices.ContainsFunc(j.Next, func(t time.Time) bool { return t.Second() != 0 })
 	return func(t time.Time) string { return console.InZone(t, zone, fine) }
 }
 
-// jobSchedule is when it comes due, and whether it runs only then.
+// jobSchedule is the schedule, and whether a gate can hold a run back.
 func jobSchedule(j scheduler.View) string {
 	if j.Gate != "" {
 		return console.Period(j.Spec) + ", gated"
@@ -33,7 +33,7 @@ func jobSchedule(j scheduler.View) string {
 	return console.Period(j.Spec)
 }
 
-// jobState is the next time, or why there is none.
+// jobState is the next time, or the reason why there is none.
 func jobState(j scheduler.View) string {
 	switch {
 	case j.Broken != "":
@@ -48,7 +48,7 @@ func jobState(j scheduler.View) string {
 	return jobClock(j)(j.Next[0])
 }
 
-// jobHeld says that it waits because it has failed; "" when it does not.
+// jobHeld says until when the job backs off after failures; "" if it does not.
 func jobHeld(j scheduler.View) string {
 	if j.Held.IsZero() {
 		return ""
@@ -60,7 +60,7 @@ func jobHeld(j scheduler.View) string {
 	return "held until " + j.Held.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
 }
 
-// jobInWords is a job with its estimate, and what it waits for, as the lines that a person reads.
+// jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the details keep their order.
 func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 	var in struct {
 		Estimate json.RawMessage `json:"estimate"`

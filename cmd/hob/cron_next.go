@@ -19,7 +19,7 @@ import (
 // maxPreview is the most instants that cron next shows.
 const maxPreview = 1000
 
-// cronPreview is what cron next is told.
+// cronPreview holds the flags of hob cron next.
 type cronPreview struct {
 	scheduler.Draft // its schedule
 	tz              string
@@ -42,7 +42,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 	}
 	cli.FieldFlags(cmd, &p.Draft, scheduleFields())
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
-	cmd.Flags().StringVar(&p.after, "after", "", "start behind this RFC 3339 instant (default now)")
+	cmd.Flags().StringVar(&p.after, "after", "", "start after this RFC 3339 instant (default now)")
 	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
 	return cmd
 }
@@ -77,7 +77,7 @@ func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string)
 	return printTimes(a, times, zone)
 }
 
-// scheduleTimes works a schedule out without the daemon, as a job's is.
+// scheduleTimes computes the times of a schedule without the daemon, with the code that the daemon uses.
 func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]time.Time, *time.Location, error) {
 	zone := time.Local
 	if p.tz != "" {
@@ -100,7 +100,7 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 	return spec.Preview(s, zone, after, after, p.n), zone, nil
 }
 
-// jobTimes works out the times of a job that exists, also when it is paused.
+// jobTimes computes the times of an existing job, even if it is paused.
 func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after time.Time) ([]time.Time, *time.Location, error) {
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -15,22 +15,17 @@ import (
 	"hob/scheduler"
 )
 
-// cronRunsHead are the columns of a job's runs; those of all jobs have the name in front.
+// cronRunsHead are the columns for the runs of one job. The list for all jobs has the name before them.
 func cronRunsHead() []string {
 	return []string{"DUE", "STATE", "LATE", "BEGAN", "ENDED", "ANSWER", "COST", "TURN", "REASON"}
 }
 
-// cronRunCells of a run: what it came to stands in the place of its state.
+// cronRunCells are the cells of a run.
 func cronRunCells(r api.Fire, clock cli.Clock) []string {
-	state, late, turn := r.State, "-", "-"
-	if r.Outcome != "" {
-		state = r.Outcome
-	}
+	state, turn := runState(r)
+	late := "-"
 	if r.LateMS >= 1000 {
 		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Truncate(time.Second).String()) // as the reason has it
-	}
-	if r.Turn != 0 {
-		turn = cli.ID(r.Turn)
 	}
 	due := clock(r.Due)
 	if zone, err := scheduler.Zone(r.Zone); err == nil {
@@ -43,7 +38,7 @@ func cronRunCells(r api.Fire, clock cli.Clock) []string {
 	return []string{due, state, late, runTime(r, r.Started), runTime(r, r.Ended), console.OrDash(r.RunDelivery.Outcome), runCost(r), turn, reason}
 }
 
-// runTime shows when something happened, on the day that the slot was due without the date.
+// runTime formats an instant of a run, without the date if it is on the day of the slot.
 func runTime(r api.Fire, t time.Time) string {
 	zone, err := scheduler.Zone(r.Zone)
 	if err != nil {

@@ -83,8 +83,8 @@ func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts
 	return in, nil
 }
 
-// readHookSecret is a reference as it is, and for "-" what standard input holds. A secret itself is refused: every user of the machine
-// can read a command line.
+// readHookSecret returns a reference unchanged, and reads standard input for "-". A literal secret is refused, because every user of the
+// machine can read a command line.
 func readHookSecret(a *cli.App, given string) (string, error) {
 	switch {
 	case given == "" || secret.IsReference(given):
@@ -109,7 +109,7 @@ func literalSecretError(flag string) error {
 func hookAddCommand(a *cli.App) *cobra.Command {
 	var d webhook.Draft
 	cmd := &cobra.Command{
-		Use: "add PROMPT", Short: "Make a webhook; its secret is told this once", Args: cli.AtLeast(1, "a PROMPT"),
+		Use: "add PROMPT", Short: "Make a webhook; its secret is shown only once", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob hook add --name deploys \"Tell me what was deployed: {{.service}}.\"\n" +
 			"  hob hook add --name issues --kind github --secret env:GITHUB_SECRET \"Sum up {{.issue.title}} by {{.sender.login}}.\"\n" +
 			"  hob hook add --name door --kind none \"say: somebody is at the door\"",
@@ -130,7 +130,7 @@ func hookAddCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// withNewSecret adds a secret that was just made, and what to do with it.
+// withNewSecret appends a generated secret and what to do with it. It is shown only this once.
 func withNewSecret(h webhook.Made, said string) string {
 	if h.Secret == "" {
 		return said
@@ -163,7 +163,7 @@ func printMadeHook(a *cli.App, h webhook.Made, said string) error {
 	return a.Done(h, withNewSecret(h, said))
 }
 
-// hookFlagError names the flag where the API names its argument: at the beginning of what it says.
+// hookFlagError replaces the argument at the beginning of an error of the API by the flag.
 func hookFlagError(err error) error {
 	code, text, hint := cli.Explain(err)
 	if code != cli.ExitUsage {
@@ -231,7 +231,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// hookRemoveCommand asks: the secret of a webhook is gone for good.
+// hookRemoveCommand asks first, because the secret of a webhook cannot be restored.
 func hookRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Args: cli.Exactly(1, "one HOOK"),

@@ -14,15 +14,9 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// hookRunCells of a fire: what it came to stands in the place of its state, and why in that of an answer that there is not.
+// hookRunCells are the cells of a run. If there is no answer, the reason takes its place.
 func hookRunCells(r api.Fire, clock cli.Clock, answers map[int64]string) []string {
-	state, turn := r.State, "-"
-	if r.Outcome != "" {
-		state = r.Outcome
-	}
-	if r.Turn != 0 {
-		turn = cli.ID(r.Turn)
-	}
+	state, turn := runState(r)
 	answer := answers[r.Turn]
 	if answer == "" {
 		answer = console.ToYou(r.Reason)
@@ -55,7 +49,7 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// hookAnswers finds the name of a webhook, also of one that is gone, and reads what its newest turns have said.
+// hookAnswers finds the name of a webhook, even of a deleted one, and reads the answers of its newest turns.
 func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64]string) (string, error) {
 	c, err := a.Client(ctx)
 	if err != nil {

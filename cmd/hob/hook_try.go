@@ -17,7 +17,7 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// hookTestText is the outcome in one sentence.
+// hookTestText describes the answer in one sentence.
 func hookTestText(t webhook.Trial) string {
 	var answer client.Problem
 	_ = json.Unmarshal(t.Answer, &answer) // it may be anything
@@ -91,7 +91,7 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) er
 	return a.Done(t, text)
 }
 
-// readBody reads at most what a webhook may ever take.
+// readBody reads one byte more than a webhook accepts, so that a larger body is refused by the daemon.
 func readBody(a *cli.App, path string) (string, error) {
 	in := a.In
 	if path != "-" {

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/console"
 )
 
-// queueCommands is the inbox or the outbox: the same commands over different rows.
+// queueCommands describes the commands of the inbox or of the outbox, which differ in their rows and texts.
 type queueCommands struct {
 	name, short, row string
 	list             func(a *cli.App) *cobra.Command
@@ -71,7 +71,7 @@ func outboxBox() box {
 	}
 }
 
-// remark is what else there is to know about a message: what it waits for, what went wrong, what became of it.
+// remark explains the state of a message: what it waits for, its last error, or why it was given up.
 func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	left := r.NotBefore.Sub(now)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/console"
 )
 
-// layout is what a page is drawn on: the zone of its times, and its width in cells; 0 is no terminal.
+// layout is the time zone and the width, in cells, of a printed page. Width 0 means that the output is no terminal.
 type layout struct {
 	zone  *time.Location
 	width int
@@ -28,7 +28,7 @@ func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, err
 	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out)}, nil
 }
 
-// zoneOrLocal is the zone of an IANA name, the machine's where it is not known here.
+// zoneOrLocal is the zone of an IANA name, or the zone of this machine if the name is unknown here.
 func zoneOrLocal(name string) *time.Location {
 	if name == "" {
 		return time.Local
@@ -46,7 +46,7 @@ func (p layout) at(t time.Time) string { return console.InZone(t, p.zone, true) 
 // clock is the time of day of an instant.
 func (p layout) clock(t time.Time) string { return t.In(p.zone).Format("15:04:05") }
 
-// near is an instant beside another one: the time of day where it is the same day.
+// near formats an instant that follows another one: only the time of day if it is the same day.
 func (p layout) near(t, to time.Time) string {
 	if t.In(p.zone).Format(time.DateOnly) == to.In(p.zone).Format(time.DateOnly) {
 		return p.clock(t)
@@ -54,7 +54,7 @@ func (p layout) near(t, to time.Time) string {
 	return p.at(t)
 }
 
-// line cuts a text to one line of the page; off a terminal, to 200 cells.
+// line cuts a text to one line of the page, or to 200 cells if the output is no terminal.
 func (p layout) line(text string) string {
 	width := p.width
 	if width <= 0 {

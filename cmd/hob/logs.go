@@ -77,7 +77,7 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 	return q, nil
 }
 
-// showLogs asks the daemon; without one it reads the file, which is no database. When the daemon goes away, following ends.
+// showLogs reads the log from the daemon, or from the file if no daemon runs. Following ends when the daemon stops.
 func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) error {
 	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: time.Local}
 	each := func(line []byte) error {
@@ -116,7 +116,7 @@ type logAttr struct {
 	value json.RawMessage
 }
 
-// line shows time, level, message and the other attributes in their order; errors stand last, because they are long.
+// line formats time, level, message and the other attributes in their order. The error is last, because it is long.
 func (w logWriter) line(raw []byte) string {
 	list, ok := logAttrs(raw)
 	if !ok {
@@ -173,7 +173,7 @@ func (w logWriter) level(level string) string {
 	return text
 }
 
-// paint wraps a text in a colour (ECMA-48, SGR), on a terminal only.
+// paint colours a text (ECMA-48, SGR) if the output is a terminal.
 func (w logWriter) paint(color, text string) string {
 	if !w.color {
 		return text
@@ -181,7 +181,7 @@ func (w logWriter) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// logAttrs takes a line apart, in its order.
+// logAttrs parses a line and keeps the order of its attributes.
 func logAttrs(raw []byte) (list []logAttr, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -201,7 +201,7 @@ func logAttrs(raw []byte) (list []logAttr, ok bool) {
 	return list, true
 }
 
-// unquoteJSON is a text without its quotes, and anything else as it is.
+// unquoteJSON returns a JSON string without quotes, and any other value unchanged.
 func unquoteJSON(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

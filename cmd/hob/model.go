@@ -14,7 +14,7 @@ import (
 	"hob/daemon/console"
 )
 
-// maxServerModels is how many models of a server are listed without --all.
+// maxServerModels is the most models of one server that are listed without --all.
 const maxServerModels = 20
 
 // modelCommand makes hob model.
@@ -63,7 +63,7 @@ func modelListCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// modelFilter says what of the lists is shown.
+// modelFilter holds the arguments of hob model list.
 type modelFilter struct {
 	word           string
 	whole, offline bool
@@ -155,7 +155,7 @@ func modelCells(m api.Model, clock cli.Clock) []string {
 	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), contextText(m), priceText(m.Local, m.Price.Input, m.Price.Output), state}
 }
 
-// contextText is how much a model reads; the interpreter reads everything.
+// contextText is the context window of a model; the built-in interpreter has none.
 func contextText(m api.Model) string {
 	if m.Backend == "builtin" {
 		return "-"

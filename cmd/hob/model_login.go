@@ -75,7 +75,7 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 	return a.Done(who, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
 }
 
-// cancelLogin frees the port of a sign-in that nobody waits for any more.
+// cancelLogin frees the port of an abandoned sign-in.
 func cancelLogin(ctx context.Context, c *client.Client) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
@@ -83,7 +83,7 @@ func cancelLogin(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// loginResult is how a sign-in came to its end.
+// loginResult is the outcome of a sign-in.
 type loginResult struct {
 	who api.Account
 	err error
@@ -101,7 +101,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account,
 		over <- e
 		return nil
 	})
-	g.Once("read addresses", func() error { // it ends with the process where nobody types
+	g.Once("read addresses", func() error { // a blocked read ends with the process
 		defer close(lines)
 		in := bufio.NewScanner(a.In)
 		for in.Scan() {
@@ -122,7 +122,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account,
 				if !cli.IsTerminal(a.In) {
 					return api.Account{}, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
 				}
-				lines = nil // whoever closed the input may still use the browser
+				lines = nil // the browser can still finish the sign-in
 				continue
 			}
 			if strings.TrimSpace(text) == "" {

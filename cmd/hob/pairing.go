@@ -11,7 +11,7 @@ import (
 	"hob/daemon/console"
 )
 
-// pairingsResource is the pairings, as the API calls them.
+// pairingsResource is the resource of pairings in the API.
 const pairingsResource = "pairings"
 
 // The states of a pairing that commands ask about.
@@ -38,7 +38,7 @@ func pairedName(r api.Pairing) string {
 	return fmt.Sprintf("%s (%s)", console.OneLine(r.Name), console.OneLine(r.Person))
 }
 
-// pairingState is how far it is, and what to do where it does not count any more.
+// pairingState is the state, with the next step for a pairing that lapsed.
 func pairingState(r api.Pairing) string {
 	if r.State == pairingLapsed {
 		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
@@ -57,7 +57,7 @@ func pairingListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// pairingRevokeCommand asks: who is revoked is not heard any more.
+// pairingRevokeCommand asks first, because hob then ignores that account.
 func pairingRevokeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Args: onePairing, ValidArgsFunction: cli.Complete(a, pairingsResource),

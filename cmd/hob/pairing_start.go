@@ -30,7 +30,8 @@ func pairingStartCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// startPairing begins a pairing, and stays until it is over. It ends the pairing when it cannot stay: nobody would see who types the code.
+// startPairing begins a pairing and waits until it is over. If it has to stop earlier, it ends the pairing, because nobody would see wrong
+// codes any more.
 func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func beginPairing(ctx context.Context, c *client.Client, channel string) (api.Pa
 	return client.Do(ctx, c, api.StartPairing, channel, api.None{})
 }
 
-// newestEvent is the newest event, from which on the pairing is watched.
+// newestEvent returns the sequence number after which the pairing's events follow.
 func newestEvent(ctx context.Context, c *client.Client) (seq int64, err error) {
 	err = c.Follow(ctx, math.MaxInt64, false, func(f client.Frame) error {
 		seq = max(seq, f.Start)
@@ -85,7 +86,7 @@ func newestEvent(ctx context.Context, c *client.Client) (seq int64, err error) {
 	return seq, err
 }
 
-// showPairingCode tells the code, here and nowhere else. With --json the pairing is a document, and so is how it ended.
+// showPairingCode prints the code; it is shown nowhere else. With --json it prints the pairing as the first of two documents.
 func showPairingCode(a *cli.App, b api.PairingStart) error {
 	if a.JSON {
 		return a.Document(b)
@@ -103,7 +104,7 @@ func showPairingCode(a *cli.App, b api.PairingStart) error {
 	return nil
 }
 
-// drawQR shows a link as a QR code, for a phone that looks at the terminal, where there is room for it.
+// drawQR prints a link as a QR code if the terminal is wide enough.
 func drawQR(a *cli.App, link string) {
 	if link == "" || !cli.IsTerminal(a.Err) {
 		return
@@ -111,7 +112,7 @@ func drawQR(a *cli.App, link string) {
 	text, width, err := qrText(link, a.Color(a.Err))
 	switch {
 	case err != nil:
-		a.Note(err.Error()) // the link itself stands above
+		a.Note(err.Error()) // the link was printed above
 	case width <= cli.Columns(a.Err):
 		a.Print(a.Err, text)
 	}
@@ -125,7 +126,7 @@ func triesLeft(n int64) string {
 	return fmt.Sprintf("%d tries are left", n)
 }
 
-// pairingWatch looks at a pairing until it is open no more. What is stored counts; the live view says when to look, and who guesses.
+// pairingWatch follows a pairing until it ends. The stored row decides; the event stream only says when to read it, and reports wrong codes.
 type pairingWatch struct {
 	*cli.App
 	client *client.Client
@@ -139,7 +140,7 @@ const (
 	clockSlack     = 50 * time.Millisecond
 )
 
-// end waits for the end, and returns the pairing as it is then. A restart of the daemon does not end it.
+// end waits for the end and returns the final row. It survives a restart of the daemon.
 func (w *pairingWatch) end(ctx context.Context) (json.RawMessage, error) {
 	for {
 		var raw json.RawMessage
@@ -165,7 +166,7 @@ func (w *pairingWatch) end(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// change returns when the pairing may have changed, or its time is over. Wrong codes are shown as they come.
+// change returns when the pairing may have changed or its time is over, and prints wrong codes as they come.
 func (w *pairingWatch) change(ctx context.Context) error {
 	within, stop := context.WithDeadline(ctx, w.Until.Add(clockSlack))
 	defer stop()
@@ -207,7 +208,7 @@ func (w *pairingWatch) wrong(kind string, data map[string]any) {
 // pairingEndTimeout is how long the end of a pairing may take to be noted.
 const pairingEndTimeout = 5 * time.Second
 
-// endPairing ends a pairing that nobody watches any more, also after an interrupt. Whom it has bound in the meantime stays bound.
+// endPairing ends an abandoned pairing, also after an interrupt. An account that was bound meanwhile stays bound.
 func endPairing(ctx context.Context, c *client.Client, id int64) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pairingEndTimeout)
 	defer stop()

@@ -13,7 +13,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 	var attach []string
 	cmd := &cobra.Command{
 		Use: "send TO [TEXT]", Short: "Send a text or files straight to a channel, without the model",
-		Long:    "Send a text or files straight to a channel, without the model. Files go behind the text; a channel that carries none, or not one of that size, names it instead.",
+		Long:    "Send a text or files straight to a channel, without the model. Files follow the text; a channel that carries none, or not one of that size, names it instead.",
 		Example: "  hob send owner \"the backup is done\"\n  hob send owner --attach report.pdf \"here it is\"", ValidArgsFunction: cli.Words("owner"),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(attach) > 0 {

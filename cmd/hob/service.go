@@ -43,7 +43,7 @@ func serviceCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// serviceChange is a command that plans and carries out.
+// serviceChange makes a command that plans steps and carries them out.
 func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb, Short: short, Args: cli.None,
@@ -66,7 +66,7 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 	}
 }
 
-// managed is the service that a command line means.
+// managed is the service that a command line refers to.
 type managed struct {
 	*cli.App
 	service.Manager
@@ -172,7 +172,7 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	return nil
 }
 
-// cutShort adds what was done before an error to its JSON document; people have read it already.
+// cutShort adds the completed steps to the JSON document of an error. In text form they were printed already.
 func (s *managed) cutShort(err error, done []service.Step) error {
 	if !s.JSON {
 		return err
@@ -181,7 +181,7 @@ func (s *managed) cutShort(err error, done []service.Step) error {
 	return &cli.Problem{Code: code, Text: text, Hint: hint, Doc: map[string]any{"error": text, "hint": hint, "steps": done}}
 }
 
-// rehearse prints a plan, and why it would be refused.
+// rehearse prints the steps of a dry run, and why they would be refused.
 func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(service.Step)) {
 	for _, step := range steps {
 		if err := step.Objection(ctx); err != nil {

@@ -55,7 +55,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// queue posts a message and says where it went.
+// queue posts a message and prints its inbox row.
 func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	return a.Done(r, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-// sessionKey is the key of the live session that a person means by its key or its id. A name that is neither is a new session's.
+// sessionKey returns the key of the live session with this key or id. Any other name is the key of a new session.
 func sessionKey(ctx context.Context, c *client.Client, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return name, nil
@@ -126,7 +126,7 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	return a.Done(done, fmt.Sprintf("session %s is archived", key))
 }
 
-// drawSession shows a conversation as it was led.
+// drawSession prints the transcript of a conversation.
 func drawSession(a *cli.App, raw json.RawMessage) error {
 	var s api.SessionDetail
 	if err := json.Unmarshal(raw, &s); err != nil {

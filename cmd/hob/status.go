@@ -37,7 +37,7 @@ func sandboxText(c api.Sandbox) string {
 	return text
 }
 
-// statusView is how hob is, as a page.
+// statusView prints a status.
 type statusView struct{ api.Status }
 
 // statusCommand makes hob status.
@@ -164,7 +164,7 @@ func modelText(m api.Model, p layout) string {
 	}
 }
 
-// statusDirection is the state of a direction, since when, and why it is not well.
+// statusDirection is the state of receiving or sending, since when, and its last error.
 func statusDirection(d api.Direction, p layout) string {
 	text := console.OrDash(string(d.State))
 	if !d.Since.IsZero() {
@@ -216,7 +216,7 @@ func (s statusView) schedule(p layout) string {
 	return text
 }
 
-// showSummary is hob without a command: how it is, and what to do next.
+// showSummary is hob without a command: a short status and the next step.
 func showSummary(ctx context.Context, a *cli.App) error {
 	c, err := a.Client(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {
@@ -241,7 +241,7 @@ func showSummary(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// next is the command that makes most sense now.
+// next suggests the next command.
 func (s statusView) next() string {
 	switch {
 	case s.SafeMode.On:

@@ -11,10 +11,10 @@ import (
 	"hob/daemon/console"
 )
 
-// watchInterval is the pause between two looks.
+// watchInterval is the pause between two requests.
 const watchInterval = time.Second
 
-// watchStatus shows the status again and again until ctx ends, which is no failure. A hob that goes away meanwhile is waited for.
+// watchStatus prints the status repeatedly until ctx ends, which is no failure. If the daemon stops meanwhile, it waits for it to return.
 func watchStatus(ctx context.Context, a *cli.App) error {
 	raw, err := fetchStatus(ctx, a)
 	if err != nil {
@@ -28,7 +28,7 @@ func watchStatus(ctx context.Context, a *cli.App) error {
 	defer tick.Stop()
 	for {
 		if ctx.Err() != nil {
-			return nil // what was asked for last was cut off
+			return nil // the last request was cancelled
 		}
 		if err := show(raw, err); err != nil {
 			return err
@@ -73,7 +73,7 @@ func redrawStatus(a *cli.App) func(json.RawMessage, error) error {
 	}
 }
 
-// printStatusChanges prints a line, or a document, when what it says is new.
+// printStatusChanges prints a line, or a JSON document, each time the line changes.
 func printStatusChanges(a *cli.App) func(json.RawMessage, error) error {
 	last := ""
 	return func(raw json.RawMessage, lost error) error {
@@ -104,7 +104,7 @@ func printStatusChanges(a *cli.App) func(json.RawMessage, error) error {
 	}
 }
 
-// brief is the status on one line, without what changes all the time.
+// brief is the status on one line, without values that change constantly.
 func (s statusView) brief() string {
 	p := layout{zone: zoneOrLocal(s.Zone)}
 	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}

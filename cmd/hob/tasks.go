@@ -27,7 +27,7 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// drawTask shows a task. Its attempt counts how often it was queued, which is no news of how often it ran.
+// drawTask prints a task without its attempt, which counts how often it was queued, not how often it ran.
 func drawTask(a *cli.App) cli.Draw {
 	return func(raw json.RawMessage, clock cli.Clock) error {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"attempt"}}
@@ -89,7 +89,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// tasksCancelCommand ends a task. One that runs is stopped, which cancels it.
+// tasksCancelCommand cancels a task. If its turn runs, stopping the turn cancels the task.
 func tasksCancelCommand(a *cli.App) *cobra.Command {
 	return taskVerb(a, "cancel", "Cancel a task; one that runs is stopped", "  hob tasks cancel 3", func(ctx context.Context, c *client.Client, id int64) error {
 		row, err := client.Show(ctx, c, api.ShowTask, cli.ID(id))
@@ -126,7 +126,7 @@ func taskVerb(a *cli.App, use, short, example string, do func(ctx context.Contex
 	}
 }
 
-// changeTask calls one of the tools about tasks, and prints the task as it is now.
+// changeTask calls a tool for tasks and prints the changed task.
 func changeTask(ctx context.Context, a *cli.App, tool string, in map[string]any) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -157,7 +157,7 @@ func changeTask(ctx context.Context, a *cli.App, tool string, in map[string]any)
 	return a.Document(made.Tasks[0])
 }
 
-// taskFlagText names the flag where a tool names its parameter: at the beginning of what it says.
+// taskFlagText replaces the parameter at the beginning of a tool's error by the flag.
 func taskFlagText(text string) string {
 	for parameter, flag := range map[string]string{"blocked_by": "--after", "not_before": "--not-before", "priority": "--priority", "title": "--title"} {
 		if rest, ok := strings.CutPrefix(text, parameter+": "); ok {
@@ -167,7 +167,7 @@ func taskFlagText(text string) string {
 	return text
 }
 
-// taskHint turns what a tool advises a model to do into the command that does it.
+// taskHint replaces a hint that a tool writes for models by the matching command.
 func taskHint(hint string) string {
 	if slices.Contains([]string{"task_list shows them", "leave one of them out of blocked_by"}, hint) {
 		return "see: hob tasks list"

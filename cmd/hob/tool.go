@@ -63,7 +63,7 @@ func listToolsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runTool runs one by name. Its flags are known only when the daemon has described it.
+// runTool runs a tool by name. Its flags come from the daemon's description of the tool.
 func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	name, err := toolName(a, args)
 	if err != nil {
@@ -106,7 +106,7 @@ func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	return printOutcome(a, out)
 }
 
-// globals are the flags that every command has; a tool's own flags stand among them.
+// globals adds the global flags to the flags of a tool.
 func globals(a *cli.App, set *pflag.FlagSet) {
 	set.StringVar(&a.Home, "home", a.Home, "hob's home folder")
 	set.BoolVar(&a.JSON, "json", a.JSON, "print one JSON document and nothing else")

@@ -11,11 +11,11 @@ import (
 	"hob/daemon/console"
 )
 
-// completing is how long a shell waits for what a tool takes.
+// completing is how long completion waits for the description of a tool.
 const completing = 2 * time.Second
 
-// completeTool offers the names of tools, and behind a name the flags of that tool and their values. Where anything may stand, the
-// shell offers files.
+// completeTool offers the names of tools, and after a name the flags of that tool and their values. Where any text is allowed, the shell
+// offers files.
 func completeTool(a *cli.App) cobra.CompletionFunc {
 	names := cli.Complete(a, "tools")
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -36,7 +36,7 @@ func completeTool(a *cli.App) cobra.CompletionFunc {
 	}
 }
 
-// formOf asks the daemon what a tool takes; in silence, for a shell that completes.
+// formOf reads the flags of a tool from the daemon, without any output, because a shell is completing.
 func formOf(ctx context.Context, a *cli.App, name string) (*console.Form, error) {
 	ctx, stop := context.WithTimeout(ctx, completing)
 	defer stop()

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/console"
 )
 
-// timeline is a turn with everything that belongs to it, as a timeline.
+// timeline prints a turn with its inbox rows, steps, calls, questions and messages.
 type timeline struct{ api.TurnDetail }
 
 // timelineEntry is one entry of the timeline: its line, and what belongs to it below.
@@ -85,7 +85,7 @@ func (t timeline) end() string {
 	return strings.Join(append(parts, "cost "+cost), " · ")
 }
 
-// exactMoney shows also what is far below a cent.
+// exactMoney shows amounts below a cent with four decimals.
 func exactMoney(micros int64) string {
 	if micros%10_000 == 0 {
 		return console.Money(micros)
@@ -93,7 +93,7 @@ func exactMoney(micros int64) string {
 	return fmt.Sprintf("%.4f", float64(micros)/1e6)
 }
 
-// moments are all entries in the order of time; steps that have no time of their own stay behind the step before.
+// moments are all entries by time. A step without a time of its own follows the step before it.
 func (t timeline) moments(p layout) []timelineEntry {
 	var list []timelineEntry
 	for _, in := range t.Inbox {
@@ -227,7 +227,7 @@ func (t timeline) call(p layout, s api.Step) timelineEntry {
 		}
 	}
 	for _, w := range t.Waits {
-		if w.CallID == s.CallID && w.Kind != "question" { // that has been said
+		if w.CallID == s.CallID && w.Kind != "question" { // questions are printed above
 			m.below = append(m.below, waitText(w, p))
 		}
 	}

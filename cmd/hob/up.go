@@ -76,8 +76,8 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 	return errors.Join(err, talked, end())
 }
 
-// daemonLog writes JSON lines to the log file and, unless a conversation would be torn apart, to standard error: for the journal in its
-// form, for people as text.
+// daemonLog writes JSON lines to the log file, and to standard error unless a conversation uses the terminal: in the journal's format under
+// systemd, else as text.
 func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error) {
 	file := logfile.New(filepath.Join(home, "state", "log", "hob.log"), logfile.MaxBytes, logfile.Kept)
 	sinks := []slog.Handler{logfile.Lines(file, slog.LevelInfo)}
@@ -91,7 +91,7 @@ func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func()
 	return slog.New(slog.NewMultiHandler(sinks...)), file.Close
 }
 
-// sayReady prints the one line that tells that hob is there, unless only errors are wanted.
+// sayReady prints the line that says that hob is ready, unless --quiet is set.
 func sayReady(a *cli.App, r daemon.Ready) {
 	if a.JSON {
 		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}

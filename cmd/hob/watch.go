@@ -17,7 +17,7 @@ import (
 	"hob/scheduler/filewatch"
 )
 
-// watchesResource is the watches, as the API calls them.
+// watchesResource is the resource of watches in the API.
 const watchesResource = "watches"
 
 // watchCommand makes hob watch.
@@ -42,9 +42,9 @@ func watchKinds() []string {
 	return list
 }
 
-// watchCall is the input of the watch tool. The flags are bound to its draft.
+// watchCall is a call of the watch tool. The flags are bound to its draft.
 type watchCall struct {
-	Action string `json:"action"`
+	Action string
 	filewatch.Draft
 }
 
@@ -53,7 +53,7 @@ func (c *watchCall) flags(cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "events", cli.Words(watchKinds()...))
 }
 
-// check refuses what the watch tool would refuse, by the names of the flags.
+// check refuses what the watch tool would refuse, with errors that name the flags.
 func (c *watchCall) check(cmd *cobra.Command) error {
 	if err := cli.Filled(cmd); err != nil {
 		return err
@@ -101,7 +101,7 @@ func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 	}
 }
 
-// watchRemoveCommand asks: what a watch was made of is gone for good.
+// watchRemoveCommand asks first, because a deleted watch cannot be restored.
 func watchRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource),
@@ -128,9 +128,9 @@ func watchRemoveCommand(a *cli.App) *cobra.Command {
 
 // changeWatch calls the watch tool and prints the watch as it is now.
 func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
-	raw, err := json.Marshal(in)
+	raw, err := triggerInput(in.Action, 0, in.Draft)
 	if err != nil {
-		return fmt.Errorf("encode the call: %w", err)
+		return err
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -155,20 +155,14 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Watches) == 0 || !a.JSON {
 		return a.Done(out.Raw, out.Message)
 	}
-	return a.Document(storedWatch(ctx, c, made.Watches[0]))
-}
-
-// storedWatch is a watch as the daemon lists it; one that is gone is shown as the tool last saw it.
-func storedWatch(ctx context.Context, c *client.Client, w json.RawMessage) json.RawMessage {
-	var named filewatch.View
-	var now json.RawMessage
-	if json.Unmarshal(w, &named) != nil || c.Show(ctx, watchesResource, named.Name, &now) != nil {
-		return w
+	var watch filewatch.View
+	if err := json.Unmarshal(made.Watches[0], &watch); err != nil {
+		return fmt.Errorf("the watch is not understood: %w", err)
 	}
-	return now
+	return a.Document(storedTrigger(ctx, c, watchesResource, watch.Name, made.Watches[0]))
 }
 
-// watchHint turns what the tool advises a model to do into the command that does it. adding: a watch was to be made.
+// watchHint replaces a hint that the tool writes for models by the matching command. adding is true for hob watch add.
 func watchHint(hint string, adding bool) string {
 	switch {
 	case hint == "action list shows the watches" && adding:

@@ -48,15 +48,9 @@ func watchShowCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// watchRunCells of a run: what it came to stands in the place of its state.
+// watchRunCells are the cells of a run.
 func watchRunCells(f api.Fire, clock cli.Clock) []string {
-	state, turn := f.State, "-"
-	if f.Outcome != "" {
-		state = f.Outcome
-	}
-	if f.Turn != 0 {
-		turn = cli.ID(f.Turn)
-	}
+	state, turn := runState(f)
 	return []string{clock(f.Created), state, turn, console.ToYou(f.Reason)}
 }
 
@@ -81,7 +75,7 @@ func watchRunsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// watchID is the id of a watch, since a job may have its name. One that is gone is known by the name that it had.
+// watchID returns the id of a watch, because a job may have the same name. The runs of a deleted watch are found by its former name.
 func watchID(ctx context.Context, a *cli.App, name string) string {
 	c, err := a.Client(ctx)
 	if err != nil {

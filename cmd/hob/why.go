@@ -78,8 +78,8 @@ func nodeLine(n api.Node, p layout) string {
 	return strings.Join(parts, " · ")
 }
 
-// nodeParents finds for each node the one that it hangs from, -1 for the first. What belongs to a turn hangs from it; anything else, and what has
-// fired, hangs from the one before.
+// nodeParents returns the parent of each node, -1 for the first. The causes of a turn are children of the turn; any other node, and what follows a
+// fire, is a child of the node before it.
 func nodeParents(nodes []api.Node) []int {
 	list := make([]int, len(nodes))
 	turn := -1

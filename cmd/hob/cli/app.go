@@ -1,5 +1,5 @@
-// Package cli is what all of hob's commands have in common: the global flags and streams, exit codes, the way to the daemon, lists and
-// details of rows, verbs on them, and the permission that a person gives at the terminal. It knows no command.
+// Package cli holds what all commands of hob share: the global flags and streams, exit codes, the connection to the daemon, lists and details
+// of rows, verbs on rows, completion, and questions at the terminal. It knows no single command.
 package cli
 
 import (
@@ -37,7 +37,7 @@ type App struct {
 	In      *os.File
 	Out     *os.File
 	Err     *os.File
-	lost    error // what went wrong where no error can be returned
+	lost    error // the first output error; Exit reports it
 }
 
 // New takes the streams of the process.
@@ -59,7 +59,7 @@ func Usage(hint, format string, args ...any) error {
 	return &Problem{Code: ExitUsage, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// WantsJSON looks for the flag itself, because a command line that is wrong is answered in JSON too.
+// WantsJSON finds --json without parsing, because errors of parsing are printed as JSON too.
 func WantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -83,7 +83,7 @@ func (a *App) Exit(err error, inJSON bool) int {
 	code, text, hint := Explain(err)
 	var p *Problem
 	if errors.As(err, &p) && p.Text == "" && p.Doc == nil {
-		return code // all has been said
+		return code // the message was printed before
 	}
 	if !inJSON {
 		a.Print(a.Err, "hob: "+console.Clean(text))
@@ -102,7 +102,7 @@ func (a *App) Exit(err error, inJSON bool) int {
 	return code
 }
 
-// Explain says of any error what a person reads, what helps, and the exit code.
+// Explain returns the exit code, the message and the hint of any error.
 func Explain(err error) (code int, text, hint string) {
 	var p *Problem
 	var m *console.Mistake
@@ -147,7 +147,7 @@ func (a *App) HomeDir() (dir string, named bool, err error) {
 	return filepath.Join(user, ".hob"), false, nil
 }
 
-// CheckHome refuses a home that is not a folder, in the words of the daemon that would refuse it too.
+// CheckHome refuses a home that is not a folder, as the daemon does.
 func CheckHome(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
@@ -172,14 +172,14 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
-// Print writes a line. What cannot be printed makes the command fail, if nothing else does.
+// Print writes a line. A write error makes the command fail at its end.
 func (a *App) Print(w io.Writer, line string) {
 	if _, err := io.WriteString(w, line+"\n"); err != nil && a.lost == nil {
 		a.lost = fmt.Errorf("print: %w", err)
 	}
 }
 
-// Note tells something beside the answer.
+// Note prints a remark to standard error, unless --quiet or --json is set.
 func (a *App) Note(text string) {
 	if !a.Quiet && !a.JSON {
 		a.Print(a.Err, "hob: "+text)

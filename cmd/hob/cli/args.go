@@ -11,8 +11,8 @@ import (
 	"hob/daemon/console"
 )
 
-// Family is a command that only holds others; without one of them it shows its help. A member without an example gets one, and the
-// family's own are the first ones of its members.
+// Family makes a command that only groups others and shows its help. A subcommand without an example gets one; the examples of the family
+// are those of its first three subcommands.
 func Family(use, short string, commands ...*cobra.Command) *cobra.Command {
 	f := &cobra.Command{Use: use, Short: short, Args: NoSuch, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	f.AddCommand(commands...)
@@ -100,7 +100,7 @@ func flagValueError(see string, err error) error {
 	return Usage(see, "%v", err)
 }
 
-// Exactly is cobra.ExactArgs in hob's words; what names the arguments.
+// Exactly is cobra.ExactArgs with hob's error messages; what names the arguments.
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -140,7 +140,7 @@ func None(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Filled refuses a flag with an empty text: "--gate $TEST" without a TEST would make a job that nothing holds back.
+// Filled refuses a flag with an empty text: "--gate $TEST" with an unset TEST would make a job without a gate.
 func Filled(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if text := f.Value.String(); text == "" || text == "[]" {

@@ -13,17 +13,17 @@ import (
 	"hob/daemon/console"
 )
 
-// patience is how long a shell waits for names before it offers none.
+// patience is how long completion waits for the daemon before it offers nothing.
 const patience = time.Second
 
 // offered is how many rows of a resource are offered at most.
 const offered = 50
 
-// naming says what names a row, and what is told beside the name.
+// naming describes which fields name and describe a row in completion.
 type naming struct {
 	key, about string
-	state      string // of the rows that are worth naming, "" for all
-	last       bool   // its rows have numbers, and the newest is also called "last"
+	state      string // offers only rows in this state; "" offers all
+	last       bool   // rows have numbers, and "last" means the newest
 	whole      bool   // there are few, and they come without a limit
 }
 
@@ -47,8 +47,8 @@ func namings(resource string) naming {
 	}[resource]
 }
 
-// Complete offers the names of a resource's rows for the first argument of a command. Without a daemon it offers nothing, and says
-// nothing: it speaks to a shell.
+// Complete offers the names of a resource's rows for the first argument of a command. Without a daemon it offers nothing and prints nothing,
+// because a shell reads its output.
 func Complete(a *App, resource string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -126,7 +126,7 @@ func scalar(raw json.RawMessage) string {
 	return fmt.Sprint(v)
 }
 
-// RowID is the number that a person means: "last" is that of the newest row.
+// RowID returns the number of a row; "last" is the newest row.
 func (a *App) RowID(ctx context.Context, c *client.Client, resource, name string) (string, error) {
 	n := namings(resource)
 	if !n.last || name != "last" {

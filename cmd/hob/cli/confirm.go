@@ -13,8 +13,8 @@ import (
 // YesFlag adds --yes to a command that asks before it does what cannot be undone.
 func YesFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "do not ask") }
 
-// Confirm says what a command is about to do for good, and asks for a yes. It returns nil when there is one, or when --yes was given.
-// Where nobody sits at a terminal it is a wrong command line to leave --yes out.
+// Confirm prints what will be lost and asks. It returns nil after a yes, or if --yes was given. Without a terminal, a missing --yes is a usage
+// error.
 func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) error {
 	switch {
 	case yes:
@@ -25,7 +25,7 @@ func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) erro
 	a.Print(a.Err, console.Clean(loss))
 	ok, err := a.askYesNo(ctx, question)
 	if err != nil {
-		a.Print(a.Err, "") // the cursor stands behind the prompt
+		a.Print(a.Err, "") // end the line of the prompt
 	}
 	if ok {
 		return nil
@@ -33,7 +33,7 @@ func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) erro
 	return &Problem{Code: ExitFailed, Text: "nothing was changed"}
 }
 
-// askYesNo reads the answer to a question with yes or no.
+// askYesNo asks a question; every answer but yes is no.
 func (a *App) askYesNo(ctx context.Context, question string) (bool, error) {
 	if err := a.RestoreTerminal(); err != nil {
 		return false, err

@@ -58,8 +58,8 @@ func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
 	return nil
 }
 
-// InFlags names the flag where a text begins with the name of a field and one of the ends, which are a colon and a quotation mark unless others are
-// given. others are names that belong to the flag of another field.
+// InFlags replaces the name of a field at the beginning of a text by its flag, if one of ends follows it (by default a colon or a quotation mark).
+// others maps further names to flags.
 func InFlags(text string, fields []scheduler.Field, others map[string]string, ends ...string) string {
 	flags := map[string]string{}
 	for _, f := range fields {

@@ -22,13 +22,13 @@ type Listing[T any] struct {
 	Resource string
 	Noun     string // what people call its rows; default: the resource
 	Short    string
-	None     string // what is said when there is nothing
+	None     string // printed if there are no rows
 	Head     []string
 	Row      func(T, Clock) []string
-	States   []string                                                   // that --state knows; none: there is no such flag
+	States   []string                                                   // accepted by --state; nil: no such flag
 	State    string                                                     // its default
-	Whole    bool                                                       // there are few, and they come without a limit
-	Empty    func(context.Context, *client.Client, client.Filter) error // what is wrong where there is nothing; nil: nothing is
+	Whole    bool                                                       // no default limit, because there are few rows
+	Empty    func(context.Context, *client.Client, client.Filter) error // returns an error that explains an empty list; may be nil
 }
 
 // List makes "list".
@@ -114,7 +114,7 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 	if err := errors.Join(json.Unmarshal(raw, &docs), json.Unmarshal(raw, &rows)); err != nil {
 		return fmt.Errorf("the list of %s is not understood: %w", l.Resource, err)
 	}
-	if f.Limit > 0 { // what there is little of comes whole
+	if f.Limit > 0 { // a Whole list is cut here
 		docs, rows = docs[:min(f.Limit, len(docs))], rows[:min(f.Limit, len(rows))]
 	}
 	if len(rows) == 0 && l.Empty != nil {
@@ -214,7 +214,7 @@ func Verb[Out any](a *App, v api.Verb[api.None, Out], what, short, done string) 
 	}
 }
 
-// Named takes the one name of a row. Turns, messages and grants have numbers; the newest of those that come by themselves is "last".
+// Named accepts the name of one row. Some resources have numbers; for those that grow by themselves "last" is accepted too.
 func Named(resource, what string) cobra.PositionalArgs {
 	one := Exactly(1, "one "+what)
 	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant", "tasks": "a task"}[resource]

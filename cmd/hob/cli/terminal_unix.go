@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RestoreTerminal makes a terminal usable that a killed hob has left in raw mode: lines begin at the left again, what is typed is seen, and
-// Ctrl-C interrupts. A terminal that draws its line ends is left as it is. The settings are those of "stty sane" (termios(3)).
+// RestoreTerminal ends the raw mode that a killed hob has left on: it turns on output processing, echo and signals, as "stty sane" does
+// (termios(3)). A terminal that processes its output is left alone.
 func (a *App) RestoreTerminal() error {
 	if !IsTerminal(a.In) {
 		return nil
@@ -17,7 +17,7 @@ func (a *App) RestoreTerminal() error {
 	fd := int(a.In.Fd())
 	t, err := unix.IoctlGetTermios(fd, readTermios)
 	if err != nil {
-		return fmt.Errorf("look at the terminal: %w", err)
+		return fmt.Errorf("read the terminal settings: %w", err)
 	}
 	if t.Oflag&unix.OPOST != 0 {
 		return nil
@@ -26,7 +26,7 @@ func (a *App) RestoreTerminal() error {
 	t.Oflag |= unix.OPOST | unix.ONLCR
 	t.Lflag |= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN
 	if err := unix.IoctlSetTermios(fd, writeTermios, t); err != nil {
-		return fmt.Errorf("mend the terminal: %w", err)
+		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	return nil
 }

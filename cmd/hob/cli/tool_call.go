@@ -12,10 +12,10 @@ import (
 	"hob/daemon/console"
 )
 
-// denyTime is how long a no may take to be noted.
+// denyTime is the time limit for recording a refusal.
 const denyTime = 5 * time.Second
 
-// refusal is the JSON document of a call that was not carried out, shaped as the answer of a tool.
+// refusal is the JSON document of a call that was not carried out, in the shape of a tool's answer.
 type refusal struct {
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
@@ -27,7 +27,8 @@ type refusal struct {
 	Hash    string `json:"hash,omitempty"`   // of the call, for --approve
 }
 
-// CallTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
+// CallTool runs a tool. If the call needs approval, it asks at the terminal and runs the call again with the approved hash. Without a terminal
+// it returns the open question as an error.
 func CallTool(ctx context.Context, a *App, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
 	out, err := c.Tool(ctx, name, call)
 	var p *client.Problem
@@ -67,7 +68,7 @@ func withReason(text string, p *client.Problem) string {
 	return text + " (" + console.ToYou(p.Reason) + ")"
 }
 
-// alwaysAllowed is the line that tells what would allow the call for good, where anything would.
+// alwaysAllowed is the line that names the grant that would always allow the call, if there is one.
 func alwaysAllowed(p *client.Problem) []string {
 	if p.Allow == "" {
 		return nil
@@ -75,7 +76,8 @@ func alwaysAllowed(p *client.Problem) []string {
 	return []string{"always allowed by: " + p.Allow}
 }
 
-// askPermission shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
+// askPermission shows the canonical form of a call, which is what the hash covers, and asks. Any answer but yes denies the question that the daemon
+// has opened.
 func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
 	for _, w := range p.Warnings {
 		a.Print(a.Err, "! "+console.OneLine(w))
@@ -93,7 +95,7 @@ func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Prob
 	}
 	no := &Problem{Code: ExitDenied, Text: "you said no: nothing was done"}
 	if err != nil {
-		a.Print(a.Err, "") // the cursor stands behind the prompt
+		a.Print(a.Err, "") // end the line of the prompt
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		no.Code, no.Text = ExitFailed, "stopped: nothing was done"
@@ -115,7 +117,7 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 	return err
 }
 
-// Refused gives a tool's command line that is wrong the JSON document that the tool's own refusal has.
+// Refused gives a usage error of a tool's flags the JSON document of a refusal by the tool.
 func Refused(err error) error {
 	code, text, hint := Explain(err)
 	if code != ExitUsage {
@@ -124,7 +126,7 @@ func Refused(err error) error {
 	return &Problem{Code: code, Text: text, Hint: hint, Doc: refusal{Error: "VALIDATION_ERROR", Message: text, Hint: hint}}
 }
 
-// ToolFailure is the error of a tool that was run and failed.
+// ToolFailure converts the failed outcome of a tool to an error.
 func ToolFailure(out client.Outcome) *Problem {
 	p := &Problem{Code: ExitFailed, Text: out.Message, Hint: out.Hint}
 	switch out.Error {

@@ -13,7 +13,7 @@ import (
 // Clock shows an instant to the minute and names the zone: "2026-11-21 09:00 CET"; "-" when there is none.
 type Clock func(time.Time) string
 
-// OwnersClock keeps the owner's time. The daemon is asked for the zone when the first instant is shown.
+// OwnersClock formats instants in the owner's zone. It asks the daemon for the zone when it formats the first one.
 func OwnersClock(ctx context.Context, c *client.Client) Clock {
 	zone := sync.OnceValue(func() *time.Location { return OwnersZone(ctx, c) })
 	return func(t time.Time) string {
@@ -24,7 +24,7 @@ func OwnersClock(ctx context.Context, c *client.Client) Clock {
 	}
 }
 
-// OwnersZone is the zone that the daemon says the owner lives in, else that of this machine.
+// OwnersZone is the owner's zone by the daemon's status, or the zone of this machine if that fails.
 func OwnersZone(ctx context.Context, c *client.Client) *time.Location {
 	var s api.Status
 	if c.Show(ctx, "status", "", &s) != nil || s.Zone == "" {
