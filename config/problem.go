@@ -112,3 +112,10 @@ func edits(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// Report is the result of checking a file, as `hob config validate --json` prints it.
+type Report struct {
+	File     string    `json:"file,omitempty"`
+	Valid    bool      `json:"valid"`
+	Problems []Problem `json:"problems"`
+}

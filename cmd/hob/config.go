@@ -106,7 +106,7 @@ func configError(err error) error {
 	if len(list) == 1 && list[0].File == "" {
 		return &cli.Problem{Code: cli.ExitUsage, Text: list[0].Text, Hint: list[0].Hint}
 	}
-	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: validation{Problems: list}}
+	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: config.Report{Problems: list}}
 }
 
 // running reports whether a daemon of this home will load the change.

@@ -10,13 +10,6 @@ import (
 	"hob/daemon/console"
 )
 
-// validation is the answer of a validation.
-type validation struct {
-	File     string           `json:"file,omitempty"`
-	Valid    bool             `json:"valid"`
-	Problems []config.Problem `json:"problems"`
-}
-
 func (k configCommands) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate [FILE]", Short: "Check config.toml, or another FILE, strictly", Args: cli.AtMost(1, "one FILE"), ValidArgsFunction: cli.Files("toml"),
@@ -46,7 +39,7 @@ func (k configCommands) validate(path string, env []string) error {
 		return err
 	}
 	valid := config.Valid(problems)
-	doc := validation{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
+	doc := config.Report{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
 	if k.JSON && valid {
 		return k.Document(doc)
 	}
