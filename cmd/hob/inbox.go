@@ -23,8 +23,8 @@ type queueCommands struct {
 	again, giveUp    api.Verb[api.None, api.Done]
 }
 
-func inboxBox() box {
-	return box{
+func inboxCommands() queueCommands {
+	return queueCommands{
 		again: api.RetryInbox, giveUp: api.DropInbox,
 		name: "inbox", short: "See what came in", row: "SEQ",
 		shown: "Show a row: its text, where from, and what became of it",
@@ -47,8 +47,8 @@ func inboxBox() box {
 	}
 }
 
-func outboxBox() box {
-	return box{
+func outboxCommands() queueCommands {
+	return queueCommands{
 		again: api.RetryOutbox, giveUp: api.DropOutbox,
 		name: "outbox", short: "See what goes out", row: "ID",
 		shown: "Show a message with every try to deliver it",
