@@ -26,6 +26,7 @@ func rules() map[string]func([]source) []string {
 		"names":         checkNames,
 		"errors":        checkErrors,
 		"test packages": checkTestPackages,
+		"words":         checkWords,
 	}
 }
 
