@@ -85,20 +85,8 @@ func sizesOfFiles(all []source, add measure) {
 
 func sizesOfPackages(all []source, add measure) {
 	code := map[string]int{}
-	methods := map[string]map[string]bool{}
 	for _, s := range shipped(all) {
 		code[s.dir] += codeLines(s.text)
-		for _, d := range s.tree.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || len(f.Recv.List) == 0 {
-				continue
-			}
-			owner := s.dir + " " + receiver(f.Recv.List[0].Type)
-			if methods[owner] == nil {
-				methods[owner] = map[string]bool{} // by name: systems have their own files
-			}
-			methods[owner][f.Name.Name] = true
-		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(code)) {
 		limit := maxPackage
@@ -107,8 +95,9 @@ func sizesOfPackages(all []source, add measure) {
 		}
 		add(pkg, code[pkg], limit, "lines of code")
 	}
+	methods, _ := reachableMethods(all) // by name: systems have their own files
 	for _, owner := range slices.Sorted(maps.Keys(methods)) {
-		add(owner, len(methods[owner]), maxMethods, "methods")
+		add(owner, methods[owner], maxMethods, "methods")
 	}
 }
 
