@@ -51,6 +51,10 @@ func TestRulesCanFail(t *testing.T) {
 		{"sizes", "a/a.go", "type t struct {\n" + repeat(19, "f%d int") + "error\n}", "type t struct {\na, b, c int\n" + repeat(17, "f%d int") + "error\n}", "struct at a/a.go:2 has 21 fields"},
 		{"sizes", "a/a.go", "type t interface {\n" + repeat(5, "m%d()") + "}", "type t interface {\n" + repeat(6, "m%d()") + "}", "interface at a/a.go:2 has 6 methods"},
 		{"sizes", "a/a.go", "type t interface{ u; a(); b(); c() }\ntype u interface{ d(); e() }", "type t interface{ u; a(); b(); c(); f() }\ntype u interface{ d(); e() }", "has 6 methods"},
+		{"sizes", "a/a.go", "type t struct{}\ntype u struct{ *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(5, "func (u) n%d() {}"), "type t struct{}\ntype u struct{ *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(6, "func (u) n%d() {}"), "a t has 26 methods"},
+		{"sizes", "a/a.go", "type t struct{}\ntype u struct{ f *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(20, "func (u) n%d() {}"), "", ""},
+		{"words", "a/a.go", "// A handler is called.\nfunc handler() {}", "func helpDesk() {}", "\"desk\" in the name helpDesk"},
+		{"words", "a/a.go", "// The address of whom it may concern.\nvar _ = 1", "// Whoever comes first.\nvar _ = 1", "begin with the subject"},
 		{"init", "a/a.go", "func start() {}\ntype t int\nfunc (t) init() {}", "func init() {}", "a/a.go:2: func init"},
 		{"variables", "a/a.go", "import \"errors\"\nvar ErrA = errors.New(\"a\")\nconst c = 1", "var a = 1", "package variable a"},
 		{"variables", "a/a.go", "type t int\nvar _ = t(1)", "var a, b = map[int]int{}, []int{}", "package variable b"},
@@ -100,7 +104,7 @@ func report(t *testing.T, rule, path, body string) []string {
 
 // importing is n imports of hob's, and a leaf.
 func importing(n int) string {
-	return "import (\n_ \"hob/daemon/sys\"\n" + repeat(n, "_ \"hob/tools/t%d\"") + ")"
+	return "import (\n" + repeat(n, "_ \"hob/tools/t%d\"") + ")"
 }
 
 func TestPackageSizeCountsCodeOfAllFiles(t *testing.T) {

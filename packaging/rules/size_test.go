@@ -53,9 +53,10 @@ func over(what string, n, limit int, unit string, used map[string]bool) string {
 
 // checkSizes keeps all limits.
 func checkSizes(all []source) []string {
-	used := map[string]bool{}
+	used, there := map[string]bool{}, map[string]bool{}
 	var found []string
 	add := func(what string, n, limit int, unit string) {
+		there[what] = true
 		if text := over(what, n, limit, unit, used); text != "" {
 			found = append(found, text)
 		}
@@ -64,7 +65,7 @@ func checkSizes(all []source) []string {
 	sizesOfPackages(all, add)
 	sizesOfTypes(all, add)
 	for _, r := range raises {
-		if !used[r.what] {
+		if there[r.what] && !used[r.what] {
 			found = append(found, r.what+" does not need its raise any more")
 		}
 		if r.reason == "" {
