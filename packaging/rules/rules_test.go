@@ -18,6 +18,7 @@ func rules() map[string]func([]source) []string {
 		"import count":  checkImportCount,
 		"templates":     checkTemplates,
 		"sizes":         checkSizes,
+		"small":         checkSmall,
 		"init":          checkInit,
 		"variables":     checkVariables,
 		"go":            checkGo,

@@ -53,6 +53,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"sizes", "a/a.go", "type t interface{ u; a(); b(); c() }\ntype u interface{ d(); e() }", "type t interface{ u; a(); b(); c(); f() }\ntype u interface{ d(); e() }", "has 6 methods"},
 		{"sizes", "a/a.go", "type t struct{}\ntype u struct{ *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(5, "func (u) n%d() {}"), "type t struct{}\ntype u struct{ *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(6, "func (u) n%d() {}"), "a t has 26 methods"},
 		{"sizes", "a/a.go", "type t struct{}\ntype u struct{ f *t }\n" + repeat(20, "func (t) m%d() {}") + repeat(20, "func (u) n%d() {}"), "", ""},
+		{"small", "a/a.go", repeat(150, "const c%d = 1"), repeat(140, "const c%d = 1"), "a has 141 lines of code: fold it"},
 		{"words", "a/a.go", "// A handler is called.\nfunc handler() {}", "func helpDesk() {}", "\"desk\" in the name helpDesk"},
 		{"words", "a/a.go", "// The address of whom it may concern.\nvar _ = 1", "// Whoever comes first.\nvar _ = 1", "begin with the subject"},
 		{"init", "a/a.go", "func start() {}\ntype t int\nfunc (t) init() {}", "func init() {}", "a/a.go:2: func init"},

@@ -16,6 +16,7 @@ const (
 	maxFunction  = 80    // lines; in tests not counted, since a table is data
 	maxPackage   = 6_000 // lines of code without tests
 	maxWide      = 9_000 // the same for those in wide
+	minPackage   = 150   // the same: a smaller one needs a reason
 	maxMethods   = 25
 	maxFields    = 20
 	maxInterface = 5
@@ -23,6 +24,16 @@ const (
 
 // wide are packages whose files share more than a border could carry: one transaction writes to many tables, one file is one command.
 var wide = words("daemon/store cmd/hob")
+
+// smallPackages are packages below minPackage, each with its reason.
+var smallPackages = map[string]string{
+	"channels/all":    "the list of channels",
+	"channels/poll":   "what every adapter that polls shares; the seam itself does not need it",
+	"daemon/fail":     "faults that tests turn on; every package may import it",
+	"daemon/llm/all":  "the list of model backends",
+	"packaging/rules": "its code is tests",
+	"tools/all":       "the list of tools",
+}
 
 // raise lets one thing be larger, for a reason. One that is not needed any more is reported.
 type raise struct {
@@ -104,6 +115,24 @@ func sizesOfPackages(all []source, add measure) {
 	for _, owner := range slices.Sorted(maps.Keys(methods)) {
 		add(owner, methods[owner], maxMethods, "methods")
 	}
+}
+
+// checkSmall finds packages that are too small to be one, and have no reason.
+func checkSmall(all []source) []string {
+	code := map[string]int{}
+	for _, s := range shipped(all) {
+		code[s.dir] += codeLines(s.text)
+	}
+	var found []string
+	for _, pkg := range slices.Sorted(maps.Keys(code)) {
+		switch reason := smallPackages[pkg]; {
+		case code[pkg] < minPackage && reason == "":
+			found = append(found, fmt.Sprintf("%s has %d lines of code: fold it, or give a reason", pkg, code[pkg]))
+		case code[pkg] >= minPackage && reason != "":
+			found = append(found, pkg+" is large enough without a reason")
+		}
+	}
+	return found
 }
 
 func receiver(t ast.Expr) string {
