@@ -167,11 +167,15 @@ func (s *scene) overheard(p plot, body string) (wrong []string) {
 	if !s.secret.marked(body) {
 		return wrong
 	}
-	var clean int
-	err := s.rows.QueryRowContext(s.t.Context(), `SELECT count(*) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state = 'running' AND t.asker = 'owner' AND t.tainted = 0 AND s.watermark = 'owner'
-		AND EXISTS (SELECT 1 FROM items i WHERE i.turn = t.id AND i.kind = 'input' AND i.parts LIKE '%' || ? || '%')`, p.word).Scan(&clean)
+	// A request that a tool makes has none of the words: its turn is one of those that run.
+	var clean, others int
+	err := s.rows.QueryRowContext(s.t.Context(), `SELECT coalesce(sum(NOT foreign_text), 0), coalesce(sum(foreign_text), 0) FROM (SELECT t.asker <> 'owner' OR t.tainted <> 0 OR s.watermark <> 'owner' AS foreign_text
+		FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state = 'running' AND EXISTS (SELECT 1 FROM items i WHERE i.turn = t.id AND i.kind = 'input' AND i.parts LIKE '%' || ? || '%'))`, p.word).Scan(&clean, &others)
 	if err != nil {
 		wrong = append(wrong, fmt.Sprintf("%s: look up its turn: %v", p.word, err))
+	}
+	if p.word == "" && others > 0 {
+		clean = 0
 	}
 	if clean > 0 {
 		wrong = append(wrong, fmt.Sprintf("%s, answer %d: foreign text in a turn that is not tainted", p.word, p.step))
