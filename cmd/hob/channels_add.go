@@ -55,7 +55,7 @@ func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.
 		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d := &sectionDraft{App: a, ref: ref, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
+		d := &sectionDraft{app: a, ref: ref, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
 		for _, k := range p.Keys[1:] {
 			if !f.Changed(keyFlagName(f, p, k)) {
 				continue
@@ -140,7 +140,7 @@ func channelExample(p config.Part) string {
 
 // sectionDraft is a section of config.toml that is being filled in.
 type sectionDraft struct {
-	*cli.App
+	app    *cli.App
 	ref    config.Reference
 	part   config.Part
 	name   string
@@ -160,7 +160,7 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 	case value != "-":
 		return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "--%s takes a reference, not the secret itself", flag)
 	}
-	text, err := io.ReadAll(io.LimitReader(d.In, maxSecret))
+	text, err := io.ReadAll(io.LimitReader(d.app.In, maxSecret))
 	if err != nil {
 		return fmt.Errorf("read the secret: %w", err)
 	}
@@ -183,7 +183,7 @@ func (d *sectionDraft) write(ctx context.Context) error {
 	if !regexp.MustCompile(`^[A-Za-z0-9][-_A-Za-z0-9]*$`).MatchString(d.name) {
 		return cli.Usage("for example --name "+d.part.Named, "--name %q: want letters, digits, - and _", d.name)
 	}
-	home, _, err := d.HomeDir()
+	home, _, err := d.app.HomeDir()
 	if err != nil {
 		return err
 	}
@@ -256,25 +256,25 @@ func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 	if down == nil {
 		has = d.taken(ctx, c)
 	}
-	if d.JSON {
-		return d.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
+	if d.app.JSON {
+		return d.app.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
 	}
-	if !d.Quiet {
-		d.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
+	if !d.app.Quiet {
+		d.app.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
 	}
 	switch {
 	case down != nil:
-		d.Note("it holds from the next start of hob on")
+		d.app.Note("it holds from the next start of hob on")
 	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
-		d.Note("the running hob has read it and cannot use it: " + channelFault(*has))
+		d.app.Note("the running hob has read it and cannot use it: " + channelFault(*has))
 		return nil
 	case has != nil:
-		d.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
+		d.app.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
 	default:
-		d.Note("the running hob has not taken it yet; see why with: hob logs")
+		d.app.Note("the running hob has not taken it yet; see why with: hob logs")
 	}
 	if slices.ContainsFunc(d.part.Keys, func(k schema.Key) bool { return k.Name == "known" }) {
-		d.Note("make your account there known as yours with: hob pairing start " + d.name)
+		d.app.Note("make your account there known as yours with: hob pairing start " + d.name)
 	}
 	return nil
 }

@@ -33,10 +33,10 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 			return next, err
 		}
 		k, ok := d.about(list[0])
-		if !ok || d.JSON || !cli.IsTerminal(d.In) || !cli.IsTerminal(d.Err) {
+		if !ok || d.app.JSON || !cli.IsTerminal(d.app.In) || !cli.IsTerminal(d.app.Err) {
 			return nil, d.mistake(list[0], k)
 		}
-		d.Print(d.Err, console.Clean(list[0].Text))
+		d.app.Print(d.app.Err, console.Clean(list[0].Text))
 		if err := d.ask(ctx, k); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
 
 // ask reads a value from the terminal. A secret may be pasted and is not echoed.
 func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
-	if err := d.RestoreTerminal(); err != nil {
+	if err := d.app.RestoreTerminal(); err != nil {
 		return err
 	}
 	doc := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
@@ -82,11 +82,11 @@ func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
 	if k.Secret() {
 		line, err = d.hidden(ctx, fmt.Sprintf("%s (%s; paste it, or name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND; it is not shown): ", k.Name, doc))
 	} else {
-		line, err = console.NewPrompter(d.In, d.Err, slog.New(slog.DiscardHandler)).Ask(ctx, fmt.Sprintf("%s (%s): ", k.Name, doc))
+		line, err = console.NewPrompter(d.app.In, d.app.Err, slog.New(slog.DiscardHandler)).Ask(ctx, fmt.Sprintf("%s (%s): ", k.Name, doc))
 	}
 	line = strings.TrimSpace(line)
 	if err != nil || line == "" {
-		d.Print(d.Err, "") // end the line of the prompt
+		d.app.Print(d.app.Err, "") // end the line of the prompt
 		return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
 	}
 	delete(d.pasted, k.Name)
@@ -108,7 +108,7 @@ const echoOffTimeout = 200 * time.Millisecond
 
 // hidden reads a line without echo. An interrupt ends it and restores the terminal.
 func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error) {
-	fd := int(d.In.Fd())
+	fd := int(d.app.In.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", fmt.Errorf("look at the terminal: %w", err)
@@ -124,7 +124,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 	for asked, begun := false, time.Now(); ; {
 		select {
 		case line := <-read:
-			d.Print(d.Err, "")
+			d.app.Print(d.app.Err, "")
 			return string(line.text), line.err
 		case <-ctx.Done():
 			return "", errors.Join(ctx.Err(), term.Restore(fd, before))
@@ -135,7 +135,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 			}
 			asked = true
 			look.Stop()
-			if _, err := d.Err.WriteString(prompt); err != nil {
+			if _, err := d.app.Err.WriteString(prompt); err != nil {
 				return "", fmt.Errorf("ask: %w", err)
 			}
 		}
@@ -157,7 +157,7 @@ func (d *sectionDraft) keep(home string) error {
 			return fmt.Errorf("keep a secret: %w", err)
 		}
 		d.values[key] = "file:" + secretsFolder + "/" + name
-		d.Note("the secret is in " + filepath.Join(folder, name))
+		d.app.Note("the secret is in " + filepath.Join(folder, name))
 	}
 	return nil
 }

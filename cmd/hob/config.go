@@ -17,8 +17,8 @@ import (
 
 // configCommands holds what all commands of hob config need. None of them needs a daemon.
 type configCommands struct {
-	*cli.App
-	config.Reference
+	app       *cli.App
+	reference config.Reference
 }
 
 // configCommand makes hob config. owned describes the sections that config does not know itself.
@@ -30,7 +30,7 @@ func configCommand(a *cli.App, owned config.Owned) *cobra.Command {
 
 // file is the path of config.toml.
 func (k configCommands) file() (string, error) {
-	home, _, err := k.HomeDir()
+	home, _, err := k.app.HomeDir()
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +46,11 @@ func (k configCommands) pathCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if k.JSON {
+			if k.app.JSON {
 				_, err := os.Stat(path)
-				return k.Document(map[string]any{"path": path, "exists": err == nil})
+				return k.app.Document(map[string]any{"path": path, "exists": err == nil})
 			}
-			return k.Text(path + "\n")
+			return k.app.Text(path + "\n")
 		},
 	}
 }
@@ -62,11 +62,11 @@ func (k configCommands) schemaCommand() *cobra.Command {
 			"  #:schema ./config.schema.json",
 		Example: "  hob config schema > ~/.hob/config.schema.json",
 		RunE: func(*cobra.Command, []string) error {
-			doc, err := configSchema(k.Reference)
+			doc, err := configSchema(k.reference)
 			if err != nil {
 				return err
 			}
-			return k.Text(string(doc))
+			return k.app.Text(string(doc))
 		},
 	}
 }
@@ -77,17 +77,17 @@ func (k configCommands) docsCommand() *cobra.Command {
 		Use: "docs", Short: "Print the reference of all keys, as Markdown", Args: cli.None,
 		Example: "  hob config docs\n  hob config docs --out config.md",
 		RunE: func(*cobra.Command, []string) error {
-			if out == "" && k.JSON {
-				return k.Document(map[string]string{"markdown": configPage(k.Reference)})
+			if out == "" && k.app.JSON {
+				return k.app.Document(map[string]string{"markdown": configPage(k.reference)})
 			}
 			if out == "" {
-				return k.Text(configPage(k.Reference))
+				return k.app.Text(configPage(k.reference))
 			}
 			before, err := config.FileContent(out)
 			if err != nil {
 				return err
 			}
-			return config.WriteFile(out, before, []byte(configPage(k.Reference)))
+			return config.WriteFile(out, before, []byte(configPage(k.reference)))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write it into this file")
@@ -111,7 +111,7 @@ func configError(err error) error {
 
 // running reports whether a daemon of this home will load the change.
 func (k configCommands) running(cmd *cobra.Command) bool {
-	home, _, err := k.HomeDir()
+	home, _, err := k.app.HomeDir()
 	if err != nil {
 		return false
 	}
@@ -122,10 +122,10 @@ func (k configCommands) running(cmd *cobra.Command) bool {
 // tell says when a change takes effect.
 func (k configCommands) tell(cmd *cobra.Command) {
 	if k.running(cmd) {
-		k.Note("the running hob takes it at once")
+		k.app.Note("the running hob takes it at once")
 		return
 	}
-	k.Note("it holds from the next start of hob on")
+	k.app.Note("it holds from the next start of hob on")
 }
 
 // complete offers the names of keys for each first argument of a pair.
@@ -138,7 +138,7 @@ func (k configCommands) complete(_ *cobra.Command, args []string, typed string) 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, name := range k.Names(path) {
+	for _, name := range k.reference.Names(path) {
 		if strings.HasPrefix(name, typed) {
 			names = append(names, name)
 		}

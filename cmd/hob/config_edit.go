@@ -31,7 +31,7 @@ func (k configCommands) editCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if k.JSON {
+			if k.app.JSON {
 				return cli.Usage("use: hob config set", "hob config edit is for people: it has no JSON document to show")
 			}
 			return k.edit(cmd, path)
@@ -64,7 +64,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	}
 	doc, err := k.draft(cmd.Context(), draft, path)
 	if err == nil && bytes.Equal(doc, before) {
-		k.Say("nothing was changed")
+		k.app.Say("nothing was changed")
 		return nil
 	}
 	if err == nil {
@@ -73,18 +73,18 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	if err != nil {
 		now, bad := os.ReadFile(draft)
 		if kept = bad == nil && !bytes.Equal(now, before); kept {
-			k.Note("what you have written is in " + draft)
+			k.app.Note("what you have written is in " + draft)
 		}
 		return err
 	}
-	k.Say("%s is changed", path)
+	k.app.Say("%s is changed", path)
 	k.tell(cmd)
 	return nil
 }
 
 // draft opens the editor until the document is valid, or the user saves it with its mistakes.
 func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, error) {
-	ask := console.NewPrompter(k.In, k.Err, slog.New(slog.DiscardHandler))
+	ask := console.NewPrompter(k.app.In, k.app.Err, slog.New(slog.DiscardHandler))
 	for {
 		if err := k.open(ctx, draft); err != nil {
 			return nil, err
@@ -98,11 +98,11 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 			return doc, nil
 		}
 		for _, p := range problems {
-			k.Print(k.Err, console.Clean(p.String()))
+			k.app.Print(k.app.Err, console.Clean(p.String()))
 		}
 		line, err := ask.Ask(ctx, "go back to the editor? [Y]es, [s]ave it as it is, [n]o, leave the file as it was: ")
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-			k.Print(k.Err, "") // end the line of the prompt
+			k.app.Print(k.app.Err, "") // end the line of the prompt
 			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "the file was left as it was: what you wrote has " + countMistakes(problems)}
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
@@ -116,7 +116,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 
 // mistakes returns all problems of a document.
 func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
-	problems, err := k.Check(path, doc, nil)
+	problems, err := k.reference.Check(path, doc, nil)
 	var list config.Errors
 	if errors.As(err, &list) {
 		return list
@@ -141,7 +141,7 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 		return &cli.Problem{Code: cli.ExitFailed, Text: "$VISUAL or $EDITOR is blank", Hint: "name an editor, for example EDITOR=nano, or use: hob config set"}
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], draft)...) //nolint:gosec // the editor is the caller's own choice
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = k.In, k.Out, k.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = k.app.In, k.app.Out, k.app.Err
 	if err := cmd.Run(); err != nil {
 		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("the editor %s ended with: %v", words[0], err), Hint: "the file was left as it was; name another editor in $EDITOR, or use: hob config set"}
 	}

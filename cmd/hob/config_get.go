@@ -21,7 +21,7 @@ func (k configCommands) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := k.Look(path, environment(), cli.Joined(args))
+			all, err := k.reference.Look(path, environment(), cli.Joined(args))
 			if err != nil {
 				return configError(err)
 			}
@@ -42,24 +42,24 @@ func (k configCommands) completeOne(cmd *cobra.Command, args []string, typed str
 
 // showOne prints the value alone on the standard output, so that scripts can use it.
 func (k configCommands) showOne(s config.Setting) error {
-	if k.JSON {
-		return k.Document(s)
+	if k.app.JSON {
+		return k.app.Document(s)
 	}
-	k.Note(s.Origin())
+	k.app.Note(s.Origin())
 	if s.Value == nil {
-		k.Note("not set; what holds is: " + s.Unset)
+		k.app.Note("not set; what holds is: " + s.Unset)
 		return nil
 	}
-	return k.Text(console.Clean(s.Text()) + "\n")
+	return k.app.Text(console.Clean(s.Text()) + "\n")
 }
 
 func (k configCommands) showAll(all []config.Setting) error {
-	if k.JSON {
-		return k.Document(all)
+	if k.app.JSON {
+		return k.app.Document(all)
 	}
 	rows := make([][]string, len(all))
 	for i, s := range all {
 		rows[i] = []string{s.Key, s.Text(), s.Origin()}
 	}
-	return k.Table([]string{"KEY", "VALUE", "FROM"}, rows)
+	return k.app.Table([]string{"KEY", "VALUE", "FROM"}, rows)
 }

@@ -60,7 +60,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	if err != nil {
 		return err
 	}
-	next, err := setKeys(k.Reference, path, before, list...)
+	next, err := setKeys(k.reference, path, before, list...)
 	if err != nil {
 		return configError(err)
 	}
@@ -71,18 +71,18 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	if err != nil {
 		return err
 	}
-	if k.JSON {
-		return k.Document(now)
+	if k.app.JSON {
+		return k.app.Document(now)
 	}
 	for _, s := range now {
 		switch s.From {
 		case config.FromDefault:
-			k.Say("%s is not set any more; what holds is: %s", s.Key, s.Text())
+			k.app.Say("%s is not set any more; what holds is: %s", s.Key, s.Text())
 		case config.FromEnvironment:
-			k.Say("%s is set in the file, but what holds is: %s", s.Key, s.Text())
-			k.Note(s.Variable + " of this terminal's environment holds over the file")
+			k.app.Say("%s is set in the file, but what holds is: %s", s.Key, s.Text())
+			k.app.Note(s.Variable + " of this terminal's environment holds over the file")
 		default:
-			k.Say("%s = %s", s.Key, s.Text())
+			k.app.Say("%s = %s", s.Key, s.Text())
 		}
 	}
 	k.tell(cmd)
@@ -93,7 +93,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
-		now, err := k.Look(path, environment(), c.Key)
+		now, err := k.reference.Look(path, environment(), c.Key)
 		if err != nil && !c.Unset {
 			return nil, configError(err)
 		}

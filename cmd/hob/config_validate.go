@@ -30,7 +30,7 @@ func (k configCommands) validateCommand() *cobra.Command {
 }
 
 func (k configCommands) validate(path string, env []string) error {
-	problems, err := k.CheckFile(path, env)
+	problems, err := k.reference.CheckFile(path, env)
 	var list config.Errors
 	if errors.As(err, &list) {
 		problems, err = list, nil
@@ -40,18 +40,18 @@ func (k configCommands) validate(path string, env []string) error {
 	}
 	valid := config.Valid(problems)
 	doc := config.Report{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
-	if k.JSON && valid {
-		return k.Document(doc)
+	if k.app.JSON && valid {
+		return k.app.Document(doc)
 	}
-	if !k.JSON {
+	if !k.app.JSON {
 		for _, p := range problems {
-			k.Print(k.Err, console.Clean(p.String()))
+			k.app.Print(k.app.Err, console.Clean(p.String()))
 		}
 	}
 	if !valid {
 		return &cli.Problem{Code: cli.ExitFailed, Text: path + " has " + countMistakes(problems), Doc: doc}
 	}
-	k.Say("%s is valid", path)
+	k.app.Say("%s is valid", path)
 	return nil
 }
 

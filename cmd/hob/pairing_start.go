@@ -37,7 +37,7 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	if err != nil {
 		return err
 	}
-	w := &pairingWatch{App: a, client: c}
+	w := &pairingWatch{app: a, client: c}
 	if w.seq, err = newestEvent(ctx, c); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func triesLeft(n int64) string {
 
 // pairingWatch follows a pairing until it ends. The stored row decides; the event stream only says when to read it, and reports wrong codes.
 type pairingWatch struct {
-	*cli.App
+	app    *cli.App
 	client *client.Client
 	api.PairingStart
 	seq int64 // the newest event that was seen
@@ -202,7 +202,7 @@ func (w *pairingWatch) wrong(kind string, data map[string]any) {
 	r := api.Pairing{}
 	r.Person, _ = data["person"].(string)
 	r.Name, _ = data["name"].(string)
-	w.Print(w.Err, fmt.Sprintf("wrong code from %s: %s", pairedName(r), triesLeft(int64(left))))
+	w.app.Print(w.app.Err, fmt.Sprintf("wrong code from %s: %s", pairedName(r), triesLeft(int64(left))))
 }
 
 // pairingEndTimeout is how long the end of a pairing may take to be noted.

@@ -68,8 +68,8 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 
 // managed is the service that a command line refers to.
 type managed struct {
-	*cli.App
-	service.Manager
+	app     *cli.App
+	manager service.Manager
 	machine service.Machine
 	spec    service.Spec
 	flags   serviceFlags
@@ -123,19 +123,19 @@ func (s *managed) offerLinger(ctx context.Context) error {
 		return err
 	}
 	command := "loginctl enable-linger " + s.machine.User
-	if s.flags.dry || s.JSON || s.Quiet || !cli.IsTerminal(s.In) || !cli.IsTerminal(s.Err) {
-		s.Note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
+	if s.flags.dry || s.app.JSON || s.app.Quiet || !cli.IsTerminal(s.app.In) || !cli.IsTerminal(s.app.Err) {
+		s.app.Note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
 		return nil
 	}
-	s.Print(s.Err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
-	line, err := bufio.NewReader(s.In).ReadString('\n')
+	s.app.Print(s.app.Err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
+	line, err := bufio.NewReader(s.app.In).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read your answer: %w", err)
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "", "y", "yes":
 		s.spec.Linger = true
-		s.Manager, err = service.For(s.machine, s.spec)
+		s.manager, err = service.For(s.machine, s.spec)
 		return err
 	}
 	return nil
@@ -144,11 +144,11 @@ func (s *managed) offerLinger(ctx context.Context) error {
 func (s *managed) plan(ctx context.Context, verb string) ([]service.Step, error) {
 	switch verb {
 	case "install":
-		return s.Install(ctx)
+		return s.manager.Install(ctx)
 	case "uninstall":
-		return s.Uninstall(ctx)
+		return s.manager.Uninstall(ctx)
 	}
-	return s.Control(ctx, service.Verb(verb))
+	return s.manager.Control(ctx, service.Verb(verb))
 }
 
 // carryOut does a plan and prints every step, or only prints it.
@@ -156,8 +156,8 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	shown := []service.Step{}
 	tell := func(step service.Step) {
 		shown = append(shown, step)
-		if !s.JSON && !s.Quiet && !s.flags.dry {
-			s.Say("%s", step.Did())
+		if !s.app.JSON && !s.app.Quiet && !s.flags.dry {
+			s.app.Say("%s", step.Did())
 		}
 	}
 	if s.flags.dry {
@@ -165,8 +165,8 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	} else if err := service.Do(ctx, steps, tell); err != nil {
 		return s.cutShort(err, shown)
 	}
-	if s.JSON {
-		return s.Document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
+	if s.app.JSON {
+		return s.app.Document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
 	}
 	s.sayEnd(verb, len(shown))
 	return nil
@@ -174,7 +174,7 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 
 // cutShort adds the completed steps to the JSON document of an error. In text form they were printed already.
 func (s *managed) cutShort(err error, done []service.Step) error {
-	if !s.JSON {
+	if !s.app.JSON {
 		return err
 	}
 	code, text, hint := cli.Explain(err)
@@ -186,34 +186,34 @@ func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(
 	for _, step := range steps {
 		if err := step.Objection(ctx); err != nil {
 			_, text, hint := cli.Explain(err)
-			s.Note("this would be refused: " + console.Clean(text+"; "+hint))
+			s.app.Note("this would be refused: " + console.Clean(text+"; "+hint))
 		}
 		if !step.Shown() {
 			continue
 		}
 		tell(step)
-		if !s.JSON {
-			s.Print(s.Out, console.Clean(step.Would()))
+		if !s.app.JSON {
+			s.app.Print(s.app.Out, console.Clean(step.Would()))
 		}
 	}
 }
 
 // sayEnd is the sentence below the steps.
 func (s *managed) sayEnd(verb string, done int) {
-	if s.Quiet {
+	if s.app.Quiet {
 		return
 	}
 	switch {
 	case s.flags.dry && done == 0:
-		s.Say("nothing would change")
+		s.app.Say("nothing would change")
 	case s.flags.dry:
-		s.Say("nothing was changed")
+		s.app.Say("nothing was changed")
 	case done == 0:
-		s.Say("there is nothing to %s", verb)
+		s.app.Say("there is nothing to %s", verb)
 	case verb == "install":
-		s.Say("hob is installed and runs; look at it with: hob service status")
+		s.app.Say("hob is installed and runs; look at it with: hob service status")
 	case verb == "uninstall":
-		s.Say("the home stays where it was, with everything hob knows")
+		s.app.Say("the home stays where it was, with everything hob knows")
 	}
 }
 
@@ -229,7 +229,7 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 			if f.dry {
 				return cli.Usage("", "hob service status changes nothing; leave --dry-run out")
 			}
-			st, err := s.State(cmd.Context())
+			st, err := s.manager.State(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -293,7 +293,7 @@ func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			argv := s.Logs(lines, follow)
+			argv := s.manager.Logs(lines, follow)
 			if f.dry {
 				a.Say("%s", service.Step{Run: argv}.Would())
 				return nil
