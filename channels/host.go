@@ -243,7 +243,7 @@ func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error
 	return t.Channel.Run(own, in)
 }
 
-// meetTime is how long a platform may take to report hob's account.
+// accountTimeout is how long a platform may take to report hob's account.
 const accountTimeout = 30 * time.Second
 
 // reportAccount asks the platform for hob's account, once per section and before anything is received: admission

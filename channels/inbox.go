@@ -31,7 +31,7 @@ type Withdrawal struct {
 
 // Admission knows who may write to hob.
 type Admission interface {
-	// Met is called before anything is received on a channel, with hob's account there ("": unknown).
+	// Connected is called before anything is received on a channel, with hob's account there ("": unknown).
 	// Pairings that were made with another account do not count; the owner gets one notice about them.
 	Connected(ctx context.Context, channel, account string) error
 	// Owners returns the owner's ids on a channel, from the config and from pairings.

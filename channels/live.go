@@ -73,10 +73,10 @@ type LiveConfig struct {
 // queues a draft, then edits it as the text grows. The intermediate texts are not stored. The final text is:
 // at the end of the turn the pump puts it in place of the draft.
 type Live struct {
-	LiveConfig                      // by turn; used by Run alone
-	views      map[int64]*draftView // by turn; used by Run alone
+	LiveConfig
+	views map[int64]*draftView // by turn; used by Run alone
 
-	mu    sync.Mutex // protects said
+	mu    sync.Mutex // protects steps
 	steps map[int64]stepText
 }
 

@@ -28,8 +28,8 @@ type ClockJumps interface {
 	// NoteJump records a jump and tells the owner, in one commit.
 	NoteJump(ctx context.Context, l ClockJump) error
 	// UndoJump takes back what jobs did during a jump, now that the clock has returned to now, in one commit. Slots in the future lose their
-	// rows; what ran for them stays on record under another key. Each job gets the Last of its newest past slot, and the Due that the
-	// function Recall computes. No hold is longer than after any failure. It records the rest of the jump, and tells the owner.
+	// rows; what ran for them stays on record under another key. Each job gets the Last of its newest past slot, and the Due that
+	// DueAfterJump computes. No hold is longer than after any failure. It records the rest of the jump, and tells the owner.
 	UndoJump(ctx context.Context, l ClockJump, now time.Time) error
 }
 

@@ -75,7 +75,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}
 	if !app.readsGroups() {
-		return lines, fmt.Errorf("Discord does not show the bot the text of group messages: %s", seeGroups)
+		return lines, fmt.Errorf("the text of group messages is hidden from the bot: %s", seeGroups)
 	}
 	lines = append(lines, "Message Content Intent is on: the bot sees the text of group messages.")
 	for _, group := range c.Groups {

@@ -38,7 +38,7 @@ type Config struct {
 	Address      string   `toml:"address" json:"address"`             // hob's own
 	Folder       string   `toml:"folder" json:"folder"`               // folder to read; default INBOX
 	TLS          *bool    `toml:"tls" json:"tls"`                     // default true; false only for a server on this machine
-	Fingerprint  string   `toml:"fingerprint" json:"fingerprint"`     // SHA-256 of the servers' certificate, which is then accepted whoever signed it
+	Fingerprint  string   `toml:"fingerprint" json:"fingerprint"`     // SHA-256 of the servers' certificate, which is then accepted regardless of who signed it
 	TrustResults string   `toml:"trust_results" json:"trust_results"` // the receiving server's name in Authentication-Results
 	Known        []string `toml:"known" json:"known"`                 // addresses of people whom the owner knows
 	Public       []string `toml:"public" json:"public"`               // addresses of people who may write, without being known

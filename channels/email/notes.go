@@ -13,7 +13,7 @@ func notes() []schema.Note {
 		{Name: "address", Unset: "none", Example: `"hob@example.org"`, Doc: "hob's own address."},
 		{Name: "folder", Example: `"INBOX"`, Doc: "The folder to read."},
 		{Name: "tls", Unset: "true", Example: "true", Doc: "Use TLS; false is allowed only for servers on this machine."},
-		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the servers' certificate, which is then accepted whoever signed it."},
+		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the servers' certificate, which is then accepted regardless of who signed it."},
 		{Name: "trust_results", Unset: "none", Example: `"mx.example.org"`, Doc: "The name at the beginning of the Authentication-Results header that your mail server adds; without it no sender is accepted."},
 		{Name: "known", Example: `["ana@example.org"]`, Pattern: person, Doc: "Addresses of people whom you know, in lower case."},
 		{Name: "public", Example: `["kim@example.org"]`, Pattern: person, Doc: "Addresses of people who may write to hob without being known."},

@@ -36,7 +36,7 @@ const (
 type Config struct {
 	Server         string   `toml:"server" json:"server"`                   // a host, with ":port" if it is not 6697 (6667 with plain)
 	Plain          bool     `toml:"plain" json:"plain"`                     // without TLS
-	Fingerprint    string   `toml:"fingerprint" json:"fingerprint"`         // SHA-256 of the server's certificate, which is then accepted whoever signed it
+	Fingerprint    string   `toml:"fingerprint" json:"fingerprint"`         // SHA-256 of the server's certificate, which is then accepted regardless of who signed it
 	Nick           string   `toml:"nick" json:"nick"`                       // default hob
 	Account        string   `toml:"account" json:"account"`                 // account to log in to; default: the nick
 	Password       string   `toml:"password" json:"password"`               // of the account, as a secret reference: SASL PLAIN

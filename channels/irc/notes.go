@@ -8,7 +8,7 @@ func notes() []schema.Note {
 	return []schema.Note{
 		{Name: "server", Unset: "none", Example: `"irc.libera.chat"`, Doc: "The network's address, with `:port` if that is not 6697 (6667 with `plain`)."},
 		{Name: "plain", Example: "false", Doc: "Connect without TLS: anybody on the way can read along."},
-		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then accepted whoever signed it."},
+		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then accepted regardless of who signed it."},
 		{Name: "nick", Example: `"hob"`, Doc: "hob's nick; if it is taken, `_` is added until it is free."},
 		{Name: "account", Unset: "the nick", Example: `"hob"`, Doc: "The account to log in to."},
 		{Name: "password", Unset: "none", Example: `"env:IRC_PASSWORD"`, Doc: "The account's password (SASL PLAIN)."},

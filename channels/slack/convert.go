@@ -285,7 +285,7 @@ func (v view) files(files []slack.File) []channels.Attachment {
 		a.Open = func(ctx context.Context) (io.ReadCloser, error) {
 			switch {
 			case mode == "tombstone" || mode == "hidden_by_limit":
-				return nil, fmt.Errorf("Slack no longer stores it (%s)", mode)
+				return nil, fmt.Errorf("it is no longer stored by Slack (%s)", mode)
 			case from == "" && fileID == "":
 				return nil, errors.New("it has no address")
 			}

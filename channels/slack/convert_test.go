@@ -217,7 +217,7 @@ func TestFilesThatComeIn(t *testing.T) {
 	if len(got) != len(files) || got[0].Name != "a.png" || got[0].MIME != "image/png" || got[0].Size != 4 || got[0].Voice || !got[1].Voice || got[1].Length.Seconds() != 1.5 {
 		t.Fatalf("files %+v", got)
 	}
-	wants := []string{"\x89PNG", "m4a", "\x89PNG", "404", "Slack no longer stores it", "on another server", "on another server", "it has no address"}
+	wants := []string{"\x89PNG", "m4a", "\x89PNG", "404", "it is no longer stored by Slack", "on another server", "on another server", "it has no address"}
 	f.Fail("file", channelstest.SlackFault{Status: 502}, channelstest.SlackFault{Cut: "before"}) // the first is asked for three times
 	for i, want := range wants {
 		body, err := got[i].Open(t.Context())

@@ -15,7 +15,7 @@ import (
 
 // Error codes of the Web API's methods, grouped by their meaning for a send.
 const (
-	badToken = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"                                               // the token is wrong, expired or revoked
+	badToken = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"                                               // #nosec G101 -- words of the platform: the token is wrong, expired or revoked
 	noScope  = "missing_scope no_permission"                                                                                                               // the app may not do this
 	never    = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " + // this message will never be accepted
 		"user_not_found users_not_found user_disabled user_not_visible cannot_dm_bot messages_tab_disabled message_not_found cant_update_message edit_window_closed " +

@@ -12,7 +12,7 @@ import (
 	"hob/config"
 )
 
-// ErrByHand is a change that cannot be made without touching what else stands there.
+// errEditByHand is a change that cannot be made without touching its neighbours.
 var errEditByHand = errors.New("the place of this key is written in a way that only a person should change")
 
 // editDocument puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of that stays: comments, order, blank

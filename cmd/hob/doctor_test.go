@@ -152,7 +152,7 @@ func voiceAnswer(at, fault string) map[string]any {
 	return map[string]any{"/v1/model/voice": map[string]any{"base_url": at, "key": true, "error": fault}}
 }
 
-// A broken thing: how it breaks, what is said of it, and how it is mended: by --fix, or by what the mend says.
+// A broken thing: how it breaks, what doctor prints about it, and how it is repaired: by --fix, or by hand as the hint says.
 type brokenCase struct {
 	name, check string
 	answer      map[string]any // somebody answers with this meanwhile

@@ -69,7 +69,7 @@ func started(t *testing.T) (home string, c *client.Client) {
 	return home, c
 }
 
-// TestNoAtTheTerminal: whoever does not say yes leaves no question behind, also on a terminal that a killed hob has left raw.
+// TestNoAtTheTerminal: any answer but yes leaves no open question, also on a terminal that a killed hob has left raw.
 func TestNoAtTheTerminal(t *testing.T) {
 	home, c := started(t)
 	file := filepath.Join(t.TempDir(), "a.txt")

@@ -90,7 +90,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" && !f.Hidden && c.InheritedFlags().Lookup(f.Name) == nil {
 			name, usage := pflag.UnquoteUsage(f)
-			rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", strings.TrimSpace(flagName(f)+" "+name), cell(usage+standing(f))))
+			rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", strings.TrimSpace(flagName(f)+" "+name), cell(usage+defaultOf(f))))
 		}
 	})
 	if len(rows) > 0 {
@@ -106,8 +106,8 @@ func flagName(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// standing is the default of a flag, where its text does not say it.
-func standing(f *pflag.Flag) string {
+// defaultOf is the default of a flag, where its text does not say it.
+func defaultOf(f *pflag.Flag) string {
 	if slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) || strings.Contains(f.Usage, "default") {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 // Type is the type of a key, in the words of the reference page.
 type Type string
 
+// Types of keys.
 const (
 	Text     Type = "text"
 	Whole    Type = "whole number"

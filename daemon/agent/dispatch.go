@@ -36,7 +36,7 @@ type Set interface {
 // ChildActor is the Actor.Name of sub-agents. Nobody can approve their calls.
 const ChildActor = "child"
 
-// Dispatch is the only place where tools are called: for the thread, sub-agents, the local API and the MCP server. Judge
+// Dispatch calls the tools: for the thread, sub-agents and the local API. Only the gates of jobs call one by themselves. Judge
 // decides about a call, Run runs it. It is safe for concurrent use.
 type Dispatch struct {
 	Set         Set

@@ -57,13 +57,13 @@ func workspaceFiles() []string {
 	return []string{"AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md", "CAPABILITIES.md"}
 }
 
-// MaxRead is how much of a file System uses at most, in bytes.
+// MaxWorkspaceFile is how much of a file SystemText uses at most, in bytes.
 const MaxWorkspaceFile = 1 << 20
 
 // WorkspaceFile is the content of a workspace file.
 type WorkspaceFile struct {
 	Path    string // the real path, after symbolic links
-	Text    []byte // the first MaxRead bytes
+	Text    []byte // the first MaxWorkspaceFile bytes
 	Foreign string // why the file counts as foreign text, "" when it does not
 }
 

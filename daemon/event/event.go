@@ -28,7 +28,7 @@ const (
 	Command Kind = "command" // a chat command such as /status
 	Answer  Kind = "answer"  // an answer to a question
 	Fire    Kind = "fire"    // a trigger fired
-	Report  Kind = "report"  // a trigger fired
+	Report  Kind = "report"  // a command in the background has ended
 )
 
 // Rank is the priority in the inbox: the agent takes the lowest number first.

@@ -126,6 +126,7 @@ type Delta struct {
 // Finish is the reason that an answer ended.
 type Finish string
 
+// Reasons for the end of an answer.
 const (
 	Stop     Finish = "stop"
 	ToolCall Finish = "tool_calls"

@@ -30,6 +30,7 @@ type Plan struct {
 // Next is the reaction to a failed request.
 type Next int
 
+// Reactions to a failed request.
 const (
 	GiveUp  Next = iota // no model is left
 	Again               // ask the same model again

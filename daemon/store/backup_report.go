@@ -33,7 +33,7 @@ func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (Backup
 	return r, err
 }
 
-// read fills in the report. It uses only tables of the first schema, which every later one has.
+// readReport fills in the report. It uses only tables of the first schema, which every later one has.
 func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {

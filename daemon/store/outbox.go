@@ -97,7 +97,7 @@ func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
 	return kind, turn, err
 }
 
-// Growing lists the answers that are being written.
+// LiveAnswers lists the answers that are being written.
 func (s Outbox) LiveAnswers(ctx context.Context) ([]channels.LiveAnswer, error) {
 	return readGrowing(ctx, s.core.read())
 }

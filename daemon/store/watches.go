@@ -98,7 +98,7 @@ func (s Watches) Snapshot(ctx context.Context, id int64) ([]filewatch.File, erro
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (f filewatch.File, err error) {
 		var ino int64
 		err = rs.Scan(&f.Path, &f.Dir, &ino, &f.Size, &f.Mtime, &f.Hash, &f.Version, &f.Gone)
-		f.Ino = uint64(ino) // the reverse of the conversion when it was stored
+		f.Ino = uint64(ino) // #nosec G115 -- the reverse of the conversion when it was stored
 		return f, err
 	})
 }
@@ -261,7 +261,7 @@ func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 		err := tx.Run(`INSERT INTO snapshots (watch, path, dir, ino, size, mtime, hash, version, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (watch, path) DO UPDATE SET dir = excluded.dir, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, hash = excluded.hash,
 				version = excluded.version, text = iif(excluded.text IS NULL AND excluded.hash = hash, text, excluded.text), gone = 0`,
-			id, f.Path, sqlite.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // the reverse happens when it is read
+			id, f.Path, sqlite.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // #nosec G115 -- the reverse happens when it is read
 		if err != nil {
 			return fmt.Errorf("put the snapshot of %s: %w", f.Path, err)
 		}

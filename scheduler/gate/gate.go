@@ -1,6 +1,6 @@
 // Package gate decides whether a due slot runs: a free test before a paid run. Each part of a gate looks at one thing (hours, a file, a
 // page, a command) and compares it with what it saw when the job last succeeded. The comparisons are pure functions (gate.go). Runner
-// evaluates the gates of due slots and commits the verdicts (runner.go). The looks themselves are an Evaluator's task, in package triggers.
+// evaluates the gates of due slots and commits the verdicts (runner.go). The looks themselves are an Evaluator's task (package daemon/triggers/gates).
 //
 // The package never runs a prompt.
 package gate

@@ -53,7 +53,8 @@ func (t *Texts) Field(name string) *string {
 	if name == "name" {
 		return nil
 	}
-	return scheduler.Target(t, name).(*string)
+	text, _ := scheduler.Target(t, name).(*string) // all fields are texts
+	return text
 }
 
 // Fields describes the fields of a webhook, in the order of the documentation.

@@ -25,6 +25,7 @@ const (
 // Outcome is the result of one check.
 type Outcome string
 
+// Outcomes of a check.
 const (
 	Yes     Outcome = "yes"             // the model can do it
 	No      Outcome = "no"              // it answered but cannot do it
@@ -55,6 +56,7 @@ type Talk struct {
 // Counting is the source of the token count.
 type Counting string
 
+// Sources of the token count.
 const (
 	ByServer   Counting = "server"
 	ByEstimate Counting = "estimate"
