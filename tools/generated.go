@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // generatedSchemas holds the schemas of hob's own tools as text, because deriving them at each start
@@ -38,19 +40,28 @@ func schemaKey(tool string, in, out reflect.Type) string {
 	return tool + "\t" + in.String() + "\t" + out.String()
 }
 
+// toolTypes are the types that the schemas of a tool come from. The code for it is not generic: each tool would have a copy.
+type toolTypes struct {
+	tool    string
+	in, out reflect.Type
+}
+
+// params derives the schema of the input.
+func (t toolTypes) params() *jsonschema.Schema { return mustSchema(t.tool, t.in) }
+
 // derive encodes the schemas of a tool from its types.
-func (t *made[In, Out]) derive() schemaText {
-	params := t.parameters()
+func (t toolTypes) derive() schemaText {
+	params := t.params()
 	return schemaText{
-		string(mustEncode(t.spec.Name, params)), string(mustEncode(t.spec.Name, brief(params))),
-		string(mustEncode(t.spec.Name, mustSchema(t.spec.Name, reflect.TypeFor[Out]()))),
+		string(mustEncode(t.tool, params)), string(mustEncode(t.tool, brief(params))),
+		string(mustEncode(t.tool, mustSchema(t.tool, t.out))),
 	}
 }
 
 // line returns the line of the tool in generatedSchemas.
-func (t *made[In, Out]) line() string {
+func (t toolTypes) line() string {
 	d := t.derive()
-	return fmt.Sprintf("%s\t%s\t%s\t%s\n", schemaKey(t.spec.Name, reflect.TypeFor[In](), reflect.TypeFor[Out]()), d.params, d.brief, d.output)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\n", schemaKey(t.tool, t.in, t.out), d.params, d.brief, d.output)
 }
 
 // GenerateSchemas returns the content of schemas.txt for a list of tools, derived from their types.
@@ -65,12 +76,12 @@ func GenerateSchemas(list []Spec) []byte {
 	return b.Bytes()
 }
 
-// setSchemas gives the tool its schemas: the generated text if there is one, else text derived now.
-func (t *made[In, Out]) setSchemas() {
-	text, ok := schemaTexts()[schemaKey(t.spec.Name, reflect.TypeFor[In](), reflect.TypeFor[Out]())]
+// addTo gives a spec its schemas: the generated text if there is one, else text derived now.
+func (t toolTypes) addTo(spec *Spec) {
+	text, ok := schemaTexts()[schemaKey(t.tool, t.in, t.out)]
 	if !ok {
 		text = t.derive()
 	}
-	t.spec.line = t.line
-	t.spec.Parameters, t.spec.brief, t.spec.Output = json.RawMessage(text.params), json.RawMessage(text.brief), json.RawMessage(text.output)
+	spec.line = t.line
+	spec.Parameters, spec.brief, spec.Output = json.RawMessage(text.params), json.RawMessage(text.brief), json.RawMessage(text.output)
 }

@@ -60,8 +60,9 @@ func build[In, Out any](
 		panic(fmt.Sprintf("tools: tool %q needs name, group and description", spec.Name))
 	}
 	t := &made[In, Out]{spec: spec, intent: intent, run: run}
-	t.params = sync.OnceValue(func() *jsonschema.Schema { return mustSchema(spec.Name, reflect.TypeFor[In]()) })
-	t.setSchemas()
+	types := toolTypes{spec.Name, reflect.TypeFor[In](), reflect.TypeFor[Out]()}
+	types.addTo(&t.spec)
+	t.params = sync.OnceValue(types.params)
 	return t
 }
 
