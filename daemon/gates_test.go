@@ -109,7 +109,16 @@ func TestGates(t *testing.T) {
 	}
 	r.until("an open gate lets all through", func() bool { return r.tally("exit")["ran"] >= 2 })
 	r.until("both parts open", func() bool { return r.tally("both")["ran"] == 1 && r.tally("both")["skipped gate: no change"] >= 1 })
-	wrong := r.slots("wrong")
+	all := r.slots("wrong")
+	wrong := all[:0:0]
+	for _, s := range all {
+		if s.Outcome != "coalesced" { // a slow machine gathers slots
+			wrong = append(wrong, s)
+		}
+	}
+	if len(wrong) == 0 {
+		t.Fatalf("no gate that cannot run was looked at: %+v", all)
+	}
 	if s := wrong[len(wrong)-1]; s.Outcome != "failed" || !strings.HasPrefix(s.Reason, "gate: the command cannot be run (exit code 127)") || s.Turn != 0 {
 		t.Errorf("a gate that cannot run: %+v", s)
 	}
