@@ -71,7 +71,7 @@ type environment struct {
 // toolParts are the models and the tools.
 type toolParts struct {
 	models   *catalog.Models
-	account  *account // of the backend codex
+	account  *codexAccount // of the backend codex
 	problems *configProblems
 	notices  notices
 	tools    *toolset.Deps

@@ -19,7 +19,7 @@ type Options struct {
 	Home    string // the home folder, absolute; made when missing
 	Listen  string // host:port, "": what the config says
 	Version string
-	Self    string // hob's own executable, which serves Enter; "" leaves the second layer of the sandbox out
+	Self    string // hob's own executable, which serves RunHelper; "" leaves the second layer of the sandbox out
 	Log     *slog.Logger
 	Ready   func(Ready) // called once, when everything answers
 

@@ -14,7 +14,7 @@ import (
 
 // localAPI returns the dependencies of the local API.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
-	r := requests{poster: poster{c, d.tools.Spawn}, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
+	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
 	return server.Deps{
 		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), triggerRoutes(d), channelRoutes(d), modelRoutes(d), upkeepRoutes(d)),
 		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
@@ -46,7 +46,7 @@ func readRoutes(v *store.View, s *store.Store) []server.Route {
 }
 
 // conversationRoutes stop, drop, answer and allow.
-func conversationRoutes(r requests) []server.Route {
+func conversationRoutes(r ownerRequests) []server.Route {
 	s := r.store
 	return []server.Route{
 		server.Change(api.StopTurn, r.stop),

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, asked := daemon.Enter(os.Args[1:]); asked {
+	if code, asked := daemon.RunHelper(os.Args[1:]); asked {
 		os.Exit(code)
 	}
 	if err := flag.Set("test.parallel", "8"); err != nil { // parallel tests wait most of the time; the command line counts all the same

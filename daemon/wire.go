@@ -86,7 +86,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 		},
 		Choice: d.store.Commands, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
 	})
-	d.account = &account{Account: signIn, mended: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
+	d.account = &codexAccount{Account: signIn, signedIn: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Triggers, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
@@ -163,7 +163,7 @@ func (d *daemon) wireAgent() {
 	}
 	d.commands = &agent.CommandHandler{
 		Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
-		Reports: reports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
+		Reports: chatReports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
 	}
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,

@@ -19,7 +19,7 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 		if err != nil {
 			return checkResult{State: checkFail, Found: err.Error()}
 		}
-		c = daemon.Confinement(ctx, s.home, self, s.config)
+		c = daemon.ProbeSandbox(ctx, s.home, self, s.config)
 	}
 	var v findings
 	switch {

@@ -27,7 +27,7 @@ func self() string {
 
 // start runs one command and returns its exit code. The first signal asks it to end; the second one kills it.
 func start(args []string) int {
-	if code, asked := daemon.Enter(args); asked { // by the sandbox: no command of the owner's
+	if code, asked := daemon.RunHelper(args); asked { // another hob started this process, not the owner
 		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

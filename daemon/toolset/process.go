@@ -17,9 +17,9 @@ import (
 	"hob/tools/runtime"
 )
 
-// Enter serves a process that a tool has started from hob's own executable, see all.Enter.
-func Enter(args []string, in, out, errs *os.File) (code int, asked bool) {
-	return all.Enter(args, in, out, errs)
+// RunHelper serves a process that a tool has started from hob's own executable, see all.RunHelper.
+func RunHelper(args []string, in, out, errs *os.File) (code int, asked bool) {
+	return all.RunHelper(args, in, out, errs)
 }
 
 // NewRegistry makes the registry of background commands. note is called with each file that one of them may have written.

@@ -29,8 +29,8 @@ func journal(state string) string { return filepath.Join(state, "edits") }
 // Recover ends the changes of several files that a crash has cut off.
 func Recover(ctx context.Context, state string) error { return edit.Recover(ctx, journal(state)) }
 
-// Enter serves a process that a tool has started from hob's own executable. asked is false if the arguments are not those of such a process.
-func Enter(args []string, in *os.File, out, errs io.Writer) (code int, asked bool) {
+// RunHelper serves a process that a tool has started from hob's own executable. asked is false if the arguments are not those of such a process.
+func RunHelper(args []string, in *os.File, out, errs io.Writer) (code int, asked bool) {
 	if len(args) > 1 && args[0] == readFile {
 		return document.Helper(args[1:], in, out, errs), true
 	}

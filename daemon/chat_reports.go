@@ -11,8 +11,8 @@ import (
 	"hob/daemon/triggers"
 )
 
-// reports writes the short texts of the chat commands.
-type reports struct {
+// chatReports writes the short texts of the chat commands.
+type chatReports struct {
 	status status
 	jobs   triggers.Jobs
 	outbox store.Outbox
@@ -20,7 +20,7 @@ type reports struct {
 }
 
 // Text answers /status, /queue, /jobs, /usage and /why.
-func (b reports) Text(ctx context.Context, topic, arg string) (string, error) {
+func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error) {
 	switch topic {
 	case "queue":
 		return b.queue(ctx)
@@ -37,7 +37,7 @@ func (b reports) Text(ctx context.Context, topic, arg string) (string, error) {
 	}
 }
 
-func (b reports) short(ctx context.Context) (string, error) {
+func (b chatReports) short(ctx context.Context) (string, error) {
 	s, err := b.status.look(ctx)
 	if err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func plural(n int, one, many string) string {
 	}
 }
 
-func (b reports) queue(ctx context.Context) (string, error) {
+func (b chatReports) queue(ctx context.Context) (string, error) {
 	waiting, err := b.status.view.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func (b reports) queue(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-func (b reports) schedule(ctx context.Context) (string, error) {
+func (b chatReports) schedule(ctx context.Context) (string, error) {
 	list, err := b.jobs.List(ctx)
 	if err != nil {
 		return "", err
@@ -125,7 +125,7 @@ func (b reports) schedule(ctx context.Context) (string, error) {
 }
 
 // quiet returns the end of the owner's quiet time.
-func (b reports) quiet(ctx context.Context) (string, error) {
+func (b chatReports) quiet(ctx context.Context) (string, error) {
 	until, waiting, err := b.outbox.Quiet(ctx)
 	if err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func (b reports) quiet(ctx context.Context) (string, error) {
 	return "Quiet until " + b.status.zone.text(until) + ": " + plural(waiting, "message waits", "messages wait") + ". /quiet off ends it.", nil
 }
 
-func (b reports) usage(ctx context.Context) (string, error) {
+func (b chatReports) usage(ctx context.Context) (string, error) {
 	u, err := b.budget.Spent(ctx)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func capped(n int64, unit float64, format string) string {
 	return fmt.Sprintf(format, float64(n)/unit)
 }
 
-func (b reports) why(ctx context.Context, arg string) (string, error) {
+func (b chatReports) why(ctx context.Context, arg string) (string, error) {
 	w, err := b.status.view.Why(ctx, arg)
 	if err != nil {
 		return "", err

@@ -15,10 +15,10 @@ import (
 	"hob/daemon/sys"
 )
 
-// account is the sign-in of the backend codex.
-type account struct {
+// codexAccount is the sign-in of the backend codex.
+type codexAccount struct {
 	*codex.Account
-	mended func() // models that rest for want of a sign-in may be asked again
+	signedIn func() // models that rest for want of a sign-in may be asked again
 
 	mu    sync.Mutex
 	login codex.Login // the newest one
@@ -40,7 +40,7 @@ func credentials(a *codex.Account) func(context.Context) (llm.Credentials, error
 }
 
 // begin starts a sign-in.
-func (a *account) begin(ctx context.Context, _ api.None) (api.SignIn, error) {
+func (a *codexAccount) begin(ctx context.Context, _ api.None) (api.SignIn, error) {
 	l, err := a.Begin(context.WithoutCancel(ctx)) // it outlives the request that began it
 	if err != nil {
 		return api.SignIn{}, err
@@ -52,7 +52,7 @@ func (a *account) begin(ctx context.Context, _ api.None) (api.SignIn, error) {
 }
 
 // wait blocks until the newest sign-in has ended, and returns the account that is signed in.
-func (a *account) wait(ctx context.Context, _ api.None) (api.Account, error) {
+func (a *codexAccount) wait(ctx context.Context, _ api.None) (api.Account, error) {
 	a.mu.Lock()
 	l, begun := a.login, a.begun
 	a.mu.Unlock()
@@ -62,32 +62,32 @@ func (a *account) wait(ctx context.Context, _ api.None) (api.Account, error) {
 	if err := a.Wait(ctx, l); err != nil {
 		return api.Account{}, err
 	}
-	a.mended()
+	a.signedIn()
 	return a.who(ctx)
 }
 
 // finish ends the sign-in under way with the address that the browser ended up at.
-func (a *account) finish(ctx context.Context, in api.SignInAddress) (api.Account, error) {
+func (a *codexAccount) finish(ctx context.Context, in api.SignInAddress) (api.Account, error) {
 	if err := a.Finish(ctx, in.Address); err != nil {
 		return api.Account{}, err
 	}
-	a.mended()
+	a.signedIn()
 	return a.who(ctx)
 }
 
 // cancel ends the sign-in under way, if there is one.
-func (a *account) cancel(context.Context, api.None) (api.Done, error) {
+func (a *codexAccount) cancel(context.Context, api.None) (api.Done, error) {
 	a.Cancel()
 	return api.Done{OK: true}, nil
 }
 
 // who returns the account that is signed in.
-func (a *account) who(ctx context.Context) (api.Account, error) {
+func (a *codexAccount) who(ctx context.Context) (api.Account, error) {
 	s, err := a.Status(ctx)
 	return api.Account(s), err
 }
 
-func (a *account) logout(ctx context.Context, _ api.None) (api.SignedOut, error) {
+func (a *codexAccount) logout(ctx context.Context, _ api.None) (api.SignedOut, error) {
 	revoked, err := a.Logout(ctx)
 	return api.SignedOut{Revoked: revoked}, err
 }

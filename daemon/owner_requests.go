@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"strconv"
 
+	"hob/channels/cli"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
@@ -17,9 +19,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// requests carries out the owner's messages, answers and stops from the local API.
-type requests struct {
-	poster
+// ownerRequests carries out the owner's messages, answers and stops from the local API.
+type ownerRequests struct {
+	cli       *cli.Channel
 	store     *store.Store
 	thread    *agent.Thread
 	ids       sys.IDs
@@ -28,10 +30,29 @@ type requests struct {
 	artifacts artifacts.Store
 }
 
-var _ server.Messages = requests{}
+var _ server.Messages = ownerRequests{}
+
+// Post hands a message of the API to the channel cli, which commits it to the inbox. It turns refusals into faults with a hint.
+func (a ownerRequests) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {
+	files := make([]cli.File, len(attached))
+	for i, f := range attached {
+		files[i] = cli.File(f)
+	}
+	if r, broken := postBroken(ctx, a.cli, text, session, id, files); broken {
+		return r, nil
+	}
+	r, err := a.cli.Post(ctx, text, session, id, files...)
+	switch {
+	case errors.Is(err, cli.ErrTooLarge):
+		err = &event.Fault{Kind: event.TooLarge, Text: err.Error(), Err: err}
+	case errors.Is(err, cli.ErrEmpty), errors.Is(err, cli.ErrSession), errors.Is(err, cli.ErrID), errors.Is(err, cli.ErrCommand):
+		err = &event.Fault{Kind: event.Invalid, Text: err.Error(), Err: err}
+	}
+	return r, err
+}
 
 // stop ends a turn that runs or is parked.
-func (a requests) stop(ctx context.Context, id int64) error {
+func (a ownerRequests) stop(ctx context.Context, id int64) error {
 	if a.thread.Stop(id) == id {
 		return nil
 	}
@@ -43,27 +64,27 @@ func (a requests) stop(ctx context.Context, id int64) error {
 }
 
 // input is the inbox row of something that the owner did through the local API.
-func (a requests) input(kind event.Kind, text string) event.In {
+func (a ownerRequests) input(kind event.Kind, text string) event.In {
 	return event.In{
 		Source: "api", ExtID: a.ids.Code(16), Session: "main", Kind: kind, Rank: event.RankOwner, Trust: event.Owner,
 		ReplyTo: event.CLI, Parts: event.Say(text), Received: a.clock.Wall(),
 	}
 }
 
-func (a requests) approve(ctx context.Context, code string, in api.Approve) (api.Answered, error) {
+func (a ownerRequests) approve(ctx context.Context, code string, in api.Approve) (api.Answered, error) {
 	return a.answerAs(ctx, "approve", code, cmp.Or(string(in.Scope), turn.AnswerOnce))
 }
 
-func (a requests) deny(ctx context.Context, code string) (api.Answered, error) {
+func (a ownerRequests) deny(ctx context.Context, code string) (api.Answered, error) {
 	return a.answerAs(ctx, "deny", code, turn.AnswerNo)
 }
 
-func (a requests) answer(ctx context.Context, code string, in api.Answer) (api.Answered, error) {
+func (a ownerRequests) answer(ctx context.Context, code string, in api.Answer) (api.Answered, error) {
 	return a.answerAs(ctx, "answer", code, in.Text)
 }
 
 // answerAs closes a question; verb is how the owner's command reads in the inbox.
-func (a requests) answerAs(ctx context.Context, verb, code, answer string) (api.Answered, error) {
+func (a ownerRequests) answerAs(ctx context.Context, verb, code, answer string) (api.Answered, error) {
 	q, err := a.store.Commands.AnswerFrom(ctx, a.input(event.Answer, verb+" "+code), code, answer)
 	if err != nil {
 		return api.Answered{}, err
@@ -72,7 +93,7 @@ func (a requests) answerAs(ctx context.Context, verb, code, answer string) (api.
 }
 
 // Send queues a text with files for an address.
-func (a requests) Send(ctx context.Context, m api.Outgoing) (api.Sent, error) {
+func (a ownerRequests) Send(ctx context.Context, m api.Outgoing) (api.Sent, error) {
 	to, err := event.ParseAddress(m.To)
 	if err != nil {
 		return api.Sent{}, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
