@@ -28,6 +28,7 @@ func rules() map[string]func([]source) []string {
 		"errors":        checkErrors,
 		"test packages": checkTestPackages,
 		"words":         checkWords,
+		"lists":         checkLists,
 	}
 }
 

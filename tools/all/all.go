@@ -80,7 +80,7 @@ func All(s Services, c Setup) []tools.Tool {
 	find := search.Deps{Guard: c.Guard, State: s.State}
 	c.Search.Client, c.Search.Resolve = c.Client, s.Resolve
 	return []tools.Tool{
-		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Artifacts: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
+		fs.NewRead(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Artifacts: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
 		fs.NewWrite(c.Guard, s.Seen),
 		edit.NewEdit(files),
 		edit.NewPatch(files),

@@ -18,6 +18,9 @@ import (
 	"hob/tools"
 )
 
+// The page shows the schemas, so they are made first.
+//
+//go:generate go test . -run ^TestSchemas$ -update
 //go:generate go test . -run ^TestPage$ -update
 
 var update = flag.Bool("update", false, "write docs/tools.md anew")

@@ -10,8 +10,6 @@ import (
 	"hob/tools"
 )
 
-//go:generate go test . -run ^TestSchemas$ -update
-
 // TestSchemas compares the generated schemas with the types that they come from. It also derives every schema, so that a wrong tag fails.
 func TestSchemas(t *testing.T) {
 	path := filepath.Join("..", "schemas.txt")

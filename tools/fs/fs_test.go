@@ -78,7 +78,7 @@ func newFixture(t testing.TB) fixture {
 	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
 	d.artifactStore = &artifactStore{}
-	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Artifacts: d.artifactStore, Spawn: group, Helper: helper})
+	d.read = fs.NewRead(fs.ReadDeps{Guard: d.guard, Seen: seen, Artifacts: d.artifactStore, Spawn: group, Helper: helper})
 	d.write, d.ls = fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
 	return d
 }

@@ -73,13 +73,8 @@ type ReadDeps struct {
 	Helper    []string   // the command that runs document.Helper; empty: documents and pictures are refused
 }
 
-// NewRead builds the tool read for text files only.
-func NewRead(g *fsguard.Guard, seen *Seen) tools.Tool {
-	return NewReader(ReadDeps{Guard: g, Seen: seen})
-}
-
-// NewReader builds the tool read for text with line numbers, documents as text, and pictures.
-func NewReader(d ReadDeps) tools.Tool {
+// NewRead builds the tool read for text with line numbers, documents as text, and pictures.
+func NewRead(d ReadDeps) tools.Tool {
 	r := reader{d.Guard, d.Seen, d}
 	return tools.New[Reading, Page](tools.Spec{
 		Name: "read", Group: "fs", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "notes.md --offset 100",

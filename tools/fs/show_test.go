@@ -124,7 +124,7 @@ func TestReadRefusesDocuments(t *testing.T) {
 		}
 	}
 	plain := d
-	plain.read = fs.NewRead(d.guard, fs.NewSeen())
+	plain.read = fs.NewRead(fs.ReadDeps{Guard: d.guard, Seen: fs.NewSeen()})
 	if res := plain.do(t, plain.read, args{"path": "a.pdf"}); res.Code != tools.ConfigError {
 		t.Errorf("%s", res.Content)
 	}
@@ -163,7 +163,7 @@ func TestReadPictures(t *testing.T) {
 		t.Errorf("%s", res.Content)
 	}
 	plain := d
-	plain.read = fs.NewRead(d.guard, fs.NewSeen())
+	plain.read = fs.NewRead(fs.ReadDeps{Guard: d.guard, Seen: fs.NewSeen()})
 	if res := plain.do(t, plain.read, args{"path": "small.png"}); res.Code != tools.ConfigError {
 		t.Errorf("%s", res.Content)
 	}
