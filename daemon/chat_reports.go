@@ -131,7 +131,7 @@ func (b chatReports) quiet(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if until.IsZero() {
-		return "It is not quiet: everything is sent at once. /quiet 2h holds back what does not hurry.", nil
+		return "It is not quiet: everything is sent at once. /quiet 2h delays messages that are not urgent.", nil
 	}
 	return "Quiet until " + b.status.zone.text(until) + ": " + plural(waiting, "message waits", "messages wait") + ". /quiet off ends it.", nil
 }

@@ -56,7 +56,7 @@ type auditFilter struct {
 func auditCommand(a *cli.App) *cobra.Command {
 	var f auditFilter
 	cmd := &cobra.Command{
-		Use: "audit", Short: "List every call of a tool, what the gate said and what came of it", Args: cli.None,
+		Use: "audit", Short: "List every call of a tool, what was decided and how it ended", Args: cli.None,
 		Example: "  hob audit --denied\n  hob audit --tool exec --limit 20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("turn") && f.turn < 1 {

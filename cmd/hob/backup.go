@@ -111,9 +111,9 @@ func backupVerifyCommand(a *cli.App) *cobra.Command {
 // digestText says whether a checksum confirmed the content.
 func digestText(r daemon.BackupReport) string {
 	if r.Digest == "" {
-		return "there is no digest beside it: its structure was looked at, and not whether its content is what was written"
+		return "it has no checksum file: only its structure was checked"
 	}
-	return "its content is what was written: SHA-256 " + r.Digest
+	return "its content matches its checksum: SHA-256 " + r.Digest
 }
 
 func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupReport, error) {

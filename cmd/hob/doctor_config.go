@@ -112,7 +112,7 @@ func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
 	state := checkFail
 	if strings.HasPrefix(ref, "env:") && s.client != nil {
 		state = checkWarn
-		err = fmt.Errorf("%w; hob itself may have it", err)
+		err = fmt.Errorf("%w; the running hob may see this variable", err)
 	}
 	v.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
 }

@@ -28,7 +28,7 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 	case !c.Works && c.Mode == "off":
 		v.add(checkWarn, c.Hint, "commands are not confined: %s", c.Why)
 	case !c.Works:
-		v.add(checkWarn, c.Hint, "each command is asked for, and not confined: %s", c.Why)
+		v.add(checkWarn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
 	}
 	how := c.Kind + " works, without the network"
 	if c.Network {

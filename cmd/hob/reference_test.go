@@ -61,7 +61,7 @@ else; errors too: ` + "`{\"error\", \"hint\"}`" + `), ` + "`--quiet`" + ` (no re
 | 1 | failed |
 | 2 | wrong usage: a command, flag or argument that is not understood; a question that nobody is there to answer |
 | 3 | no daemon is running; bare ` + "`hob`" + ` says so and is no failure |
-| 4 | denied by the gate, or by you |
+| 4 | not permitted by the rules, or denied by you |
 | 5 | waiting for approval |
 
 Jobs and sessions go by name or id, turns, inbox rows and messages by number or ` + "`last`" + `. A shell completes them (` + "`hob completion SHELL`" + `).

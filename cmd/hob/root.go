@@ -25,9 +25,9 @@ func newRoot(a *cli.App) *cobra.Command {
 		Use:   "hob",
 		Short: "A background daemon that does chores for one person",
 		Long: "hob is a background daemon that does chores for one person.\n\n" +
-			"Begin with hob up, talk to it with hob chat, and see what it did with hob turns list. Without a command hob says how it is and what to do " +
-			"next; that is no failure when it does not run (exit code 0), while hob status fails then (3).\n\n" +
-			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon is running, 4 denied by the gate, 5 waiting for approval.",
+			"Begin with hob up, talk to it with hob chat, and see what it did with hob turns list. hob alone prints a short status and the next " +
+			"step. It exits with 0 even if no daemon runs, where hob status exits with 3.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon is running, 4 not permitted, 5 waiting for approval.",
 		Example:       "  hob up\n  hob chat \"remind me in 20m to stretch\"\n  hob cron add --name morning --when \"every weekday at 9\" \"Brief me.\"\n  hob why last",
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -27,7 +27,7 @@ func sandboxText(c api.Sandbox) string {
 	case c.Mode == "require":
 		text = "no command runs"
 	case c.Mode == "auto":
-		text = "each command is asked for"
+		text = "hob asks you before each command"
 	default:
 		text = "off"
 	}
@@ -126,7 +126,7 @@ func (s statusView) page(p layout) string {
 func subagentText(c api.Subagent) string {
 	text := c.ID + " · " + c.Title
 	if c.State != "running" {
-		return text + " · waits for a free lane"
+		return text + " · waits: four sub-agents run already"
 	}
 	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
 }

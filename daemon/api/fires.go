@@ -23,9 +23,9 @@ type Fire struct {
 	Due        time.Time `json:"due"`
 	State      string    `json:"state"`
 	Outcome    string    `json:"outcome,omitempty"` // "late" is ran, but began later than the limit
-	LateMS     int64     `json:"late_ms"`           // how long after it was due it began or, where it did not, was looked at
-	LimitMS    int64     `json:"limit_ms"`          // what is later than this is late; 0: nothing is
-	Slots      int64     `json:"slots"`             // that the row stands for
+	LateMS     int64     `json:"late_ms"`           // from its due time to its start, or to the decision if it never started
+	LimitMS    int64     `json:"limit_ms"`          // a start later than this counts as late; 0: no limit
+	Slots      int64     `json:"slots"`             // number of slots in this row
 	Reason     string    `json:"reason,omitempty"`
 	Turn       int64     `json:"turn,omitempty"`
 	Created    time.Time `json:"created"`
