@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -94,45 +93,6 @@ func BenchmarkCommit(b *testing.B) {
 	x, y := median(ours), median(theirs)
 	b.ReportMetric(micros(x), "commit-µs")
 	b.ReportMetric(micros(y), "fdatasync-µs")
-	b.ReportMetric(float64(x)/float64(y), "ratio")
-}
-
-// BenchmarkTurn is one whole turn of the running daemon, from the message posted on its socket to the answer read from
-// its event stream, with the built-in interpreter and every message durable,
-// beside 10 × fdatasync. Each conversation has ten turns.
-func BenchmarkTurn(b *testing.B) {
-	r, a := start(b, b.TempDir()), newAnchor(b, 4096)
-	frames := make(chan event.Event, 1024)
-	ctx, cancel := context.WithCancel(b.Context())
-	followed := make(chan error, 1)
-	go func() {
-		followed <- r.client.Follow(ctx, 0, true, func(f client.Frame) error {
-			if f.Event != nil && f.Event.Type == "turn.finished" {
-				frames <- *f.Event
-			}
-			return nil
-		})
-	}()
-	var ours, theirs []time.Duration
-	for i := 0; b.Loop(); i++ {
-		var ten time.Duration
-		for range 10 {
-			ten += a.write(b)
-		}
-		theirs = append(theirs, ten)
-		start := time.Now()
-		if _, err := r.client.Post(b.Context(), client.Message{Text: "help", Session: fmt.Sprint("s", i/10)}); err != nil {
-			b.Fatal(err)
-		}
-		<-frames
-		ours = append(ours, time.Since(start))
-	}
-	cancel()
-	<-followed
-	x, y := median(ours), median(theirs)
-	b.ReportMetric(micros(x), "turn-µs")
-	b.ReportMetric(micros(ours[len(ours)*99/100]), "turn-p99-µs")
-	b.ReportMetric(micros(y), "10-fdatasync-µs")
 	b.ReportMetric(float64(x)/float64(y), "ratio")
 }
 

@@ -1,0 +1,188 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hob/daemon/api/client"
+)
+
+// lab is the place of the measurements: a binary, and a folder for homes.
+type lab struct {
+	hob, dir string
+	homes    int
+}
+
+// home makes an empty home with a config.
+func (l *lab) home(config string) (string, error) {
+	l.homes++
+	path := filepath.Join(l.dir, "h"+strconv.Itoa(l.homes))
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(filepath.Join(path, "config.toml"), []byte(config), 0o600)
+}
+
+// daemon is a hob in a process of its own.
+type daemon struct {
+	cmd   *exec.Cmd
+	home  string
+	port  string
+	began time.Time
+	ready time.Duration // from the start of the process to its ready line
+}
+
+// start runs a daemon and waits for its ready line.
+func (l *lab) start(ctx context.Context, home string) (*daemon, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{home: home, port: port}
+	d.cmd = exec.CommandContext(ctx, l.hob, "up", "--no-chat", "--home", home, "--listen", "127.0.0.1:"+port) // #nosec G204 -- the measured binary
+	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.began = time.Now()
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	d.ready = time.Since(d.began)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("hob up said %q: %w", line, err), d.stop())
+	}
+	return d, nil
+}
+
+// freePort is a port of the loopback address that nobody uses.
+func freePort(ctx context.Context) (string, error) {
+	var conf net.ListenConfig
+	at, err := conf.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(at.Addr().String())
+	return port, errors.Join(err, at.Close())
+}
+
+// healthy waits until /healthz answers 200 and returns the time since the start of the process.
+func (d *daemon) healthy(ctx context.Context) (time.Duration, error) {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+d.port+"/healthz", nil)
+		if err != nil {
+			return 0, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			err = res.Body.Close()
+			if err == nil && res.StatusCode == http.StatusOK {
+				return time.Since(d.began), nil
+			}
+		}
+		if ctx.Err() != nil {
+			return 0, errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// stop ends the daemon.
+func (d *daemon) stop() error {
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return d.cmd.Wait()
+}
+
+// cpu is the CPU time of the daemon so far. The clock of another process is clock_getcpuclockid(3).
+func (d *daemon) cpu() (time.Duration, error) {
+	const cpuClockSched = 2
+	var at unix.Timespec
+	id := ^d.cmd.Process.Pid<<3 | cpuClockSched
+	if err := unix.ClockGettime(int32(id), &at); err != nil { // #nosec G115 -- a clock's number has 32 bits
+		return 0, fmt.Errorf("read the CPU time: %w", err)
+	}
+	return time.Duration(at.Nano()), nil
+}
+
+// client connects to the daemon's socket.
+func (d *daemon) client(ctx context.Context) (*client.Client, error) {
+	return client.Find(ctx, d.home, false)
+}
+
+// status is a field of /proc/PID/status in kB.
+func (d *daemon) status(field string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			return strconv.ParseFloat(strings.Fields(rest)[0], 64)
+		}
+	}
+	return 0, fmt.Errorf("the process has no %s", field)
+}
+
+// took runs a command and returns its time in ms.
+func took(name string, args ...string) sample {
+	return func(ctx context.Context) (float64, error) {
+		began := time.Now()
+		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() // #nosec G204 -- commands of this program
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w: %s", name, err, out)
+		}
+		return ms(time.Since(began)), nil
+	}
+}
+
+// used runs a command and returns its CPU time in ms.
+func used(name string, args ...string) sample {
+	return func(ctx context.Context) (float64, error) {
+		cmd := exec.CommandContext(ctx, name, args...) // #nosec G204 -- commands of this program
+		if err := cmd.Run(); err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		return ms(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()), nil
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// syncs appends 4 KB and calls fdatasync ten times: the cheapest way to make ten things durable. The result is in ms.
+func (l *lab) syncs() (sample, func() error, error) {
+	f, err := os.CreateTemp(l.dir, "anchor-")
+	if err != nil {
+		return nil, nil, err
+	}
+	page := make([]byte, 4096)
+	return func(context.Context) (float64, error) {
+		began := time.Now()
+		for range 10 {
+			if _, err := f.Write(page); err != nil {
+				return 0, err
+			}
+			if err := unix.Fdatasync(int(f.Fd())); err != nil {
+				return 0, err
+			}
+		}
+		return ms(time.Since(began)), nil
+	}, f.Close, nil
+}
