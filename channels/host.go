@@ -36,12 +36,12 @@ type HostConfig struct {
 // Backoff between two runs of a channel that stopped receiving. A wait is at most shortBackoff or a twentieth
 // of the time since receiving last worked, whichever is longer.
 const (
-	firstRest  = time.Second
-	confirming = 5 * time.Second // wait before a lasting refusal is tried once more: a real one is reported soon, a short failure never
-	steady     = time.Minute     // after working this long, the backoff starts again
-	longRest   = 5 * time.Minute
-	longestNap = time.Hour       // even if the platform asks for more
-	calm       = 2 * time.Minute // receiving this long without a failure counts as recovered; longer than any timeout for a silent server
+	firstRest      = time.Second
+	confirmDelay   = 5 * time.Second // wait before a lasting refusal is tried once more: a real one is reported soon, a short failure never
+	resetAfter     = time.Minute     // after working this long, the backoff starts again
+	longRest       = 5 * time.Minute
+	longestNap     = time.Hour       // even if the platform asks for more
+	recoveredAfter = 2 * time.Minute // receiving this long without a failure counts as recovered; longer than any timeout for a silent server
 )
 
 // Host runs all configured channels. It restarts a failed channel without limit; a failure never ends the
@@ -60,7 +60,7 @@ type runningChannel struct {
 	ended    chan struct{}
 	reported atomic.Bool // the account was reported to admission; only receive sets it
 
-	refused atomic.Bool // the last run ended with a lasting refusal: a received message then proves nothing, only the time calm does
+	refused atomic.Bool // the last run ended with a lasting refusal: a received message then proves nothing, only the time recoveredAfter does
 }
 
 // NewHost makes a host that keeps the channels of a table running. The table is empty until Replace is called.
@@ -195,7 +195,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 		if err == nil {
 			err = errors.New("it stopped receiving without saying why")
 		}
-		if ran := h.Clock.Mono() - start; ran > longRest || ran > steady && t.gauge.read().Receiving.State == OK {
+		if ran := h.Clock.Mono() - start; ran > longRest || ran > resetAfter && t.gauge.read().Receiving.State == OK {
 			rest, well = firstRest, h.Clock.Mono()
 		}
 		h.note(t, receiving, err)
@@ -204,7 +204,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
 		}
 		if !t.refused.Swap(refused) && refused {
-			nap = confirming
+			nap = confirmDelay
 		}
 		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
 		sys.Sleep(ctx, nap)
@@ -225,7 +225,7 @@ func spread(d time.Duration) time.Duration {
 func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error) {
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
-	timer := time.AfterFunc(calm, func() {
+	timer := time.AfterFunc(recoveredAfter, func() {
 		if own.Err() == nil {
 			t.refused.Store(false)
 			h.note(t, receiving, nil)

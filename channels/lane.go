@@ -120,7 +120,7 @@ func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery 
 
 // FormOf returns the text format of a channel.
 func FormOf(ch Channel) markup.Form {
-	if f, ok := ch.(Former); ok {
+	if f, ok := ch.(TextFormatter); ok {
 		return f.Form()
 	}
 	plain := markup.Plain()

@@ -10,11 +10,11 @@ import (
 
 // Optional abilities. An adapter has an ability when it implements the interface.
 type (
-	// Former describes the platform's text format and its size limit. The pump cuts an outbox text so that
+	// TextFormatter describes the platform's text format and its size limit. The pump cuts an outbox text so that
 	// each Delivery.Body fits after rendering, with room for a mark such as "(may be a repeat)". The adapter
-	// renders in Send. Without Former a channel gets plain text of up to 4,000 bytes. The limit is 0 (none)
+	// renders in Send. Without TextFormatter a channel gets plain text of up to 4,000 bytes. The limit is 0 (none)
 	// or at least 320.
-	Former interface{ Form() markup.Form }
+	TextFormatter interface{ Form() markup.Form }
 	// Typer shows that hob is working on an answer. The platform removes the sign by itself after five
 	// seconds or more.
 	Typer interface {

@@ -101,7 +101,7 @@ const (
 	sendTime     = time.Minute      // timeout of a send
 	drainTime    = 8 * time.Second  // time for running sends at shutdown
 	lateAfter    = 15 * time.Minute // a later message to the owner is marked as late
-	defaultPart  = 4000             // bytes, for a channel without Former
+	defaultPart  = 4000             // bytes, for a channel without TextFormatter
 )
 
 // Pump delivers the outbox through the channels: strictly in order for each address, and different addresses

@@ -1,13 +1,14 @@
 // Package tools is the seam to everything that hob can do: a tool is a function with a schema.
 //
 // A call passes through it in this order. Validate checks the arguments against the schema. Intent
-// says what the call would touch, without side effects. The gate (package policy) decides on the
+// says what the call would touch, without side effects. The permission rules (daemon/policy) decide on the
 // intent. Run carries out the call and returns a Result, whose Changes the store writes in the same
 // commit, and whose Next may park or end the turn. New builds a tool from a struct and two
-// functions; Set is the list of tools that a request offers to the model.
+// functions; Set is the list of tools that hob has.
 //
-// The tools themselves are in the sub-packages. This package never decides about permission and
-// never touches the database.
+// The tools themselves are in the sub-packages, except one: the tool "tool" finds and calls the tools that
+// a request does not contain, so it is here, beside the list of them (catalog.go). This package never
+// decides about permission and never touches the database.
 package tools
 
 import (
@@ -91,20 +92,20 @@ const (
 	Once      Effect = "once"      // never repeated by hob
 )
 
-// Scope is a kind of resource that a call may touch. The gate's table has a column for each.
+// Scope is a kind of resource that a call may touch. The table in daemon/policy has a case for each.
 type Scope string
 
 // The scopes.
 const (
-	FSRead   Scope = "fs-read"
-	FSWrite  Scope = "fs-write"
-	Exec     Scope = "exec"
-	Net      Scope = "net"
-	Messages Scope = "message"
-	Schedule Scope = "schedule"
-	MemoryOf Scope = "memory"
-	Sessions Scope = "sessions"
-	Config   Scope = "config"
+	FSRead      Scope = "fs-read"
+	FSWrite     Scope = "fs-write"
+	Exec        Scope = "exec"
+	Net         Scope = "net"
+	Messages    Scope = "message"
+	Schedule    Scope = "schedule"
+	MemoryScope Scope = "memory"
+	Sessions    Scope = "sessions"
+	Config      Scope = "config"
 )
 
 // Path is a resolved path that a call would touch.
@@ -120,7 +121,7 @@ func PathOf(p fsguard.Place, write bool) Path {
 	return Path{Path: p.Path, Write: write, Area: Area(p.Area), Foreign: p.Foreign}
 }
 
-// Area is the part of the file system that a path belongs to. The gate decides by it.
+// Area is the part of the file system that a path belongs to. The permission rules decide by it.
 type Area string
 
 // The areas of the file system.

@@ -8,7 +8,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/toolset"
 	"hob/tools"
 )
 
@@ -18,7 +17,7 @@ func deferred(r *harness) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.list = append(r.list, toolset.NewCatalog(set.Specs()))
+	r.list = append(r.list, tools.NewCatalog(set.Specs()))
 }
 
 // Whatever is called through the tool "tool" is judged, asked for, run and written down as the inner call.

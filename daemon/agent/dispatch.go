@@ -105,7 +105,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	if faults, ok := tools.Validate(tool, call.Args); !ok {
 		return j.refuse(faults)
 	}
-	if name, args, ok := tools.Inner(call.Args); ok && call.Name == tools.Catalog {
+	if name, args, ok := tools.Inner(call.Args); ok && call.Name == tools.CatalogTool {
 		call.Name, call.Args = name, args // from here on only the inner call counts
 		return d.Judge(ctx, a, call)
 	}

@@ -431,7 +431,7 @@ func (r *harness) results(id int64) []string {
 	r.t.Helper()
 	var list []string
 	for _, it := range r.turn(id).Items {
-		if it.Kind == string(llm.ResultOf) {
+		if it.Kind == string(llm.ResultItem) {
 			list = append(list, it.Text)
 		}
 	}

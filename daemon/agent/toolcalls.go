@@ -462,7 +462,7 @@ func callItem(st turn.State, id string) llm.Item {
 func resultItem(st turn.State, call llm.Item, step int, result tools.Result) llm.Item {
 	parts := append(event.Say(result.Content), result.Parts...)
 	return llm.Item{
-		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultOf, Parts: parts,
+		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultItem, Parts: parts,
 		CallID: call.CallID, Tool: call.Tool, IsError: result.IsError, Trust: st.Turn.Trust(), Source: call.Tool,
 	}
 }

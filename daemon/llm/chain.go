@@ -65,7 +65,7 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	}
 	key, first, longest := i.model(), 30*time.Second, 10*time.Minute
 	switch e.Fault {
-	case BadRequest, TooLarge, NoImages, Endless, Unfunded:
+	case BadRequest, TooLarge, NoImages, Endless, OverBudget:
 		return
 	case Forbidden:
 		first = time.Minute

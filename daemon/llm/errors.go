@@ -17,7 +17,7 @@ const (
 	Auth       Fault = "auth"        // 401: the key
 	Forbidden  Fault = "forbidden"   // 403: a region, a policy or the input is not allowed
 	Payment    Fault = "payment"     // 402
-	Unfunded   Fault = "budget"      // the owner's own budget; nothing was sent
+	OverBudget Fault = "budget"      // the owner's own budget; nothing was sent
 	NotFound   Fault = "not_found"   // 404: no such model or address
 	TooLarge   Fault = "too_large"   // 413, context overflow
 	RateLimit  Fault = "rate_limit"  // 429
@@ -76,7 +76,7 @@ func (f Fault) words() string {
 		return "the model's server refused the request"
 	case Auth:
 		return "the model's server refused the key"
-	case Unfunded:
+	case OverBudget:
 		return "today's budget is used up, or has no room for another request (hob budget show)"
 	case Forbidden:
 		return "the model's server does not allow this"

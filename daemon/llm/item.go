@@ -29,13 +29,13 @@ type Kind string
 
 // The kinds of items.
 const (
-	Input     Kind = "input"     // an inbox row that has joined the turn
-	Text      Kind = "text"      // the model's visible text
-	Reasoning Kind = "reasoning" // the model's reasoning, where the provider shows it
-	CallItem  Kind = "call"      // a tool call: CallID, Tool, Args
-	ResultOf  Kind = "result"    // the result of the call with the same CallID
-	Summary   Kind = "summary"   // the summary of a compaction
-	Note      Kind = "note"      // a remark of hob to the model
+	Input      Kind = "input"     // an inbox row that has joined the turn
+	Text       Kind = "text"      // the model's visible text
+	Reasoning  Kind = "reasoning" // the model's reasoning, where the provider shows it
+	CallItem   Kind = "call"      // a tool call: CallID, Tool, Args
+	ResultItem Kind = "result"    // the result of the call with the same CallID
+	Summary    Kind = "summary"   // the summary of a compaction
+	Note       Kind = "note"      // a remark of hob to the model
 )
 
 // Item is one row of the transcript, the only record of a conversation. Items are appended and never changed.

@@ -21,7 +21,7 @@ func TestOnlyTheToolsOfAJob(t *testing.T) {
 		{"exec", []string{"read", "grep"}, policy.Deny},
 		{"grep", []string{"read", "grep"}, policy.Allow},
 		{"gre", []string{"read", "grep"}, policy.Deny},
-		{tools.Catalog, []string{"read"}, policy.Allow},
+		{tools.CatalogTool, []string{"read"}, policy.Allow},
 	} {
 		for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeOpen} {
 			d := policy.Decide(policy.Case{Tool: tc.tool, Intent: tools.Intent{Effect: tools.Read}, Asker: event.Owner, Typed: true, Only: tc.only, Mode: mode})

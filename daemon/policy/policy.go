@@ -132,7 +132,7 @@ func Decide(c Case) Decision {
 
 // harmless lists tools without scopes that others may use, because they touch only their own conversation.
 func harmless() []string {
-	return []string{tools.Catalog, "todo", "result_read", "complete_task", "fail_task"}
+	return []string{tools.CatalogTool, "todo", "result_read", "complete_task", "fail_task"}
 }
 
 // always applies the rules that hold in every mode. final is false if none of them decides.
@@ -145,7 +145,7 @@ func always(c Case) (Decision, bool) {
 			return Decision{Verdict: Deny, Reason: "the state folder is hob's own: no tool may reach it"}, true
 		}
 	}
-	if len(c.Only) > 0 && c.Tool != tools.Catalog && !slices.Contains(c.Only, c.Tool) {
+	if len(c.Only) > 0 && c.Tool != tools.CatalogTool && !slices.Contains(c.Only, c.Tool) {
 		return Decision{Verdict: Deny, Reason: "this job may only call " + strings.Join(c.Only, ", "), Allow: "hob cron update JOB --tools"}, true
 	}
 	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {

@@ -55,7 +55,7 @@ func columnOf(s tools.Scope) column {
 		return web
 	case tools.Messages, tools.Sessions:
 		return message
-	case tools.Schedule, tools.MemoryOf:
+	case tools.Schedule, tools.MemoryScope:
 		return schedule
 	default:
 		return itself

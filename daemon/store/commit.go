@@ -322,7 +322,7 @@ func closeCalls(tx *Tx, id int64, why string) error {
 		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND p.state = 'intent') THEN ? ELSE ? END,
 			c.call_id, 1, c.trust, 'hob'
 		FROM items c WHERE c.turn = ? AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')`,
-		llm.ToolRole, llm.ResultOf, unknown, notRun, id); err != nil {
+		llm.ToolRole, llm.ResultItem, unknown, notRun, id); err != nil {
 		return err
 	}
 	return tx.Run("UPDATE steps SET state = CASE state WHEN 'intent' THEN 'unknown' ELSE 'done' END WHERE turn = ? AND kind = 'tool' AND state NOT IN ('done', 'unknown')", id)

@@ -135,11 +135,11 @@ func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 		}
 		list = append(list, t)
 	}
-	if allowed(c.Tools, tools.Catalog) {
+	if allowed(c.Tools, tools.CatalogTool) {
 		rest, core := k.parted(list)
-		list = append(list, NewCatalog(rest, core...))
+		list = append(list, tools.NewCatalog(rest, core...))
 	} else {
-		k.Missing = append(k.Missing, Missing{NewCatalog(nil).Spec(), forbidden(c, tools.Catalog)})
+		k.Missing = append(k.Missing, Missing{tools.NewCatalog(nil).Spec(), forbidden(c, tools.CatalogTool)})
 	}
 	k.Set, err = tools.NewSet(list...)
 	return err
@@ -161,9 +161,9 @@ func (k Set) carries(s tools.Spec) bool {
 	case len(k.core) == 0:
 		return s.Core
 	case slices.Contains(k.core, "*"):
-		return s.Name != tools.Catalog // it would have nothing to offer
+		return s.Name != tools.CatalogTool // it would have nothing to offer
 	default:
-		return s.Name == tools.Catalog || named(k.core, s.Name)
+		return s.Name == tools.CatalogTool || named(k.core, s.Name)
 	}
 }
 

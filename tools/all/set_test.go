@@ -24,7 +24,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
-	"hob/daemon/toolset"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/tools"
@@ -220,7 +219,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 			deferred = append(deferred, s)
 		}
 	}
-	return append(list, toolset.NewCatalog(deferred))
+	return append(list, tools.NewCatalog(deferred))
 }
 
 func newAllTools(t testing.TB) *allTools {

@@ -39,7 +39,7 @@ func NewDefanger(guarded bool, items []llm.Item) Defanger {
 		case it.Kind == llm.Input && it.Envelope != nil && it.Envelope.Typed && it.Trust == event.Owner:
 			s.typed, s.given = append(s.typed, text), append(s.given, netguard.Links(text)...)
 		case it.Kind == llm.Input && it.Envelope != nil && (it.Envelope.Kind == event.Message || it.Envelope.Kind == event.Fire) && it.Source != "sessions_spawn",
-			it.Kind == llm.ResultOf && !it.IsError && quotesForeignText(calls[it.CallID]):
+			it.Kind == llm.ResultItem && !it.IsError && quotesForeignText(calls[it.CallID]):
 			s.read = append(s.read, text)
 		}
 	}
@@ -51,7 +51,7 @@ func NewDefanger(guarded bool, items []llm.Item) Defanger {
 // pages that a model has summarised. Results for the built-in interpreter always count, since no model chose its arguments.
 func quotesForeignText(call llm.Item) bool {
 	name, args := call.Tool, call.Args
-	if inner, its, ok := tools.Inner(args); ok && name == tools.Catalog {
+	if inner, its, ok := tools.Inner(args); ok && name == tools.CatalogTool {
 		name, args = inner, its
 	}
 	text := strings.ToLower(string(args))

@@ -20,7 +20,7 @@ func TestWhatMayStayLive(t *testing.T) {
 	through := func(tool, args string, change ...func(*llm.Item)) []llm.Item {
 		list := []llm.Item{
 			{Kind: llm.CallItem, CallID: "t1_1", Tool: tool, Args: json.RawMessage(args), Provider: "p"},
-			{Kind: llm.ResultOf, CallID: "t1_1", Tool: tool, Parts: event.Say("it says (" + link + "), and more")},
+			{Kind: llm.ResultItem, CallID: "t1_1", Tool: tool, Parts: event.Say("it says (" + link + "), and more")},
 		}
 		for _, f := range change {
 			f(&list[0])

@@ -33,7 +33,7 @@ func Fault(s State) string {
 	last := true
 	for i := len(s.Items) - 1; i >= 0; i-- {
 		it := s.Items[i]
-		if it.Kind != llm.ResultOf {
+		if it.Kind != llm.ResultItem {
 			continue
 		}
 		text := event.TextOf(it.Parts)

@@ -148,7 +148,7 @@ func exceeded(s State) string {
 // lastFault returns the first line of the newest result if that is an error.
 func lastFault(items []llm.Item) string {
 	for i := len(items) - 1; i >= 0; i-- {
-		if it := items[i]; it.Kind == llm.ResultOf {
+		if it := items[i]; it.Kind == llm.ResultItem {
 			text, _, _ := strings.Cut(event.TextOf(it.Parts), "\n")
 			if !it.IsError || text == "" {
 				return ""
@@ -199,7 +199,7 @@ func cycle(items []llm.Item) int {
 		switch it := items[i]; it.Kind {
 		case llm.Input:
 			i = 0 // ends the loop: a new input starts the count again
-		case llm.ResultOf:
+		case llm.ResultItem:
 			results[it.CallID] = event.TextOf(it.Parts)
 		case llm.CallItem:
 			result, there := results[it.CallID]

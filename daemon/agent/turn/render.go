@@ -20,7 +20,7 @@ var ErrOpenCall = errors.New("a call has no result yet")
 func Render(items []llm.Item, turn int64) ([]llm.Message, error) {
 	r := renderer{items: items, turn: turn, results: map[string]int{}, late: map[string]int{}}
 	for i, it := range items {
-		if it.Kind == llm.ResultOf {
+		if it.Kind == llm.ResultItem {
 			r.results[it.CallID] = i
 		}
 	}
@@ -48,7 +48,7 @@ func (r *renderer) one(i int) (int, error) {
 	switch it.Kind {
 	case llm.Text, llm.Reasoning, llm.CallItem:
 		return r.answer(i)
-	case llm.ResultOf:
+	case llm.ResultItem:
 		if k, ok := r.late[it.CallID]; ok {
 			text := fmt.Sprintf("[late result of #%d] %s", k, llm.Quoted(event.TextOf(it.Parts)))
 			r.say(llm.Message{Role: llm.User, Parts: event.Say(text), Step: place(it)})

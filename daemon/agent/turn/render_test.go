@@ -28,7 +28,7 @@ func said(seq, id int64, step int, text string) llm.Item {
 }
 
 func result(seq, id int64, callID, text string) llm.Item {
-	return llm.Item{Seq: seq, Turn: id, Role: llm.ToolRole, Kind: llm.ResultOf, CallID: callID, Parts: event.Say(text)}
+	return llm.Item{Seq: seq, Turn: id, Role: llm.ToolRole, Kind: llm.ResultItem, CallID: callID, Parts: event.Say(text)}
 }
 
 // texts is a transcript in one line each: who says what.

@@ -33,7 +33,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	}
 	correct, err := m.reserve(ctx, amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
 	if errors.Is(err, turn.ErrBudget) {
-		return llm.Answer{}, &llm.Error{Fault: llm.Unfunded}
+		return llm.Answer{}, &llm.Error{Fault: llm.OverBudget}
 	}
 	if err != nil {
 		return llm.Answer{}, err

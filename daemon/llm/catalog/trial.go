@@ -112,7 +112,7 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 	t.report.Text = t.talk(ctx)
 	// After these faults no other request can work.
 	switch t.report.Text.Fault {
-	case llm.Unfunded, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
+	case llm.OverBudget, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
 		return
 	}
 	if ctx.Err() == nil {

@@ -1,4 +1,4 @@
-package toolset
+package tools
 
 import (
 	"cmp"
@@ -8,21 +8,41 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"hob/tools"
 )
 
-// shown limits the tools in the answer to a search. An empty query lists all tools.
-const shown = 12
+// CatalogTool is the name of the tool that finds and calls the tools that a request to the model does not
+// contain. The dispatcher treats a call of it with action "call" as the inner call, for the permission
+// rules as well as for the run.
+const CatalogTool = "tool"
+
+// Inner returns the inner call in valid arguments of CatalogTool; ok is false for a search or a
+// description.
+func Inner(args json.RawMessage) (name string, inner json.RawMessage, ok bool) {
+	var in struct {
+		Action    string          `json:"action"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(args, &in); err != nil || in.Action != "call" || in.Name == "" || in.Name == CatalogTool {
+		return "", nil, false
+	}
+	if len(in.Arguments) == 0 {
+		in.Arguments = json.RawMessage("{}")
+	}
+	return in.Name, in.Arguments, true
+}
+
+// mostFound limits the tools in the answer to a search. An empty query lists all tools.
+const mostFound = 12
 
 // Characters of the descriptions in a list of all tools.
 const (
-	room   = 1800 // for all together
-	narrow = 12   // minimum for one; less would say nothing
+	listWidth  = 1800 // for all together
+	leastWidth = 12   // minimum for one; less would say nothing
 )
 
-// CatalogRequest is the input of the tool.
-type CatalogRequest struct {
+// CatalogInput is the input of the tool.
+type CatalogInput struct {
 	Action    string         `json:"action" jsonschema:"what to do" enum:"search,describe,call"`
 	Query     string         `json:"query,omitempty" jsonschema:"search: words; empty lists all"`
 	Server    string         `json:"server,omitempty" jsonschema:"only of this MCP server"`
@@ -30,8 +50,8 @@ type CatalogRequest struct {
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"call: its arguments"`
 }
 
-// CatalogResult is the output of the tool.
-type CatalogResult struct {
+// CatalogOutput is the output of the tool.
+type CatalogOutput struct {
 	Tools []CatalogEntry `json:"tools" jsonschema:"what was found, best first"`
 }
 
@@ -49,50 +69,50 @@ type CatalogEntry struct {
 //
 // specs are the tools that it leads to, in a fixed order. core are the tools
 // that most requests contain; it only describes those.
-func NewCatalog(specs []tools.Spec, core ...tools.Spec) tools.Tool {
+func NewCatalog(specs []Spec, core ...Spec) Tool {
 	c := catalog{specs, core}
-	return tools.New[CatalogRequest, CatalogResult](tools.Spec{
-		Name: tools.Catalog, Group: "catalog", Core: true, ReadOnly: true, Positional: "action", Example: "search --query calendar",
+	return New[CatalogInput, CatalogOutput](Spec{
+		Name: CatalogTool, Group: "catalog", Core: true, ReadOnly: true, Positional: "action", Example: "search --query calendar",
 		Description: "More tools exist: search for one by task, describe it, call it.",
 	}, c.intent, c.run)
 }
 
 // catalog implements the tool.
-type catalog struct{ specs, core []tools.Spec }
+type catalog struct{ specs, core []Spec }
 
 // intent needs no scopes: a search or description reads only the list of tools, and a call has its
 // own intent.
-func (c catalog) intent(_ context.Context, _ tools.Call, in CatalogRequest) (tools.Intent, error) {
+func (c catalog) intent(_ context.Context, _ Call, in CatalogInput) (Intent, error) {
 	switch {
 	case in.Action != "search" && in.Name == "":
-		return tools.Intent{}, tools.Refuse(tools.Validation, "action search finds names", "tool %s: name: missing", in.Action)
-	case in.Name == tools.Catalog:
-		return tools.Intent{}, tools.Refuse(tools.Validation, "name the tool that you mean", "tool: it cannot call itself")
+		return Intent{}, Refuse(Validation, "action search finds names", "tool %s: name: missing", in.Action)
+	case in.Name == CatalogTool:
+		return Intent{}, Refuse(Validation, "name the tool that you mean", "tool: it cannot call itself")
 	}
-	return tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("tool " + in.Action + " " + in.Query + in.Name)}, nil
+	return Intent{Effect: Read, Summary: strings.TrimSpace("tool " + in.Action + " " + in.Query + in.Name)}, nil
 }
 
 // run answers a search or a description.
-func (c catalog) run(_ context.Context, _ tools.Call, in CatalogRequest, _ tools.Intent) (tools.Result, error) {
+func (c catalog) run(_ context.Context, _ Call, in CatalogInput, _ Intent) (Result, error) {
 	switch in.Action {
 	case "describe":
 		return c.describe(in)
 	case "call": // the dispatcher has replaced every call of a known tool by the inner call
-		return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
+		return Fail(NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
 	default:
 		return c.search(in)
 	}
 }
 
 // describe returns the full description of one tool.
-func (c catalog) describe(in CatalogRequest) (tools.Result, error) {
+func (c catalog) describe(in CatalogInput) (Result, error) {
 	for _, s := range slices.Concat(c.specs, c.core) {
 		if s.Name == in.Name {
 			text := fmt.Sprintf("%s: %s\nparameters: %s", s.Name, s.Description, s.Parameters)
-			return tools.Result{Content: text, Data: CatalogResult{[]CatalogEntry{{s.Name, s.Group, s.Description, s.Parameters}}}}, nil
+			return Result{Content: text, Data: CatalogOutput{[]CatalogEntry{{s.Name, s.Group, s.Description, s.Parameters}}}}, nil
 		}
 	}
-	return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
+	return Fail(NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
 }
 
 // nearest suggests similar names.
@@ -101,24 +121,24 @@ func (c catalog) nearest(name string) string {
 	for _, s := range c.specs {
 		names = append(names, s.Name)
 	}
-	if near := tools.Nearest(name, names, 3); len(near) > 0 {
+	if near := Nearest(name, names, 3); len(near) > 0 {
 		return "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return "action search finds names"
 }
 
 // search lists the tools that fit a query, or all of them.
-func (c catalog) search(in CatalogRequest) (tools.Result, error) {
+func (c catalog) search(in CatalogInput) (Result, error) {
 	words := terms(in.Query)
 	list := c.rank(in.Server, words)
 	more, width := 0, math.MaxInt
 	if len(words) == 0 { // an empty query lists all, with shorter descriptions the more there are
-		width = room / max(len(list), 1)
+		width = listWidth / max(len(list), 1)
 	} else {
-		more = max(len(list)-shown, 0)
+		more = max(len(list)-mostFound, 0)
 	}
 	list = list[:len(list)-more]
-	data := CatalogResult{Tools: []CatalogEntry{}}
+	data := CatalogOutput{Tools: []CatalogEntry{}}
 	var b strings.Builder
 	for _, s := range list {
 		b.WriteString(line(s, width))
@@ -132,17 +152,17 @@ func (c catalog) search(in CatalogRequest) (tools.Result, error) {
 	default:
 		b.WriteString("(describe one for its parameters)")
 	}
-	return tools.Result{Content: b.String(), Data: data}, nil
+	return Result{Content: b.String(), Data: data}, nil
 }
 
 // line formats a tool with at most width characters of its description, or with none if there are
 // too few.
-func line(s tools.Spec, width int) string {
+func line(s Spec, width int) string {
 	about := []rune(s.Description)
 	switch {
 	case len(about) <= width:
 		return s.Name + ": " + s.Description + "\n"
-	case width < narrow:
+	case width < leastWidth:
 		return s.Name + "\n"
 	}
 	return s.Name + ": " + strings.TrimRight(string(about[:width-1]), " ") + "…\n"
@@ -155,9 +175,9 @@ func terms(query string) []string {
 
 // rank sorts the tools, of one server or of all, by how much of the query occurs in their names,
 // groups and descriptions. It drops those with no match.
-func (c catalog) rank(server string, words []string) []tools.Spec {
+func (c catalog) rank(server string, words []string) []Spec {
 	type scored struct {
-		spec  tools.Spec
+		spec  Spec
 		score int
 	}
 	var list []scored
@@ -181,7 +201,7 @@ func (c catalog) rank(server string, words []string) []tools.Spec {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	specs := make([]tools.Spec, len(list))
+	specs := make([]Spec, len(list))
 	for i, s := range list {
 		specs[i] = s.spec
 	}

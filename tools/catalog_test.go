@@ -1,4 +1,4 @@
-package toolset_test
+package tools_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/toolset"
 	"hob/tools"
 )
 
@@ -21,12 +20,12 @@ func shop() tools.Tool {
 	for range 20 {
 		list = append(list, spec("filler", "misc", "Nothing in particular."))
 	}
-	return toolset.NewCatalog(list)
+	return tools.NewCatalog(list)
 }
 
 func do(t *testing.T, args string) tools.Result {
 	t.Helper()
-	call := tools.Call{Name: tools.Catalog, Args: json.RawMessage(args)}
+	call := tools.Call{Name: tools.CatalogTool, Args: json.RawMessage(args)}
 	i, err := shop().Intent(t.Context(), call)
 	if err != nil {
 		return tools.ErrorResult(err)
@@ -56,7 +55,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	many := do(t, `{"action":"search","query":"particular"}`)
-	if n := len(many.Data.(toolset.CatalogResult).Tools); n != 12 || !strings.Contains(many.Content, "(8 more; narrow the query)") {
+	if n := len(many.Data.(tools.CatalogOutput).Tools); n != 12 || !strings.Contains(many.Content, "(8 more; narrow the query)") {
 		t.Errorf("a query lists %d: %q", n, many.Content)
 	}
 }
@@ -64,7 +63,7 @@ func TestSearch(t *testing.T) {
 // TestSearchForNothingListsAll: every name, and of the descriptions as much as has room.
 func TestSearchForNothingListsAll(t *testing.T) {
 	all := do(t, `{"action":"search","query":" "}`)
-	if n := len(all.Data.(toolset.CatalogResult).Tools); n != 25 || strings.Contains(all.Content, "more") || !strings.Contains(all.Content, "task_add: Add a task to the backlog.\n") {
+	if n := len(all.Data.(tools.CatalogOutput).Tools); n != 25 || strings.Contains(all.Content, "more") || !strings.Contains(all.Content, "task_add: Add a task to the backlog.\n") {
 		t.Errorf("it lists %d: %q", n, all.Content)
 	}
 	about := strings.Repeat("ä", 100)
@@ -78,7 +77,7 @@ func TestSearchForNothingListsAll(t *testing.T) {
 		for i := range n {
 			specs = append(specs, tools.Spec{Name: fmt.Sprintf("t%d", i), Description: about})
 		}
-		r, err := toolset.NewCatalog(specs).Run(t.Context(), tools.Call{Name: tools.Catalog, Args: json.RawMessage(`{"action":"search"}`)}, tools.Intent{})
+		r, err := tools.NewCatalog(specs).Run(t.Context(), tools.Call{Name: tools.CatalogTool, Args: json.RawMessage(`{"action":"search"}`)}, tools.Intent{})
 		if err != nil || !strings.Contains(r.Content, want) || strings.Count(r.Content, "\n") != n {
 			t.Errorf("%d tools: %q, %v", n, r.Content, err)
 		}
@@ -87,7 +86,7 @@ func TestSearchForNothingListsAll(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	got := do(t, `{"action":"describe","name":"http"}`)
-	if got.IsError || !strings.Contains(got.Content, `"http_arg"`) || len(got.Data.(toolset.CatalogResult).Tools[0].Parameters) == 0 {
+	if got.IsError || !strings.Contains(got.Content, `"http_arg"`) || len(got.Data.(tools.CatalogOutput).Tools[0].Parameters) == 0 {
 		t.Errorf("%+v", got)
 	}
 	for args, want := range map[string]tools.Code{
