@@ -1,5 +1,8 @@
-// Package config reads config.toml. It is strict, and reports every mistake with its place. It defines the sections of hob's core. The
-// section of a plug-in (a channel, a job, the shell) stays raw until its owner decodes it, so the package knows no plug-in.
+// Package config reads config.toml. It is strict, and reports every mistake with its place. It defines the sections of hob's core, and
+// those of the tools: their names (toolnames.go), the limits of shell commands (toolexec.go), the web (toolweb.go) and the owner's
+// commands around tool calls (toolhooks.go). These are here because a mistake in them must never allow more than the owner intended, so
+// they are checked before any tool is made. The section of a channel or a trigger stays raw until its owner decodes it: the package knows
+// no channel, and no field of a job.
 //
 // A document takes four steps: parse builds a tree of nodes with places (tree.go); override applies environment variables (env.go); the
 // decoder fills the structs (decode.go); the checks validate the values (check.go). The result is a Snapshot and a list of Problems
@@ -121,7 +124,7 @@ type Daemon struct {
 
 // Turn is [turn]: the limits of one turn.
 type Turn struct {
-	MaxSteps   int           `toml:"max_steps"`   // answers of the model; default 50
+	MaxSteps   int           `toml:"max_steps"`   // model answers, each with any number of tool calls; default 50
 	MaxRunning time.Duration `toml:"max_running"` // running time, without waits; default 15 min
 }
 

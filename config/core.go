@@ -38,7 +38,7 @@ func core() []Part {
 			{Name: "tokens_per_day", Least: "0", Also: "-1 for no cap", Example: "2000000", Doc: "The highest number of tokens of a day, for models without a known price."},
 		})},
 		{Path: "turn", Doc: "The limits of one turn.", Keys: schema.Describe(d.Turn, []schema.Note{
-			{Name: "max_steps", Least: "1", Example: "50", Doc: "The highest number of model answers in one turn."},
+			{Name: "max_steps", Least: "1", Example: "50", Doc: "The highest number of model answers in one turn. Tool calls are not counted."},
 			{Name: "max_running", Least: "1s", Example: `"15m"`, Doc: "The longest running time of one turn, without its waits."},
 		})},
 		{Path: "backup", Doc: "hob's own copies of the database, in `state/backups`; copies that you make are never deleted.", Keys: schema.Describe(d.Backup, []schema.Note{

@@ -74,7 +74,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	case s.caps["extended-join"] && s.caps["account-notify"]:
 		lines = append(lines, "It shows the accounts of people in hob's channels only: others cannot write to hob.")
 	case c.cfg.TrustNicks:
-		lines = append(lines, "It shows no accounts: whoever uses a nick counts as that person (trust_nicks).")
+		lines = append(lines, "It shows no accounts: anybody who takes a person's nick is taken for that person (trust_nicks).")
 	default:
 		return lines, fmt.Errorf("%s shows no accounts, so that nobody can be recognised; choose another server, or set trust_nicks = true if nobody else can take a nick", c.cfg.Server)
 	}

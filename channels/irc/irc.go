@@ -98,7 +98,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}
 	// The owner must see in the log that this section trusts names that anybody may be able to take.
 	if cfg.TrustNicks {
-		env.Log.Warn("trust_nicks is on: whoever uses a nick counts as that person", "channel", env.Name, "server", cfg.Server)
+		env.Log.Warn("trust_nicks is on: anybody who takes a person's nick is taken for that person", "channel", env.Name, "server", cfg.Server)
 	}
 	return &Channel{
 		Audience: channels.Audience{Groups: cfg.Channels, Known: cfg.Known, Public: cfg.Public}, name: env.Name, cfg: cfg, host: host,

@@ -1,4 +1,5 @@
-// Package codex signs in to a ChatGPT account, whose subscription pays for the backend codex, and supplies the credentials of each request.
+// Package codex is the sign-in of the backend codex, and only that: the backend itself is a row of daemon/llm/openai/backends.go. The package
+// signs in to a ChatGPT account, whose subscription pays for the answers, and supplies the credentials of each request.
 // It uses OAuth 2.0 with PKCE (RFC 6749, RFC 7636) like the codex command line (https://github.com/openai/codex, codex-rs/login).
 //
 // A sign-in starts with Begin, which returns an address for the browser. The browser returns with a code, either to a server on this
