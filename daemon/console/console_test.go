@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/event"
@@ -82,8 +83,18 @@ func (f *fake) Post(_ context.Context, m client.Message) (event.Receipt, error) 
 	return event.Receipt{Event: seq, Inbox: row}, nil
 }
 
-func (f *fake) Act(_ context.Context, resource, id, verb string, args map[string]string, _ any) error {
-	what := strings.TrimSpace(fmt.Sprintf("%s %s %s %s%s", resource, id, verb, args["scope"], args["text"]))
+// Call notes what was asked for, as "questions AB12 approve once".
+func (f *fake) Call(_ context.Context, route, id string, in, _ any) error {
+	what := strings.NewReplacer("POST /v1/", "", "{id}", id, "/", " ").Replace(route)
+	switch body := in.(type) {
+	case api.Approve:
+		what += " " + string(body.Scope)
+	case api.Answer:
+		what += " " + body.Text
+	case api.None:
+	default:
+		return fmt.Errorf("%s has the body %T", route, in)
+	}
 	f.mu.Lock()
 	f.acts = append(f.acts, what)
 	f.mu.Unlock()
@@ -471,29 +482,4 @@ func FuzzClean(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestReplies(t *testing.T) {
-	ask := console.Question{Code: "Q", Subject: "ask", Options: []string{"red", "blue"}}
-	for _, c := range []struct {
-		q          console.Question
-		line       string
-		verb, text string
-		ok         bool
-	}{
-		{ask, "2", "answer", "blue", true},
-		{ask, "3", "answer", "3", true},
-		{ask, "green", "answer", "green", true},
-		{ask, "/status", "", "", false},
-		{ask, "  ", "", "", false},
-		{console.Question{Subject: "turn-call"}, "t", "approve", "", true},
-		{console.Question{Subject: "turn-call"}, "a", "", "", false},
-		{console.Question{Subject: "turn-call"}, "sure, go on", "", "", false},
-		{console.Question{Subject: "call", Options: []string{"once", "no"}}, "t", "", "", false},
-	} {
-		verb, args, ok := c.q.Reply(c.line)
-		if verb != c.verb || args["text"] != c.text || ok != c.ok {
-			t.Errorf("%q: %q %v %v", c.line, verb, args, ok)
-		}
-	}
 }

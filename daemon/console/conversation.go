@@ -26,7 +26,7 @@ import (
 type API interface {
 	Post(ctx context.Context, m client.Message) (event.Receipt, error)
 	Follow(ctx context.Context, after int64, stay bool, each func(client.Frame) error) error
-	Act(ctx context.Context, resource, id, verb string, args map[string]string, out any) error
+	client.Caller
 }
 
 // screen is where a conversation is shown.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -179,11 +180,11 @@ func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
 		if err != nil && line == "" {
 			return fmt.Errorf("read your answer: %w", err)
 		}
-		verb, args, ok := q.Reply(line)
+		reply, ok := q.Reply(line)
 		if !ok {
 			continue
 		}
-		if err := o.API.Act(ctx, "questions", q.Code, verb, args, nil); err != nil {
+		if err := q.answer(ctx, o.API, reply); err != nil {
 			var p *client.Problem
 			if !errors.As(err, &p) {
 				return err
@@ -213,8 +214,9 @@ func (o *Once) stop(ctx context.Context, c *conversation) error {
 	return nil
 }
 
-func halt(ctx context.Context, api API, turn int64) error {
-	return api.Act(ctx, "turns", fmt.Sprint(turn), "stop", nil, nil)
+func halt(ctx context.Context, c API, turn int64) error {
+	_, err := client.Do(ctx, c, api.StopTurn, fmt.Sprint(turn), api.None{})
+	return err
 }
 
 // result returns the outcome of the message as far as it is known.

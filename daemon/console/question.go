@@ -1,11 +1,14 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -85,11 +88,17 @@ func (q Question) How() string {
 	return fmt.Sprintf("answer with: /answer %s TEXT (or: hob approvals answer %s TEXT)", q.Code, q.Code)
 }
 
-// Reply turns a typed line into the API call that answers the question; ok is false for a line that is no answer.
-func (q Question) Reply(line string) (verb string, args map[string]string, ok bool) {
+// Reply is the answer to a question: a text, or the scope of a permission. A Reply without both denies the permission.
+type Reply struct {
+	Text  string
+	Scope api.Scope
+}
+
+// Reply turns a typed line into an answer to the question; ok is false for a line that is no answer.
+func (q Question) Reply(line string) (r Reply, ok bool) {
 	line = strings.TrimSpace(line)
 	if line == "" || strings.HasPrefix(line, "/") {
-		return "", nil, false
+		return Reply{}, false
 	}
 	if q.Approval() {
 		return q.permission(strings.ToLower(line))
@@ -97,17 +106,30 @@ func (q Question) Reply(line string) (verb string, args map[string]string, ok bo
 	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Options) {
 		line = q.Options[n-1]
 	}
-	return "answer", map[string]string{"text": line}, true
+	return Reply{Text: line}, true
 }
 
-// permission turns the answer to an approval into a verb and its scope.
-func (q Question) permission(word string) (verb string, args map[string]string, ok bool) {
-	scope := map[string]string{"y": "once", "yes": "once", "once": "once", "t": "turn", "turn": "turn", "a": "always", "always": "always"}[word]
+// permission turns the answer to an approval into a Reply.
+func (q Question) permission(word string) (r Reply, ok bool) {
+	scope := map[string]api.Scope{"y": "once", "yes": "once", "once": "once", "t": "turn", "turn": "turn", "a": "always", "always": "always"}[word]
 	switch {
 	case word == "n" || word == "no":
-		return "deny", nil, true
-	case scope == "once", scope != "" && q.offers(scope):
-		return "approve", map[string]string{"scope": scope}, true
+		return Reply{}, true
+	case scope == "once", scope != "" && q.offers(string(scope)):
+		return Reply{Scope: scope}, true
 	}
-	return "", nil, false
+	return Reply{}, false
+}
+
+// answer sends the reply to the daemon.
+func (q Question) answer(ctx context.Context, c API, r Reply) (err error) {
+	switch {
+	case r.Text != "":
+		_, err = client.Do(ctx, c, api.AnswerQuestion, q.Code, api.Answer{Text: r.Text})
+	case r.Scope != "":
+		_, err = client.Do(ctx, c, api.ApproveQuestion, q.Code, api.Approve{Scope: r.Scope})
+	default:
+		_, err = client.Do(ctx, c, api.DenyQuestion, q.Code, api.None{})
+	}
+	return err
 }

@@ -19,3 +19,27 @@ func TestAnAskPrintsItsOptionsOnce(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestReplies(t *testing.T) {
+	ask := console.Question{Code: "Q", Subject: "ask", Options: []string{"red", "blue"}}
+	for _, c := range []struct {
+		q    console.Question
+		line string
+		want console.Reply
+		ok   bool
+	}{
+		{ask, "2", console.Reply{Text: "blue"}, true},
+		{ask, "3", console.Reply{Text: "3"}, true},
+		{ask, "green", console.Reply{Text: "green"}, true},
+		{ask, "/status", console.Reply{}, false},
+		{ask, "  ", console.Reply{}, false},
+		{console.Question{Subject: "turn-call"}, "t", console.Reply{Scope: "turn"}, true},
+		{console.Question{Subject: "turn-call"}, "a", console.Reply{}, false},
+		{console.Question{Subject: "turn-call"}, "sure, go on", console.Reply{}, false},
+		{console.Question{Subject: "call", Options: []string{"once", "no"}}, "t", console.Reply{}, false},
+	} {
+		if got, ok := c.q.Reply(c.line); got != c.want || ok != c.ok {
+			t.Errorf("%q: %+v %v", c.line, got, ok)
+		}
+	}
+}

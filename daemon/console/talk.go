@@ -307,8 +307,8 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	}
 	if q, ok := k.conversation.current(); ok {
 		k.conversation.recent = ""
-		if verb, args, ok := q.Reply(message); ok {
-			return k.showError(k.options.API.Act(ctx, "questions", q.Code, verb, args, nil))
+		if reply, ok := q.Reply(message); ok {
+			return k.showError(q.answer(ctx, k.options.API, reply))
 		}
 	}
 	if strings.TrimSpace(message) == "" {

@@ -63,7 +63,7 @@ var table = []row{
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},
 	{pkg: "daemon/api/server", may: words("daemon/api daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
-	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
+	{pkg: "daemon/console", may: words("daemon/api daemon/api/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging/bench", may: words("daemon/api/client")}, // measures the program from outside
 	{pkg: "packaging/*", event: true},

@@ -23,34 +23,36 @@ func List[R any](ctx context.Context, c *Client, l api.List[R], f event.Filter) 
 	if f.Name != "" {
 		q.Set("name", f.Name)
 	}
+	path := "/v1/" + l.Name()
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
 	var rows []R
-	err := c.ask(ctx, string(l), "", q, nil, &rows)
+	err := c.do(ctx, http.MethodGet, path, nil, &rows)
 	return rows, err
 }
 
 // Show fetches one row; id is "" for something that exists once.
 func Show[R any](ctx context.Context, c *Client, s api.Show[R], id string) (R, error) {
 	var row R
-	err := c.ask(ctx, string(s), id, nil, nil, &row)
+	err := c.Call(ctx, string(s), id, nil, &row)
 	return row, err
 }
 
+// Caller sends the request of a route. *Client implements it.
+type Caller interface {
+	Call(ctx context.Context, route, id string, in, out any) error
+}
+
 // Do asks for a change; id is "" for something that exists once.
-func Do[In, Out any](ctx context.Context, c *Client, v api.Verb[In, Out], id string, in In) (Out, error) {
+func Do[In, Out any](ctx context.Context, c Caller, v api.Verb[In, Out], id string, in In) (Out, error) {
 	var out Out
-	err := c.ask(ctx, string(v), id, nil, in, &out)
+	err := c.Call(ctx, string(v), id, in, &out)
 	return out, err
 }
 
-// ask sends the request of a route and reads its answer into out.
-func (c *Client) ask(ctx context.Context, route, id string, query url.Values, in, out any) error {
+// Call sends the request of a route, with the body in (nil for none), and reads its answer into out. Show and Do are its typed forms.
+func (c *Client) Call(ctx context.Context, route, id string, in, out any) error {
 	method, path, _ := strings.Cut(route, " ")
-	path = strings.Replace(path, "{id}", url.PathEscape(id), 1)
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	if method == http.MethodGet {
-		in = nil
-	}
-	return c.do(ctx, method, path, in, out)
+	return c.do(ctx, method, strings.Replace(path, "{id}", url.PathEscape(id), 1), in, out)
 }
