@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"hob/channels/channelstest"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
@@ -109,8 +111,8 @@ func (p *twoChannels) press(m channelstest.TelegramSent, label string) {
 // open are the codes of the questions that are.
 func (p *twoChannels) open() (codes []string) {
 	p.t.Helper()
-	var list []struct{ Code, State string }
-	if err := p.client.List(p.t.Context(), "questions", event.Filter{}, &list); err != nil {
+	list, err := client.List(p.t.Context(), p.client, api.Questions, event.Filter{})
+	if err != nil {
 		p.t.Fatal(err)
 	}
 	for _, q := range list {

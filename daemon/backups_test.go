@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -13,8 +15,8 @@ func TestRestoredHobTellsItsOwner(t *testing.T) {
 	home := t.TempDir()
 	r := start(t, home)
 	r.say("say before")
-	var made daemon.BackupReport
-	if err := r.client.Act(t.Context(), "backup", "", "create", nil, &made); err != nil || made.Turns != 1 {
+	made, err := client.Do(t.Context(), r.client, api.CreateBackup, "", api.BackupPath{})
+	if err != nil || made.Turns != 1 {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	r.say("say after")
@@ -30,8 +32,8 @@ func TestRestoredHobTellsItsOwner(t *testing.T) {
 	for range 2 {
 		r = start(t, home)
 		told := func() (n int) {
-			var rows []struct{ Body string }
-			if err := r.client.List(t.Context(), "outbox", event.Filter{}, &rows); err != nil {
+			rows, err := client.List(t.Context(), r.client, api.Outbox, event.Filter{})
+			if err != nil {
 				t.Fatal(err)
 			}
 			for _, row := range rows {

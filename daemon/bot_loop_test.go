@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"hob/channels/channelstest"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
@@ -35,8 +37,8 @@ func TestTwoHobsStop(t *testing.T) {
 	room.Say("sam", "#den", "huey: ask the other one what he thinks") // who is not named: two questions are two conversations
 
 	told := func(r *running) (n int) {
-		var rows []struct{ Body string }
-		if err := r.client.List(t.Context(), "outbox", event.Filter{}, &rows); err != nil {
+		rows, err := client.List(t.Context(), r.client, api.Outbox, event.Filter{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, row := range rows {
@@ -48,8 +50,8 @@ func TestTwoHobsStop(t *testing.T) {
 	}
 	both[0].until("an owner is told", func() bool { return told(both[0])+told(both[1]) > 0 })
 	for i, r := range both {
-		var turns []struct{ ID int64 }
-		if err := r.client.List(t.Context(), "turns", event.Filter{Limit: 100}, &turns); err != nil {
+		turns, err := client.List(t.Context(), r.client, api.Turns, event.Filter{Limit: 100})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if len(turns) == 0 || len(turns) > 5 {

@@ -8,6 +8,8 @@ import (
 
 	"hob/channels/channelstest"
 	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -34,8 +36,8 @@ func TestTelegramAfterARestore(t *testing.T) {
 	r := start(t, home)
 	tg.Say(7, "say one")
 	r.until("the first answer", func() bool { return len(sent("one")) == 1 })
-	var made daemon.BackupReport
-	if err := r.client.Act(t.Context(), "backup", "", "create", nil, &made); err != nil {
+	made, err := client.Do(t.Context(), r.client, api.CreateBackup, "", api.BackupPath{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.stop(); err != nil {
@@ -48,8 +50,8 @@ func TestTelegramAfterARestore(t *testing.T) {
 	}
 	r = start(t, home)
 	held := func() int {
-		var rows []struct{ Seq int64 }
-		if err := r.client.List(t.Context(), "inbox", event.Filter{State: "held"}, &rows); err != nil {
+		rows, err := client.List(t.Context(), r.client, api.Inbox, event.Filter{State: "held"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		return len(rows)

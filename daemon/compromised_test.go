@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/sys"
@@ -199,19 +200,23 @@ func (s *scene) decide() {
 	for _, row := range s.list(`SELECT q.code || ' ' || s.key || ' ' || q.text FROM questions q JOIN turns t ON t.id = q.turn JOIN sessions s ON s.id = t.session WHERE q.state = 'open'`) {
 		code, rest, _ := strings.Cut(row, " ")
 		key, text, _ := strings.Cut(rest, " ")
-		verb := "deny"
+		approve := false
 		switch {
 		case strings.HasSuffix(key, "-silent"):
 			s.leak(code)
 			continue
 		case strings.HasSuffix(key, "-approve") && s.harmless(text):
-			verb = "approve"
+			approve = true
 		}
-		if err := s.client.Act(s.t.Context(), "questions", code, verb, nil, nil); err != nil {
-			s.t.Fatalf("%s %s: %v", verb, code, err)
-		}
-		if verb == "approve" {
+		var err error
+		if approve {
+			_, err = client.Do(s.t.Context(), s.client, api.ApproveQuestion, code, api.Approve{})
 			s.approved++
+		} else {
+			_, err = client.Do(s.t.Context(), s.client, api.DenyQuestion, code, api.None{})
+		}
+		if err != nil {
+			s.t.Fatalf("answer %s, approve %v: %v", code, approve, err)
 		}
 	}
 }
@@ -231,11 +236,12 @@ func (s *scene) harmless(text string) bool {
 // study reads what tools there are, and what they take.
 func (s *scene) study() {
 	s.t.Helper()
-	var specs []struct {
+	type spec struct {
 		Name       string
 		Parameters shape
 	}
-	if err := s.client.List(s.t.Context(), "tools", event.Filter{}, &specs); err != nil {
+	specs, err := client.List(s.t.Context(), s.client, api.List[spec](api.Tools), event.Filter{})
+	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.mu.Lock()

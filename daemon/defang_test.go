@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
@@ -70,8 +71,8 @@ func TestATaintedTurnSaysNoLiveAddress(t *testing.T) {
 	)
 	answered := map[string]bool{}
 	text := r.while("go, and see https://given.example/a if you need to", func() {
-		var open []struct{ Code, Text, Subject string }
-		if err := r.client.List(t.Context(), "questions", event.Filter{State: "open"}, &open); err != nil {
+		open, err := client.List(t.Context(), r.client, api.Questions, event.Filter{State: "open"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, q := range open {
@@ -96,9 +97,10 @@ func TestATaintedTurnSaysNoLiveAddress(t *testing.T) {
 	if len(answered) != 2 {
 		t.Errorf("%d questions", len(answered))
 	}
-	for _, list := range []string{"outbox", "questions", "turns", "audit"} {
-		var rows []json.RawMessage
-		if err := r.client.List(t.Context(), list, event.Filter{Limit: 100}, &rows); err != nil {
+	type document = json.RawMessage
+	for _, list := range []api.List[document]{api.List[document](api.Outbox), api.List[document](api.Questions), api.List[document](api.Turns), api.List[document](api.Audit)} {
+		rows, err := client.List(t.Context(), r.client, list, event.Filter{Limit: 100})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, row := range rows {
@@ -107,13 +109,13 @@ func TestATaintedTurnSaysNoLiveAddress(t *testing.T) {
 			}
 		}
 	}
-	for resource, id := range map[string]string{"turns": "1", "sessions": "main"} {
-		var row json.RawMessage
-		if err := r.client.Show(t.Context(), resource, id, &row); err != nil {
+	for route, id := range map[api.Show[document]]string{api.Show[document](api.ShowTurn): "1", api.Show[document](api.ShowSession): "main"} {
+		row, err := client.Show(t.Context(), r.client, route, id)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if bad := live(string(row)); bad != "" {
-			t.Errorf("%s show: %s", resource, bad)
+			t.Errorf("%s: %s", route, bad)
 		}
 	}
 	for i, q := range model.Requests() { // the model reads what it said as it said it

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 )
@@ -36,11 +38,8 @@ func TestCallsThatBuildOnEachOther(t *testing.T) {
 	write(t, home, fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n", thinks.URL))
 	r := start(t, home)
 	r.say("go")
-	var view struct {
-		Items []struct{ Kind, Tool, Text string }
-		Audit []struct{ Tool, Decision, Outcome string }
-	}
-	if err := r.client.Show(t.Context(), "turns", "1", &view); err != nil {
+	view, err := client.Show(t.Context(), r.client, api.ShowTurn, "1")
+	if err != nil {
 		t.Fatal(err)
 	}
 	var results []string

@@ -8,6 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"mvdan.cc/sh/v3/shell"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/event"
 )
@@ -15,8 +17,8 @@ import (
 // TestExamplesOfToolsAreTakenByTheirFlags types the example of each tool's help, and compares what comes of it with the schema.
 func TestExamplesOfToolsAreTakenByTheirFlags(t *testing.T) {
 	r := start(t, t.TempDir())
-	var specs []console.ToolSpec
-	if err := r.client.List(t.Context(), "tools", event.Filter{}, &specs); err != nil || len(specs) < 20 {
+	specs, err := client.List(t.Context(), r.client, api.List[console.ToolSpec](api.Tools), event.Filter{})
+	if err != nil || len(specs) < 20 {
 		t.Fatalf("%d tools, %v", len(specs), err)
 	}
 	for _, spec := range specs {

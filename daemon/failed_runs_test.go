@@ -6,16 +6,18 @@ import (
 	"testing"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
 
 // outcome runs a job by hand and returns the slot of that run.
-func (r *running) outcome(job string) slot {
+func (r *running) outcome(job string) api.Fire {
 	r.t.Helper()
 	before := len(r.slots(job))
 	r.cron(map[string]any{"action": "run", "name": job})
-	var last slot
+	var last api.Fire
 	r.until(job+" has run", func() bool {
 		list := r.slots(job)
 		if len(list) > before {
@@ -52,11 +54,8 @@ func TestAFailedCommandIsAFailedRun(t *testing.T) {
 			t.Fatalf("a command that failed: %+v", s)
 		}
 	}
-	var list []struct {
-		Name     string
-		Failures int
-	}
-	if err := r.client.List(t.Context(), "jobs", event.Filter{}, &list); err != nil {
+	list, err := client.List(t.Context(), r.client, api.Jobs, event.Filter{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range list {
@@ -64,8 +63,8 @@ func TestAFailedCommandIsAFailedRun(t *testing.T) {
 			t.Errorf("%s has failed %d times, want %d", j.Name, j.Failures, want)
 		}
 	}
-	var asked []struct{ Text string }
-	if err := r.client.List(t.Context(), "questions", event.Filter{State: "open"}, &asked); err != nil {
+	asked, err := client.List(t.Context(), r.client, api.Questions, event.Filter{State: "open"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(asked) != 1 || !strings.Contains(asked[0].Text, "backup has failed 5 times") || !strings.Contains(asked[0].Text, "exit code 3") {

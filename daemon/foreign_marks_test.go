@@ -9,16 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
-// mark is a row of the marks as the API shows it.
-type mark struct{ Path, Hash, Why string }
-
-func (r *running) marks() (list []mark) {
+func (r *running) marks() []api.Mark {
 	r.t.Helper()
-	if err := r.client.List(r.t.Context(), "marks", event.Filter{Limit: 100}, &list); err != nil {
+	list, err := client.List(r.t.Context(), r.client, api.Marks, event.Filter{Limit: 100})
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	return list
@@ -31,11 +30,8 @@ func (r *running) taints(name string) bool {
 	if text := r.say("read " + name); text == "" || strings.Contains(text, "NOT_FOUND") {
 		r.t.Errorf("read %s: %q", name, text)
 	}
-	var list []struct {
-		Watermark event.Trust
-		Turns     int
-	}
-	if err := r.client.List(r.t.Context(), "sessions", event.Filter{State: "live", Limit: 1}, &list); err != nil || len(list) != 1 || list[0].Turns != 1 {
+	list, err := client.List(r.t.Context(), r.client, api.Sessions, event.Filter{State: "live", Limit: 1})
+	if err != nil || len(list) != 1 || list[0].Turns != 1 {
 		r.t.Fatal(list, err)
 	}
 	return list[0].Watermark != event.Owner
@@ -90,11 +86,8 @@ func TestS12AcceptTakesWhatWasListed(t *testing.T) {
 	r, space := withMark(t)
 	path := filepath.Join(space, "m.md")
 	accept := func(path, hash string) error {
-		args := map[string]string{"path": path}
-		if hash != "" {
-			args["hash"] = hash
-		}
-		return r.client.Act(t.Context(), "marks", "", "accept", args, nil)
+		_, err := client.Do(t.Context(), r.client, api.AcceptMark, "", api.MarkedFile{Path: path, Hash: hash})
+		return err
 	}
 	refused := func(what string, err error, kind event.FaultKind) {
 		t.Helper()
@@ -107,8 +100,8 @@ func TestS12AcceptTakesWhatWasListed(t *testing.T) {
 	refused("it is not what was marked", accept(path, ""), event.Clash)
 	was := r.marks()[0].Hash
 	put(t, "changed!", space, "m.md")
-	var names []mark
-	if err := r.client.List(t.Context(), "marks", event.Filter{State: event.NamesOnly}, &names); err != nil || names[0].Hash != "" {
+	names, err := client.List(t.Context(), r.client, api.Marks, event.Filter{State: event.NamesOnly})
+	if err != nil || names[0].Hash != "" {
 		t.Errorf("names have hashes: %v %v", names, err)
 	}
 	refused("it is not what was listed", accept(path, ""), event.Clash)

@@ -10,18 +10,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
-// slot is a row of fires as the API shows it.
-type slot struct {
-	State, Outcome, Reason string
-	Turn                   int64
-}
-
-func (r *running) slots(job string) (list []slot) {
+func (r *running) slots(job string) []api.Fire {
 	r.t.Helper()
-	if err := r.client.List(r.t.Context(), "fires", event.Filter{Name: job, Limit: 1000}, &list); err != nil {
+	list, err := client.List(r.t.Context(), r.client, api.Fires, event.Filter{Name: job, Limit: 1000})
+	if err != nil {
 		r.t.Fatalf("fires: %v", err)
 	}
 	return list

@@ -14,6 +14,7 @@ import (
 
 	"hob/channels/channelstest"
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -25,11 +26,8 @@ func (r *running) health() (status int, components map[string]string, state stri
 	if err := json.Unmarshal([]byte(body), &doc); err != nil {
 		r.t.Fatalf("%s: %v", body, err)
 	}
-	var s struct {
-		State   string
-		Trouble []string
-	}
-	if err := r.client.Show(r.t.Context(), "status", "", &s); err != nil {
+	s, err := client.Show(r.t.Context(), r.client, api.ShowStatus, "")
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	return status, doc.Components, s.State, s.Trouble

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
@@ -68,8 +70,7 @@ func TestHeartbeatCarriesLittle(t *testing.T) {
 	}
 	t.Logf("%d tokens in all", tokens(first.Body))
 	r.until("a run", func() bool { return r.tally("heartbeat")["ran"] >= 1 })
-	var out []struct{ Text string }
-	if err := r.client.List(r.t.Context(), "outbox", event.Filter{}, &out); err != nil || len(out) > 0 {
+	if out, err := client.List(r.t.Context(), r.client, api.Outbox, event.Filter{}); err != nil || len(out) > 0 {
 		t.Errorf("HEARTBEAT_OK was told: %+v, %v", out, err)
 	}
 	if got := fmt.Sprint(r.jobs()); !strings.HasPrefix(got, "[heartbeat=") {

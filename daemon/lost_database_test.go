@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -33,8 +35,8 @@ func TestLostDatabase(t *testing.T) {
 				home := t.TempDir()
 				state := filepath.Join(home, "state")
 				r := start(t, home)
-				var made struct{ Path string }
-				if err := r.client.Act(t.Context(), "backup", "", "create", nil, &made); err != nil {
+				made, err := client.Do(t.Context(), r.client, api.CreateBackup, "", api.BackupPath{})
+				if err != nil {
 					t.Fatal(err)
 				}
 				r.end()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/transcribe/transcribetest"
@@ -74,7 +75,7 @@ func TestFileCrashChild(t *testing.T) {
 	if home == "" {
 		t.Skip("TestFileCrashes runs it")
 	}
-	_, err := start(t, home).client.Send(t.Context(), "owner", "text", client.Attachment{Name: "report.txt", Data: []byte("bread")})
+	_, err := client.Do(t.Context(), start(t, home).client, api.SendText, "", api.Outgoing{To: "owner", Text: "text", Attachments: []api.Attachment{{Name: "report.txt", Data: []byte("bread")}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hob/channels/channelstest"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
@@ -271,7 +272,7 @@ func emptied(t *testing.T, home string) {
 // What the owner sends straight to a channel has files too, under plain names.
 func TestFilesStraightToAChannel(t *testing.T) {
 	s := newStudio(t, t.TempDir(), "")
-	_, err := s.client.Send(t.Context(), "owner", "", client.Attachment{Name: "../a\u202etxt.exe", Data: []byte("x")}, client.Attachment{Name: "b.md", Data: []byte("# B")})
+	_, err := client.Do(t.Context(), s.client, api.SendText, "", api.Outgoing{To: "owner", Attachments: []api.Attachment{{Name: "../a\u202etxt.exe", Data: []byte("x")}, {Name: "b.md", Data: []byte("# B")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,6 +280,6 @@ func TestFilesStraightToAChannel(t *testing.T) {
 	if a, b := list[0].File, list[1].File; a == nil || b == nil || a.Name != "atxt.exe" || a.Data != "x" || b.Name != "b.md" || b.MIME != "text/markdown" || b.Data != "# B" {
 		t.Errorf("arrived %+v and %+v", list[0].File, list[1].File)
 	}
-	_, err = s.client.Send(t.Context(), "owner", "x", client.Attachment{Name: "empty"})
+	_, err = client.Do(t.Context(), s.client, api.SendText, "", api.Outgoing{To: "owner", Text: "x", Attachments: []api.Attachment{{Name: "empty"}}})
 	refused(t, err, event.Invalid, "attachment 1 (empty) is empty")
 }

@@ -13,6 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/store"
 )
@@ -34,8 +35,8 @@ func like(texts []string, begins ...string) bool {
 
 func (r *running) notices() []string {
 	r.t.Helper()
-	var rows []api.OutboxRow
-	if err := r.client.List(r.t.Context(), "outbox", event.Filter{Limit: 1000}, &rows); err != nil {
+	rows, err := client.List(r.t.Context(), r.client, api.Outbox, event.Filter{Limit: 1000})
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	return notices(rows)
@@ -116,9 +117,10 @@ func TestARefusedTokenIsToldAtOnce(t *testing.T) {
 }
 
 // channel is a channel as the API shows it.
-func (r *running) channel(name string) (c api.Channel) {
+func (r *running) channel(name string) api.Channel {
 	r.t.Helper()
-	if err := r.client.Show(r.t.Context(), "channels", name, &c); err != nil {
+	c, err := client.Show(r.t.Context(), r.client, api.ShowChannel, name)
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	return c
@@ -130,7 +132,7 @@ func TestOneAddressIsNotTheChannel(t *testing.T) {
 	home := t.TempDir()
 	s := newStudio(t, home, "")
 	s.telegram.Fail("sendMessage", slices.Repeat([]channelstest.TelegramFault{{Status: 429, RetryAfter: 1}}, 4)...)
-	if err := s.client.Act(t.Context(), "channels", "telegram", "test", map[string]string{"send": "true"}, nil); err != nil {
+	if _, err := client.Do(t.Context(), s.client, api.TestChannel, "telegram", api.TestMessage{Send: "true"}); err != nil {
 		t.Fatal(err)
 	}
 	s.until("the message", func() bool { return len(s.telegram.Sent()) > 0 })

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
@@ -26,7 +27,7 @@ func (r *running) cron(input map[string]any) {
 }
 
 // open lists the slots of a job that have not ended.
-func (r *running) open(job string) (list []slot) {
+func (r *running) open(job string) (list []api.Fire) {
 	for _, s := range r.slots(job) {
 		if s.State != "done" {
 			list = append(list, s)
@@ -86,8 +87,8 @@ func TestPausedIsStopped(t *testing.T) {
 			t.Errorf("%s: %v", name, count)
 		}
 	}
-	var waiting []struct{ Seq int64 }
-	if err := r.client.List(t.Context(), "inbox", event.Filter{State: "queued"}, &waiting); err != nil || len(waiting) != 0 {
+	waiting, err := client.List(t.Context(), r.client, api.Inbox, event.Filter{State: "queued"})
+	if err != nil || len(waiting) != 0 {
 		t.Errorf("%d inputs wait, %v", len(waiting), err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
@@ -23,20 +25,21 @@ func TestAnUnknownPriceIsUnknown(t *testing.T) {
 		r.outcome("j")
 		r.say("hello")
 		got := map[string]string{"usage": r.say("/usage"), "status": r.run("sessions_status", `{}`).Message}
-		var budget json.RawMessage
-		if err := r.client.Show(t.Context(), "budget", "", &budget); err != nil {
+		type document = json.RawMessage
+		budget, err := client.Show(t.Context(), r.client, api.Show[document](api.ShowBudget), "")
+		if err != nil {
 			t.Fatal(err)
 		}
 		got["budget"] = string(budget)
-		for _, list := range []string{"turns", "fires"} {
-			var rows []json.RawMessage
-			if err := r.client.List(t.Context(), list, event.Filter{}, &rows); err != nil {
+		for _, list := range []api.List[document]{api.List[document](api.Turns), api.List[document](api.Fires)} {
+			rows, err := client.List(t.Context(), r.client, list, event.Filter{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			got[list] = string(rows[0])
+			got[list.Name()] = string(rows[0])
 		}
-		var trial json.RawMessage
-		if err := r.client.Act(t.Context(), "model", "first", "test", nil, &trial); err != nil {
+		trial, err := client.Do(t.Context(), r.client, api.Verb[api.None, document](api.TestModel), "first", api.None{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		got["trial"] = string(trial)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"hob/channels/channelstest"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
@@ -41,7 +43,7 @@ func TestModelsAndChannelsThroughAProxy(t *testing.T) {
 			t.Errorf("the model says %q", got)
 		}
 		for _, to := range []string{"alerts:far", "near:near"} {
-			if _, err := r.client.Send(t.Context(), to, "hello"); err != nil {
+			if _, err := client.Do(t.Context(), r.client, api.SendText, "", api.Outgoing{To: to, Text: "hello"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -54,12 +56,13 @@ func TestModelsAndChannelsThroughAProxy(t *testing.T) {
 			}
 		}
 		p.Close()
-		var rows json.RawMessage
-		if err := r.client.List(t.Context(), "channels", event.Filter{}, &rows); err != nil || strings.Contains(string(rows), "s3cret") {
+		rows, err := client.List(t.Context(), r.client, api.List[json.RawMessage](api.Channels), event.Filter{})
+		if err != nil || len(rows) == 0 || strings.Contains(fmt.Sprintf("%s", rows), "s3cret") {
 			t.Errorf("%s, %v", rows, err)
 		}
-		if err := r.client.Act(t.Context(), "channels", "alerts", "test", map[string]string{}, &rows); err != nil || !strings.Contains(string(rows), "through the proxy") || strings.Contains(string(rows), "s3cret") {
-			t.Errorf("a test of the channel says %s, %v", rows, err)
+		trial, err := client.Do(t.Context(), r.client, api.Verb[api.TestMessage, json.RawMessage](api.TestChannel), "alerts", api.TestMessage{})
+		if err != nil || !strings.Contains(string(trial), "through the proxy") || strings.Contains(string(trial), "s3cret") {
+			t.Errorf("a test of the channel says %s, %v", trial, err)
 		}
 		if err := r.stop(); err != nil {
 			t.Error(err)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"hob/channels/channelstest"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -43,10 +45,8 @@ deliver = "alerts:friend"
 `, now.Add(-2*time.Hour).Format("15:04"), now.Add(2*time.Hour).Format("15:04"), ntfy.URL()))
 	r := start(t, home)
 	waits := func(state string) (n int) {
-		var rows []struct {
-			Waits string `json:"waits"`
-		}
-		if err := r.client.List(t.Context(), "outbox", event.Filter{State: state, Limit: 1000}, &rows); err != nil {
+		rows, err := client.List(t.Context(), r.client, api.Outbox, event.Filter{State: state, Limit: 1000})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, row := range rows {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm"
@@ -33,21 +34,16 @@ func TestTheConfigurationIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open []struct{ Code, Text string }
+	var open []api.Question
 	r.until("the question", func() bool {
-		return r.client.List(t.Context(), "questions", event.Filter{State: "open"}, &open) == nil && len(open) == 1
+		open, err = client.List(t.Context(), r.client, api.Questions, event.Filter{State: "open"})
+		return err == nil && len(open) == 1
 	})
 	if !strings.Contains(open[0].Text, "config.toml") {
 		t.Errorf("%+v", open)
 	}
 	for _, resource := range []string{"sessions/main", "turns/1", "inbox", "questions"} {
-		var raw json.RawMessage
-		kind, id, one := strings.Cut(resource, "/")
-		if one {
-			err = r.client.Show(t.Context(), kind, id, &raw)
-		} else {
-			err = r.client.List(t.Context(), kind, event.Filter{}, &raw)
-		}
+		raw, err := client.Show(t.Context(), r.client, api.Show[json.RawMessage]("GET /v1/"+resource), "")
 		shown := strings.ReplaceAll(string(raw), `\`, "")
 		if err != nil || strings.Contains(shown, "4711") || slices.Contains([]string{"sessions/main", "inbox"}, resource) && !strings.Contains(shown, "[secret model.api_key]") {
 			t.Errorf("%s: %v %s", resource, err, shown)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 
@@ -59,10 +61,8 @@ func (l *load) serve(seen *int) {
 // faulty reports whether the daemon says that the file cannot be used as it stands.
 func (l *load) faulty() bool {
 	l.t.Helper()
-	var status struct {
-		Config []string `json:"config"`
-	}
-	if err := l.client.Show(l.t.Context(), "status", "", &status); err != nil {
+	status, err := client.Show(l.t.Context(), l.client, api.ShowStatus, "")
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	return slices.ContainsFunc(status.Config, func(p string) bool { return strings.Contains(p, "config.toml:6:") })
@@ -97,8 +97,8 @@ func TestMessagesAreServedWhileTheConfigChanges(t *testing.T) {
 	if l.faulty() {
 		t.Error("a whole file is said to be faulty")
 	}
-	var turns []struct{ State string }
-	if err := l.client.List(t.Context(), "turns", event.Filter{Limit: 1000}, &turns); err != nil {
+	turns, err := client.List(t.Context(), l.client, api.Turns, event.Filter{Limit: 1000})
+	if err != nil {
 		t.Fatal(err)
 	}
 	done := 0

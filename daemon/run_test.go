@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/store"
@@ -135,8 +136,8 @@ func (r *running) wait(after int64, fits func(e *event.Event, turn int64) bool, 
 
 func (r *running) jobs() (names []string) {
 	r.t.Helper()
-	var list []struct{ Name, Prompt string }
-	if err := r.client.List(r.t.Context(), "jobs", event.Filter{}, &list); err != nil {
+	list, err := client.List(r.t.Context(), r.client, api.Jobs, event.Filter{})
+	if err != nil {
 		r.t.Fatalf("jobs: %v", err)
 	}
 	for _, j := range list {
@@ -191,8 +192,7 @@ func TestMessageInAnswerOut(t *testing.T) {
 	if text := r.say("/status"); !strings.Contains(text, "hob test is ") {
 		t.Errorf("status says %q", text)
 	}
-	var status struct{ State, Model, Home string }
-	if err := r.client.Show(t.Context(), "status", "", &status); err != nil || status.Model != "builtin" || status.Home != home {
+	if status, err := client.Show(t.Context(), r.client, api.ShowStatus, ""); err != nil || status.Model != "builtin" || status.Home != home {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	if err := r.stop(); err != nil {
@@ -423,8 +423,8 @@ func TestSpoiltConfig(t *testing.T) {
 	r := start(t, home)
 	write(t, home, "[jobs.a\n")
 	r.until("the notice", func() bool {
-		var status struct{ Config []string }
-		return r.client.Show(t.Context(), "status", "", &status) == nil && len(status.Config) > 0
+		status, err := client.Show(t.Context(), r.client, api.ShowStatus, "")
+		return err == nil && len(status.Config) > 0
 	})
 	if got := fmt.Sprint(r.jobs()); got != "[a=say: hello]" {
 		t.Errorf("jobs %s", got)

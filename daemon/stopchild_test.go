@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
@@ -33,13 +35,13 @@ func TestASubagentIsStoppedInTheAnswerThatStartsIt(t *testing.T) {
 		t.Errorf("%q", said)
 	}
 	r.until("the sub-agent is stopped", func() bool {
-		var turns []struct{ State string }
-		if err := r.client.List(t.Context(), "turns", event.Filter{}, &turns); err != nil {
+		turns, err := client.List(t.Context(), r.client, api.Turns, event.Filter{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		states := map[string]int{}
 		for _, turn := range turns {
-			states[turn.State]++
+			states[string(turn.State)]++
 		}
 		return len(turns) == 2 && states["done"] == 1 && states["stopped"] == 1
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
@@ -72,8 +73,8 @@ func TestWhatAHookWritesIsForeign(t *testing.T) {
 		if out := r.run("write", `{"path": "a.txt", "content": "x"}`); !out.Success {
 			t.Fatalf("write: %+v", out)
 		}
-		var marks []struct{ Path, Why string }
-		if err := r.client.List(t.Context(), "marks", event.Filter{Limit: 100}, &marks); err != nil || len(marks) != 1 || filepath.Base(marks[0].Path) != "AGENTS.md" || !strings.Contains(marks[0].Why, "hook") {
+		marks, err := client.List(t.Context(), r.client, api.Marks, event.Filter{Limit: 100})
+		if err != nil || len(marks) != 1 || filepath.Base(marks[0].Path) != "AGENTS.md" || !strings.Contains(marks[0].Why, "hook") {
 			t.Fatalf("%v %v", marks, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
@@ -19,8 +20,8 @@ func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
 		t.Errorf("made: %+v", out)
 	}
 	waits := func() string {
-		var list []struct{ Waits string }
-		if err := r.client.List(t.Context(), "watches", event.Filter{}, &list); err != nil || len(list) != 1 {
+		list, err := client.List(t.Context(), r.client, api.Watches, event.Filter{})
+		if err != nil || len(list) != 1 {
 			t.Fatalf("%+v, %v", list, err)
 		}
 		return list[0].Waits

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -185,10 +186,8 @@ func (r *harness) unreceivedMessage(ctx context.Context, c *client.Client) strin
 
 // inboxOf are the ids of what has come in from a source.
 func (r *harness) inboxOf(ctx context.Context, c *client.Client, source string) (map[string]bool, error) {
-	var rows []struct {
-		ExtID string `json:"ext_id"`
-	}
-	if err := c.List(ctx, "inbox", client.Filter{Name: source, Limit: 1000}, &rows); err != nil {
+	rows, err := client.List(ctx, c, api.Inbox, client.Filter{Name: source, Limit: 1000})
+	if err != nil {
 		return nil, err
 	}
 	there := map[string]bool{}

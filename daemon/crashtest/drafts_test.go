@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
@@ -131,8 +132,7 @@ func (g growth) done() bool {
 	if err != nil {
 		return false
 	}
-	var rows []struct{ State string }
-	err = c.List(g.t.Context(), "outbox", client.Filter{Limit: 100}, &rows)
+	rows, err := client.List(g.t.Context(), c, api.Outbox, client.Filter{Limit: 100})
 	return err == nil && len(rows) > 0 && rows[0].State == "done"
 }
 

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"hob/daemon/api"
 )
 
 // messageChanges records the edits and the deletion of a message of the owner.
@@ -125,7 +127,7 @@ type buttonPress struct {
 const mostLooks = 100
 
 // taps presses a button below a question, and of some questions another one right behind it. false: there are none, or it is to be answered otherwise.
-func (r *harness) pressButtons(q question) bool {
+func (r *harness) pressButtons(q api.Question) bool {
 	if r.chats == nil {
 		return false
 	}
@@ -136,7 +138,7 @@ func (r *harness) pressButtons(q question) bool {
 		return false
 	}
 	for _, v := range r.chats.venues {
-		if v.buttons == nil || !strings.HasPrefix(q.To, v.name+":") {
+		if v.buttons == nil || !strings.HasPrefix(string(q.To), v.name+":") {
 			continue
 		}
 		below := slices.DeleteFunc(v.buttons(), func(b button) bool { return codeOf(b) != q.Code })

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -80,8 +81,7 @@ func TestSafeMode(t *testing.T) {
 	if raw, err := os.ReadFile(filepath.Join(r.home, "workspace", "once.txt")); err == nil {
 		t.Errorf("a shell ran in safe mode: %s", raw)
 	}
-	var fires []any
-	if err := c.List(ctx, "fires", client.Filter{}, &fires); err != nil || len(fires) > 0 {
+	if fires, err := client.List(ctx, c, api.Fires, client.Filter{}); err != nil || len(fires) > 0 {
 		t.Errorf("a job fired in safe mode: %v %v", fires, err)
 	}
 	if code, out, errs := run(t, r.bin, r.home, "safe-mode", "off"); code != 0 {
@@ -104,21 +104,16 @@ func TestSafeMode(t *testing.T) {
 
 func safeMode(t *testing.T, c *client.Client) (on bool, why string) {
 	t.Helper()
-	var s struct {
-		Safe struct {
-			On  bool   `json:"on"`
-			Why string `json:"why"`
-		} `json:"safe_mode"`
-	}
-	if err := c.Show(t.Context(), "status", "", &s); err != nil {
+	s, err := client.Show(t.Context(), c, api.ShowStatus, "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Safe.On, s.Safe.Why
+	return s.SafeMode.On, s.SafeMode.Why
 }
 
 func doneTurns(c *client.Client) int {
-	var turns []any
-	if err := c.List(context.Background(), "turns", client.Filter{State: "done"}, &turns); err != nil {
+	turns, err := client.List(context.Background(), c, api.Turns, client.Filter{State: "done"})
+	if err != nil {
 		return 0
 	}
 	return len(turns)
@@ -327,9 +322,9 @@ func TestTwoQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open []question
+	var open []api.Question
 	asked := func() int {
-		if err := c.List(ctx, "questions", client.Filter{State: "open"}, &open); err != nil {
+		if open, err = client.List(ctx, c, api.Questions, client.Filter{State: "open"}); err != nil {
 			t.Fatal(err)
 		}
 		return len(open)
@@ -345,7 +340,7 @@ func TestTwoQuestions(t *testing.T) {
 			t.Fatalf("question %d is not asked\n%s", i, r.proc.said)
 		}
 	}
-	if err := c.Act(ctx, "questions", open[1].Code, "approve", nil, nil); err != nil { // the newest comes first in a list
+	if _, err := client.Do(ctx, c, api.ApproveQuestion, open[1].Code, api.Approve{}); err != nil { // the newest comes first in a list
 		t.Fatal(err)
 	}
 	if !until(startTime, func() bool { return doneTurns(c) == 1 }) {

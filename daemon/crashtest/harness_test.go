@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
@@ -304,22 +305,17 @@ func (r *harness) save(ctx context.Context, c *client.Client) bool {
 	r.backup = 0
 	r.mu.Unlock()
 	for range n {
-		if err := c.Act(ctx, "backup", "", "create", nil, nil); err != nil {
+		if _, err := client.Do(ctx, c, api.CreateBackup, "", api.BackupPath{}); err != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// question is an open question, as the API shows it.
-type question struct {
-	Code, Subject, Text, To string
-}
-
 // answer is the owner: he says yes to everything, once to each question, in a message with an id of its own.
 func (r *harness) answer(ctx context.Context, c *client.Client) {
-	var open []question
-	if err := c.List(ctx, "questions", client.Filter{State: "open", Limit: 200}, &open); err != nil {
+	open, err := client.List(ctx, c, api.Questions, client.Filter{State: "open", Limit: 200})
+	if err != nil {
 		return
 	}
 	for _, q := range open {
@@ -416,8 +412,8 @@ func (r *harness) unsettled(ctx context.Context) string {
 	for _, look := range []struct{ resource, state string }{
 		{"questions", "open"}, {"inbox", "queued"}, {"inbox", "joined"}, {"inbox", "held"}, {"turns", "ready"}, {"turns", "running"}, {"turns", "waiting"}, {"outbox", "ready"}, {"outbox", "draft"}, {"fires", "due"},
 	} {
-		var rows []json.RawMessage
-		if err := c.List(ctx, look.resource, client.Filter{State: look.state, Limit: 3}, &rows); err != nil {
+		rows, err := client.List(ctx, c, api.List[json.RawMessage]("GET /v1/"+look.resource), client.Filter{State: look.state, Limit: 3})
+		if err != nil {
 			return err.Error()
 		}
 		if len(rows) > 0 {

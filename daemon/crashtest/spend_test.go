@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 )
@@ -55,7 +57,7 @@ func TestSpendingUnderKills(t *testing.T) {
 	b := r.readRecords()
 	orphans, refused := b.number("SELECT count(*) FROM steps WHERE kind = 'model' AND state = 'unknown'"), b.number("SELECT count(*) FROM turns WHERE text LIKE '%budget%' OR why LIKE '%budget%'")
 	t.Logf("%d kills, %d requests, %d broken off: %d billed, %d booked of %d; %d requests were orphaned, %d turns refused, %d sub-agents, %d texts for tools",
-		r.crashes, len(r.world.model.Requests()), r.world.broken, r.billed(), s.UsedMicros, dayCap, orphans, refused, b.number("SELECT count(*) FROM turns WHERE parent IS NOT NULL"), r.world.texts)
+		r.crashes, len(r.world.model.Requests()), r.world.broken, r.billed(), s.Used.Micros(), dayCap, orphans, refused, b.number("SELECT count(*) FROM turns WHERE parent IS NOT NULL"), r.world.texts)
 	if orphans == 0 || refused == 0 {
 		t.Errorf("%d requests were under way at a kill and %d turns refused: neither the kills nor the cap were put to the test", orphans, refused)
 	}
@@ -119,7 +121,7 @@ func (r *harness) live(rng *rand.Rand) (booked int64) {
 	}()
 	for range 3 {
 		s := r.budgetRow()
-		booked = s.UsedMicros + s.ReservedMicros
+		booked = s.Used.Micros() + s.ReservedMicros
 		happens(gone, time.Duration(100+rng.IntN(400))*time.Millisecond)
 	}
 	if ended(r.proc) {
@@ -137,21 +139,18 @@ func (r *harness) billed() int64 {
 }
 
 // budgetRow reads the budget as hob shows it. All calls billed before are booked, and the booked amount is within the cap.
-func (r *harness) budgetRow() (s struct {
-	UsedMicros     int64 `json:"used_micros"`
-	ReservedMicros int64 `json:"reserved_micros"`
-},
-) {
+func (r *harness) budgetRow() api.Budget {
 	r.t.Helper()
 	billed := r.billed()
 	c, err := r.dial(context.Background())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := c.Show(context.Background(), "budget", "", &s); err != nil {
+	s, err := client.Show(context.Background(), c, api.ShowBudget, "")
+	if err != nil {
 		r.t.Fatal(err)
 	}
-	booked := s.UsedMicros + s.ReservedMicros
+	booked := s.Used.Micros() + s.ReservedMicros
 	if booked < billed {
 		r.t.Errorf("after %d kills %d are billed, and only %d booked", r.crashes, billed, booked)
 	}

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -222,11 +223,8 @@ func (r *harness) unseenGateFile(ctx context.Context, c *client.Client) string {
 	if at.IsZero() || seen {
 		return ""
 	}
-	var shut []struct {
-		Due    time.Time
-		Reason string
-	}
-	if err := c.List(ctx, "fires", client.Filter{Name: "mail", State: "skipped", Limit: 1}, &shut); err != nil {
+	shut, err := client.List(ctx, c, api.Fires, client.Filter{Name: "mail", State: "skipped", Limit: 1})
+	if err != nil {
 		return err.Error()
 	}
 	if len(shut) == 0 || shut[0].Due.Before(at) {

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -122,8 +123,8 @@ func (r *harness) changeFilesWhileRunning(ctx context.Context, c *client.Client)
 	looked := r.senses.papers.looked
 	r.mu.Unlock()
 	if !looked {
-		var w struct{ Ready bool }
-		if err := c.Show(ctx, "watches", "papers", &w); err != nil {
+		w, err := client.Show(ctx, c, api.ShowWatch, "papers")
+		if err != nil {
 			return false
 		}
 		if !w.Ready {
@@ -217,8 +218,8 @@ func (r *harness) unreportedChange(ctx context.Context, c *client.Client) string
 
 // watchReports returns the prompts of the watch's runs, oldest first.
 func (r *harness) watchReports(ctx context.Context, c *client.Client) (texts []string, err error) {
-	var fires []struct{ Turn int64 }
-	if err := c.List(ctx, "fires", client.Filter{Name: "watch:papers", State: "ran", Limit: 1000}, &fires); err != nil {
+	fires, err := client.List(ctx, c, api.Fires, client.Filter{Name: "watch:papers", State: "ran", Limit: 1000})
+	if err != nil {
 		return nil, err
 	}
 	known, last := r.senses.papers.told, int64(0)
@@ -228,8 +229,8 @@ func (r *harness) watchReports(ctx context.Context, c *client.Client) (texts []s
 		}
 		last = f.Turn
 		if known[f.Turn] == "" {
-			var turn struct{ Items []struct{ Kind, Text string } }
-			if err := c.Show(ctx, "turns", strconv.FormatInt(f.Turn, 10), &turn); err != nil {
+			turn, err := client.Show(ctx, c, api.ShowTurn, strconv.FormatInt(f.Turn, 10))
+			if err != nil {
 				return nil, err
 			}
 			for _, item := range turn.Items {
