@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -22,18 +21,18 @@ func until(q api.Question, clock cli.Clock) string {
 func approvalsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("approvals", "Answer what hob asks you",
 		cli.List(a, cli.Listing[api.Question]{
-			Resource: "questions", Short: "List the questions that wait for you", None: "nothing is waiting for you",
+			Route: api.Questions, Short: "List the questions that wait for you", None: "nothing is waiting for you",
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {
 				return []string{q.Code, q.State, clock(q.Asked), until(q, clock), q.Text}
 			},
 		}),
-		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage, clock cli.Clock) error { return drawQuestion(a, raw, clock) }),
+		cli.Show(a, api.ShowQuestion, "CODE", "Show a question, and how to answer it", func(q api.Question, _ json.RawMessage, clock cli.Clock) error { return drawQuestion(a, q, clock) }),
 		approveCommand(a),
 		cli.Verb(a, api.DenyQuestion, "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
-			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"), ValidArgsFunction: cli.Complete(a, "questions"),
+			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"), ValidArgsFunction: cli.Complete(a, api.Questions),
 			Example: `  hob approvals answer 7K2M "by eight, please"`,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return cli.Do(cmd.Context(), a, api.AnswerQuestion, args[0], api.Answer{Text: cli.Joined(args[1:])}, args[0]+" is answered")
@@ -42,11 +41,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
-	var q api.Question
-	if err := json.Unmarshal(raw, &q); err != nil {
-		return fmt.Errorf("the question is not understood: %w", err)
-	}
+func drawQuestion(a *cli.App, q api.Question, clock cli.Clock) error {
 	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn}
 	text := console.Clean(asked.Show()) + "\n"
 	if q.State == "open" {
@@ -60,7 +55,7 @@ func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
 func approveCommand(a *cli.App) *cobra.Command {
 	var turn, always bool
 	cmd := &cobra.Command{
-		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"), ValidArgsFunction: cli.Complete(a, "questions"),
+		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"), ValidArgsFunction: cli.Complete(a, api.Questions),
 		Example: "  hob approvals approve 7K2M\n  hob approvals approve --always 7K2M",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, said := api.Scope("once"), "this once"
@@ -83,7 +78,7 @@ func approveCommand(a *cli.App) *cobra.Command {
 func grantsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("grants", "See what you have allowed for good, and take it back",
 		cli.List(a, cli.Listing[api.Grant]{
-			Resource: "grants", Short: "List what is allowed for good", None: "nothing is allowed beyond the rules",
+			Route: api.Grants, Short: "List what is allowed for good", None: "nothing is allowed beyond the rules",
 			Head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
 			Row: func(g api.Grant, clock cli.Clock) []string {
 				return []string{cli.ID(g.ID), g.Tool, clock(g.Created), console.Thousands(g.Uses), g.Pattern}

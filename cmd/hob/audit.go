@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,7 +71,7 @@ func auditCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.tool, "tool", "", "only calls of this tool")
 	cmd.Flags().BoolVar(&f.denied, "denied", false, "only calls that were not allowed")
 	cmd.Flags().Int64Var(&f.limit, "limit", 50, "at most this many rows")
-	cli.CompleteFlag(cmd, "tool", cli.Complete(a, "tools"))
+	cli.CompleteFlag(cmd, "tool", cli.Complete(a, api.Tools))
 	return cmd
 }
 
@@ -109,21 +108,21 @@ func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 
 // fetch reads the rows, newest first. The API has no filter by turn; a turn's rows come with its details.
 func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMessage, error) {
-	docs := []json.RawMessage{}
 	if f.turn == 0 {
 		filter := client.Filter{Limit: int(f.limit), Name: f.tool}
 		if f.denied {
 			filter.State = "denied"
 		}
-		err := c.List(ctx, "audit", filter, &docs)
-		return docs, err
+		return client.List(ctx, c, api.Audit.Raw(), filter)
 	}
-	var turn struct {
+	type calls struct {
 		Audit []json.RawMessage `json:"audit"`
 	}
-	if err := c.Show(ctx, "turns", strconv.FormatInt(f.turn, 10), &turn); err != nil {
+	turn, err := client.Show(ctx, c, api.Show[calls](api.ShowTurn), cli.ID(f.turn))
+	if err != nil {
 		return nil, err
 	}
+	docs := []json.RawMessage{}
 	slices.Reverse(turn.Audit)
 	for _, doc := range turn.Audit {
 		var r api.AuditRow

@@ -69,11 +69,7 @@ func budgetCommand(a *cli.App) *cobra.Command {
 		&cobra.Command{
 			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None, Example: "  hob budget show",
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage, _ cli.Clock) error {
-					var b api.Budget
-					if err := json.Unmarshal(raw, &b); err != nil {
-						return fmt.Errorf("the budget is not understood: %w", err)
-					}
+				return cli.ShowRow(cmd.Context(), a, api.ShowBudget, "", func(b api.Budget, _ json.RawMessage, _ cli.Clock) error {
 					return a.Text(budgetPage(b, layout{width: cli.Columns(a.Out)}))
 				})
 			},

@@ -14,9 +14,6 @@ import (
 	"hob/daemon/console"
 )
 
-// channelsResource is the resource of channels in the API.
-const channelsResource = "channels"
-
 // channelsCommand makes hob channels. owned describes the kinds of channels and their keys.
 func channelsCommand(a *cli.App, owned config.Owned) *cobra.Command {
 	return cli.Family("channels", "Look after the places that people write to hob in",
@@ -70,7 +67,7 @@ func channelFault(r api.Channel) string {
 
 func channelsListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Channel]{
-		Resource: channelsResource, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
+		Route: api.Channels, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
 		Head: []string{"CHANNEL", "KIND", "RECEIVING", "SENDING", "OWNER", "GROUPS", "LAST ERROR"},
 		Row: func(r api.Channel, clock cli.Clock) []string {
 			return []string{r.Name, channelKind(r), channelDirection(r.Receiving, clock), channelDirection(r.Sending, clock), channelOwner(r), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), channelFault(r)}
@@ -82,7 +79,7 @@ func channelsTestCommand(a *cli.App) *cobra.Command {
 	var send bool
 	cmd := &cobra.Command{
 		Use: "test CHANNEL", Short: "Try out what a channel needs; nothing is sent without --send", Args: cli.Exactly(1, "one CHANNEL"),
-		Example: "  hob channels test alerts\n  hob channels test alerts --send", ValidArgsFunction: cli.Complete(a, channelsResource),
+		Example: "  hob channels test alerts\n  hob channels test alerts --send", ValidArgsFunction: cli.Complete(a, api.Channels),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {

@@ -289,8 +289,7 @@ func (d *sectionDraft) taken(ctx context.Context, c *client.Client) *api.Channel
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		var rows []api.Channel
-		err := c.List(ctx, channelsResource, client.Filter{}, &rows)
+		rows, err := client.List(ctx, c, api.Channels, client.Filter{})
 		if i := slices.IndexFunc(rows, func(r api.Channel) bool { return r.Name == d.name }); err == nil && i >= 0 {
 			return &rows[i]
 		}

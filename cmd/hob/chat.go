@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -56,7 +57,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
-	cli.CompleteFlag(cmd, "session", cli.Complete(a, "sessions"))
+	cli.CompleteFlag(cmd, "session", cli.Complete(a, api.Sessions))
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -62,8 +63,7 @@ func TestSureAtTheTerminal(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != x.exit {
 			t.Errorf("%q: exit code %d, want %d", x.keys, got, x.exit)
 		}
-		var jobs []struct{ Name string }
-		if err := c.List(context.Background(), "jobs", client.Filter{}, &jobs); err != nil || len(jobs) != x.left {
+		if jobs, err := client.List(context.Background(), c, api.Jobs, client.Filter{}); err != nil || len(jobs) != x.left {
 			t.Errorf("%q: left are %v, %v", x.keys, jobs, err)
 		}
 	}

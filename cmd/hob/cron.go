@@ -158,7 +158,7 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 func cronUpdateCommand(a *cli.App) *cobra.Command {
 	c := cronCall{Action: "update"}
 	cmd := &cobra.Command{
-		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
 		Example: "  hob cron update tea --every 45m\n  hob cron update tea --name coffee \"say: coffee?\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.complete(cmd, args[1:]); err != nil {
@@ -194,7 +194,7 @@ func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
 
 func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeJob(cmd.Context(), a, cronCall{Action: action, Draft: scheduler.Draft{Name: args[0]}})
 		},
@@ -204,7 +204,7 @@ func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 // cronRemoveCommand asks first, because a deleted job cannot be restored.
 func cronRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
 		Example: "  hob cron rm tea\n  hob cron rm --yes tea",
 	}
 	yes := cli.YesFlag(cmd)
@@ -261,7 +261,7 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	if !a.JSON {
 		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
-	return a.Document(withNotes(storedTrigger(ctx, c, "jobs", job.Name, made.Jobs[0]), job.Notes))
+	return a.Document(withNotes(storedTrigger(ctx, c, api.ShowJob, job.Name, made.Jobs[0]), job.Notes))
 }
 
 // withNotes adds to a stored job the notes on defaults that the call assumed; they are not stored.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 	"hob/scheduler"
 )
@@ -84,7 +84,7 @@ func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[scheduler.View]{
-		Resource: "jobs", Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
+		Route: api.Jobs, Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
 		Row: func(j scheduler.View, _ cli.Clock) []string {
 			return []string{j.Name, jobSchedule(j), j.Zone, jobState(j), j.Prompt}
@@ -93,11 +93,7 @@ func cronListCommand(a *cli.App) *cobra.Command {
 }
 
 func cronShowCommand(a *cli.App) *cobra.Command {
-	return cli.Show(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage, _ cli.Clock) error {
-		var j scheduler.View
-		if err := json.Unmarshal(raw, &j); err != nil {
-			return fmt.Errorf("the job is not understood: %w", err)
-		}
+	return cli.Show(a, api.ShowJob, "JOB", "Show a job with its next times, in its own zone", func(j api.Job, raw json.RawMessage, _ cli.Clock) error {
 		sheet := console.Sheet{Clock: jobClock(j), Text: func(key, text string) string {
 			if key == "spec" || key == "max_late" {
 				return console.Period(text)

@@ -32,7 +32,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
 		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
-		Args:    cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Args:    cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
 				return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -66,20 +65,21 @@ func runCost(r api.Fire) string {
 func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[api.Fire]{
-		Resource: "fires", Noun: "runs", None: "nothing has come due yet",
+		Route: api.Fires, Noun: "runs", None: "nothing has come due yet",
 		States: []string{"due", "queued", "running", "waiting", "done", "ran", "late", "failed", "missed", "coalesced", "skipped"},
 		Head:   append([]string{"NAME"}, cronRunsHead()...),
 		Row:    func(r api.Fire, clock cli.Clock) []string { return append([]string{r.Job}, cronRunCells(r, clock)...) },
 	}
 	cmd := &cobra.Command{
-		Use: "runs [JOB]", Short: "List what came due and what became of it, newest first", Args: cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Use: "runs [JOB]", Short: "List what came due and what became of it, newest first", Args: cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
 		Example: "  hob cron runs\n  hob cron runs tea --state missed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.Name = args[0]
 				l.None, l.Head, l.Row = "it has not come due yet", cronRunsHead(), cronRunCells
 				l.Empty = func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none
-					return c.Show(ctx, "jobs", f.Name, new(json.RawMessage))
+					_, err := client.Show(ctx, c, api.ShowJob, f.Name)
+					return err
 				}
 			}
 			return cli.ListRows(cmd.Context(), a, l, f)

@@ -57,9 +57,9 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 	if r := s.unanswered(); r != nil {
 		return *r
 	}
-	var roster api.Roster
-	var servers []api.ModelServer
-	if err := errors.Join(s.client.Show(ctx, "model", "", &roster), s.client.Show(ctx, "model", "servers", &servers)); err != nil {
+	roster, rosterErr := client.Show(ctx, s.client, api.ShowRoster, "")
+	servers, serversErr := client.Show(ctx, s.client, api.ShowModelServers, "")
+	if err := errors.Join(rosterErr, serversErr); err != nil {
 		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob model list"}
 	}
 	var v findings
@@ -96,8 +96,8 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 	if r := s.unanswered(); r != nil {
 		return *r
 	}
-	var voice api.Transcription
-	if err := s.client.Show(ctx, "model", "voice", &voice); err != nil {
+	voice, err := client.Show(ctx, s.client, api.ShowTranscription, "")
+	if err != nil {
 		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob service logs"}
 	}
 	var v findings

@@ -54,7 +54,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	s.checkAccess()
 	if s.client != nil {
 		start := time.Now()
-		s.statusErr = s.client.Show(ctx, "status", "", &s.status)
+		s.status, s.statusErr = client.Show(ctx, s.client, api.ShowStatus, "")
 		s.took = time.Since(start)
 	}
 	if s.closedErr != nil {

@@ -20,6 +20,7 @@ import (
 	main "hob/cmd/hob"
 	"hob/cmd/hob/cli"
 	"hob/daemon"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -59,7 +60,7 @@ func newTestHome(t *testing.T) *testHome {
 	}
 	c, err := client.Find(t.Context(), p.home, false)
 	if err == nil {
-		err = c.Act(t.Context(), "backup", "", "create", nil, nil)
+		_, err = client.Do(t.Context(), c, api.CreateBackup, "", api.BackupPath{})
 	}
 	stop()
 	if err := errors.Join(err, <-ended); err != nil {

@@ -21,7 +21,7 @@ func hookCommand(a *cli.App) *cobra.Command {
 	return cli.Family("hook", "Let other programs start chores: webhooks",
 		hookAddCommand(a),
 		hookListCommand(a),
-		cli.Show(a, "hooks", "HOOK", "Show a webhook; its secret is never shown", nil),
+		cli.Show(a, api.ShowHook, "HOOK", "Show a webhook; its secret is never shown", nil),
 		hookTestCommand(a),
 		hookRunsCommand(a),
 		hookVerbCommand(a, api.PauseHook, "Let a webhook answer as if it were not there", "webhook %s is paused"),
@@ -46,7 +46,7 @@ func hookState(h webhook.View) string {
 
 func hookListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[webhook.View]{
-		Resource: "hooks", Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
+		Route: api.Hooks, Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
 		Row: func(h webhook.View, _ cli.Clock) []string {
 			return []string{h.Name, h.Kind, hookState(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
@@ -174,7 +174,7 @@ func hookFlagError(err error) error {
 
 func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Hook], short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, "hooks"),
+		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, api.Hooks),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {
@@ -200,7 +200,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 	var done bool
 	cmd := &cobra.Command{
 		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one is taken too until --done", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
+		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
 				return err
@@ -235,7 +235,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 func hookRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook rm deploys\n  hob hook rm --yes deploys",
+		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook rm deploys\n  hob hook rm --yes deploys",
 	}
 	yes := cli.YesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
-	"hob/scheduler/webhook"
 )
 
 // hookRunCells are the cells of a run. If there is no answer, the reason takes its place.
@@ -28,14 +26,14 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	answers := map[int64]string{}
 	l := cli.Listing[api.Fire]{
-		Resource: "fires", Noun: "runs", None: "nobody has posted to it yet",
+		Route: api.Fires, Noun: "runs", None: "nobody has posted to it yet",
 		States: []string{"queued", "running", "waiting", "done", "ran", "failed", "missed", "skipped"},
 		Head:   []string{"RECEIVED", "STATE", "TURN", "ID", "DELIVERY", "ANSWER"},
 		Row:    func(r api.Fire, clock cli.Clock) []string { return hookRunCells(r, clock, answers) },
 	}
 	cmd := &cobra.Command{
 		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
+		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := hookAnswers(cmd.Context(), a, args[0], answers)
 			if err != nil {
@@ -55,16 +53,14 @@ func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64
 	if err != nil {
 		return "", err
 	}
-	var h webhook.View
-	var fires []json.RawMessage
-	missing := c.Show(ctx, "hooks", name, &h)
+	h, missing := client.Show(ctx, c, api.ShowHook, name)
 	if missing == nil {
 		name = h.Name
-	} else if err := c.List(ctx, "fires", client.Filter{Name: "hook:" + name, Limit: 1}, &fires); err != nil || len(fires) == 0 {
+	} else if fires, err := client.List(ctx, c, api.Fires, client.Filter{Name: "hook:" + name, Limit: 1}); err != nil || len(fires) == 0 {
 		return "", missing
 	}
-	var turns []api.Turn
-	if err := c.List(ctx, "turns", client.Filter{Name: "hook:" + name, Limit: 1000}, &turns); err != nil {
+	turns, err := client.List(ctx, c, api.Turns, client.Filter{Name: "hook:" + name, Limit: 1000})
+	if err != nil {
 		return "", fmt.Errorf("read the answers: %w", err)
 	}
 	for _, t := range turns {

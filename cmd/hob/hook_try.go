@@ -38,7 +38,7 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 	var headers []string
 	cmd := &cobra.Command{
 		Use: "test HOOK", Short: "Post to a webhook as its senders would, and show the answer", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, "hooks"),
+		ValidArgsFunction: cli.Complete(a, api.Hooks),
 		Example:           "  hob hook test deploys\n  hob hook test issues --body issue.json --header \"X-GitHub-Event: issues\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
@@ -78,9 +78,10 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) er
 	}
 	if t.Status >= http.StatusMultipleChoices {
 		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: t}
-		var h webhook.View
-		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
-			p.Hint = "it is paused: hob hook resume " + name
+		if t.Status == http.StatusNotFound {
+			if h, err := client.Show(cmd.Context(), c, api.ShowHook, name); err == nil && h.Paused {
+				p.Hint = "it is paused: hob hook resume " + name
+			}
 		}
 		return p
 	}

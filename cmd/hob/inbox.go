@@ -14,59 +14,56 @@ import (
 )
 
 // queueCommands describes the commands of the inbox or of the outbox, which differ in their rows and texts.
-type queueCommands struct {
-	name, short, row string
-	list             func(a *cli.App) *cobra.Command
+type queueCommands[R any] struct {
+	short, row       string
+	list             cli.Listing[R]
+	show             api.Show[R]
 	shown            string
 	retry, drop      string
 	retried, dropped string
 	again, giveUp    api.Verb[api.None, api.Done]
 }
 
-func inboxCommands() queueCommands {
-	return queueCommands{
-		again: api.RetryInbox, giveUp: api.DropInbox,
-		name: "inbox", short: "See what came in", row: "SEQ",
+func inboxCommands() queueCommands[api.InboxRow] {
+	return queueCommands[api.InboxRow]{
+		show: api.ShowInbox, again: api.RetryInbox, giveUp: api.DropInbox,
+		short: "See what came in", row: "SEQ",
 		shown: "Show a row: its text, where from, and what became of it",
 		retry: "Serve a row again that was dropped, expired or given up", drop: "Give up a row that is queued or held; retry takes it back",
 		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
-		list: func(a *cli.App) *cobra.Command {
-			return cli.List(a, cli.Listing[api.InboxRow]{
-				Resource: "inbox", Short: "List what came in, newest first", None: "nothing has come in yet",
-				States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
-				Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
-				Row: func(r api.InboxRow, clock cli.Clock) []string {
-					text := r.Text
-					if r.Reason != "" {
-						text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
-					}
-					return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, clock(r.Received), text}
-				},
-			})
+		list: cli.Listing[api.InboxRow]{
+			Route: api.Inbox, Short: "List what came in, newest first", None: "nothing has come in yet",
+			States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
+			Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
+			Row: func(r api.InboxRow, clock cli.Clock) []string {
+				text := r.Text
+				if r.Reason != "" {
+					text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
+				}
+				return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, clock(r.Received), text}
+			},
 		},
 	}
 }
 
-func outboxCommands() queueCommands {
-	return queueCommands{
-		again: api.RetryOutbox, giveUp: api.DropOutbox,
-		name: "outbox", short: "See what goes out", row: "ID",
+func outboxCommands() queueCommands[api.OutboxRow] {
+	return queueCommands[api.OutboxRow]{
+		show: api.ShowOutbox, again: api.RetryOutbox, giveUp: api.DropOutbox,
+		short: "See what goes out", row: "ID",
 		shown: "Show a message with every try to deliver it",
 		retry: "Send a message again that was held, expired, cancelled or given up", drop: "Cancel a message that is not sent yet; retry takes it back",
 		retried: "message %s is tried again", dropped: "message %s is dropped",
-		list: func(a *cli.App) *cobra.Command {
-			return cli.List(a, cli.Listing[api.OutboxRow]{
-				Resource: "outbox", Short: "List what goes out, newest first", None: "nothing has been sent yet",
-				States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
-				Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
-				Row: func(r api.OutboxRow, clock cli.Clock) []string {
-					text := r.Body
-					if remark := remark(r, time.Now(), clock); remark != "" {
-						text = "(" + remark + ") " + text
-					}
-					return []string{cli.ID(r.ID), r.State, string(r.To), clock(r.Created), text}
-				},
-			})
+		list: cli.Listing[api.OutboxRow]{
+			Route: api.Outbox, Short: "List what goes out, newest first", None: "nothing has been sent yet",
+			States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
+			Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
+			Row: func(r api.OutboxRow, clock cli.Clock) []string {
+				text := r.Body
+				if remark := remark(r, time.Now(), clock); remark != "" {
+					text = "(" + remark + ") " + text
+				}
+				return []string{cli.ID(r.ID), r.State, string(r.To), clock(r.Created), text}
+			},
 		},
 	}
 }
@@ -95,9 +92,9 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	return console.ToYou(r.Reason)
 }
 
-func queueCommand(a *cli.App, b queueCommands) *cobra.Command {
-	return cli.Family(b.name, b.short, b.list(a),
-		cli.Show(a, b.name, b.row, b.shown, nil),
+func queueCommand[R any](a *cli.App, b queueCommands[R]) *cobra.Command {
+	return cli.Family(b.list.Route.Name(), b.short, cli.List(a, b.list),
+		cli.Show(a, b.show, b.row, b.shown, nil),
 		cli.Verb(a, b.again, b.row, b.retry, b.retried),
 		cli.Verb(a, b.giveUp, b.row, b.drop, b.dropped),
 	)

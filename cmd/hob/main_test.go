@@ -17,6 +17,7 @@ import (
 
 	"hob/channels/channelstest"
 	main "hob/cmd/hob"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
 )
@@ -113,8 +114,8 @@ func until(ts *testscript.TestScript, what string, reached func() bool) {
 func code(ts *testscript.TestScript, _ bool, args []string) {
 	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 	ts.Check(err)
-	var open []struct{ Code, Text string }
-	ts.Check(c.List(context.Background(), "questions", client.Filter{State: "open"}, &open))
+	open, err := client.List(context.Background(), c, api.Questions, client.Filter{State: "open"})
+	ts.Check(err)
 	for _, q := range open {
 		if strings.Contains(q.Text, args[0]) {
 			ts.Setenv("CODE", q.Code)

@@ -74,20 +74,22 @@ func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
 	if err != nil {
 		return err
 	}
-	var roster, servers json.RawMessage
-	if err := c.Show(ctx, "model", "", &roster); err != nil {
+	roster, rosterDoc, err := cli.Row(ctx, c, api.ShowRoster, "")
+	if err != nil {
 		return err
 	}
+	var servers []api.ModelServer
+	var serversDoc json.RawMessage
 	if !f.offline {
 		if cli.IsTerminal(a.Err) {
 			a.Note("asking the servers …")
 		}
-		if err := c.Show(ctx, "model", "servers", &servers); err != nil {
+		if servers, serversDoc, err = cli.Row(ctx, c, api.ShowModelServers, ""); err != nil {
 			return err
 		}
 	}
 	if a.JSON {
-		return modelsDocument(a, roster, servers)
+		return modelsDocument(a, rosterDoc, serversDoc)
 	}
 	return printModels(a, roster, servers, f, cli.OwnersClock(ctx, c))
 }
@@ -106,17 +108,7 @@ func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	return a.Document(doc)
 }
 
-func printModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, clock cli.Clock) error {
-	var r api.Roster
-	var list []api.ModelServer
-	if err := json.Unmarshal(roster, &r); err != nil {
-		return fmt.Errorf("the list of models is not understood: %w", err)
-	}
-	if servers != nil {
-		if err := json.Unmarshal(servers, &list); err != nil {
-			return fmt.Errorf("the list of servers is not understood: %w", err)
-		}
-	}
+func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter, clock cli.Clock) error {
 	var cells [][]string
 	for _, m := range r.Models {
 		cells = append(cells, modelCells(m, clock))
@@ -255,8 +247,8 @@ func modelNames(ctx context.Context, a *cli.App) []string {
 }
 
 func configuredModels(ctx context.Context, c *client.Client) []string {
-	var r api.Roster
-	if c.Show(ctx, "model", "", &r) != nil {
+	r, err := client.Show(ctx, c, api.ShowRoster, "")
+	if err != nil {
 		return nil // completion offers less
 	}
 	var names []string

@@ -8,11 +8,9 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
-
-// pairingsResource is the resource of pairings in the API.
-const pairingsResource = "pairings"
 
 // The states of a pairing that commands ask about.
 const (
@@ -48,7 +46,7 @@ func pairingState(r api.Pairing) string {
 
 func pairingListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Pairing]{
-		Resource: pairingsResource, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
+		Route: api.Pairings, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
 		States: []string{string(pairingOpen), string(pairingBound), string(pairingLapsed), "over", "revoked"},
 		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
 		Row: func(r api.Pairing, clock cli.Clock) []string {
@@ -60,7 +58,7 @@ func pairingListCommand(a *cli.App) *cobra.Command {
 // pairingRevokeCommand asks first, because hob then ignores that account.
 func pairingRevokeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Args: onePairing, ValidArgsFunction: cli.Complete(a, pairingsResource),
+		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Args: onePairing, ValidArgsFunction: cli.Complete(a, api.Pairings),
 		Example: "  hob pairing revoke 3\n  hob pairing revoke --yes 3",
 	}
 	yes := cli.YesFlag(cmd)
@@ -69,8 +67,8 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var r api.Pairing
-		if err := c.Show(cmd.Context(), pairingsResource, args[0], &r); err != nil {
+		r, err := client.Show(cmd.Context(), c, api.ShowPairing, args[0])
+		if err != nil {
 			return err
 		}
 		loss, done := fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel), fmt.Sprintf("pairing %d is revoked", r.ID)

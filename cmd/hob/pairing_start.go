@@ -25,7 +25,7 @@ func pairingStartCommand(a *cli.App) *cobra.Command {
 			"known by the platform's own id, not by a name. The command waits for that, and shows every wrong code; five of them end the pairing, and so\n" +
 			"does Ctrl-C. It ends with 0 when somebody was bound, else with 1. With --json a first document has the code and the link, and a second one how\n" +
 			"it ended. Tell the code to nobody.",
-		Example: "  hob pairing start telegram", ValidArgsFunction: cli.Complete(a, "channels"),
+		Example: "  hob pairing start telegram", ValidArgsFunction: cli.Complete(a, api.Channels),
 		RunE: func(cmd *cobra.Command, args []string) error { return startPairing(cmd.Context(), a, args[0]) },
 	}
 }
@@ -47,13 +47,9 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	if err := showPairingCode(a, w.PairingStart); err != nil {
 		return errors.Join(err, endPairing(ctx, c, w.ID))
 	}
-	ended, err := w.end(ctx)
+	r, ended, err := w.end(ctx)
 	if err != nil {
 		return errors.Join(err, endPairing(ctx, c, w.ID))
-	}
-	var r api.Pairing
-	if err := json.Unmarshal(ended, &r); err != nil {
-		return fmt.Errorf("the pairing is not understood: %w", err)
 	}
 	switch {
 	case r.State == pairingBound:
@@ -141,25 +137,20 @@ const (
 )
 
 // end waits for the end and returns the final row. It survives a restart of the daemon.
-func (w *pairingWatch) end(ctx context.Context) (json.RawMessage, error) {
+func (w *pairingWatch) end(ctx context.Context) (r api.Pairing, doc json.RawMessage, err error) {
 	for {
-		var raw json.RawMessage
-		var r api.Pairing
-		err := w.client.Show(ctx, pairingsResource, cli.ID(w.ID), &raw)
-		if err == nil {
-			err = json.Unmarshal(raw, &r)
-		}
+		r, doc, err = cli.Row(ctx, w.client, api.ShowPairing, cli.ID(w.ID))
 		switch {
 		case err == nil && r.State != pairingOpen:
-			return raw, nil
+			return r, doc, nil
 		case err == nil:
 			err = w.change(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return r, nil, ctx.Err()
 		case errors.Is(err, client.ErrNoDaemon) && time.Now().After(w.Until), err != nil && !errors.Is(err, client.ErrNoDaemon):
-			return nil, err
+			return r, nil, err
 		case err != nil:
 			sys.Sleep(ctx, reconnectDelay)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -117,8 +118,7 @@ func TestNoAtTheTerminal(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != x.exit {
 			t.Errorf("%s: exit code %d, want %d", x.name, got, x.exit)
 		}
-		var open []struct{ Code string }
-		if err := c.List(context.Background(), "questions", client.Filter{State: "open"}, &open); err != nil || len(open) > 0 {
+		if open, err := client.List(context.Background(), c, api.Questions, client.Filter{State: "open"}); err != nil || len(open) > 0 {
 			t.Errorf("%s: left open: %v, %v", x.name, open, err)
 		}
 		if _, err := os.Stat(file); (err == nil) != (x.exit == 0) {

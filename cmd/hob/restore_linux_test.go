@@ -8,13 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 )
 
 // On a terminal a restore says what will be lost, and asks; anything but a yes changes nothing.
 func TestRestoreAsks(t *testing.T) {
 	_, c := started(t)
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := c.Act(t.Context(), "backup", "", "create", map[string]string{"path": copied}, nil); err != nil {
+	if _, err := client.Do(t.Context(), c, api.CreateBackup, "", api.BackupPath{Path: copied}); err != nil {
 		t.Fatal(err)
 	}
 	home := t.TempDir()

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite" // the driver
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -27,8 +28,8 @@ func said(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	times, bodies := 0, ""
 	look := func() bool {
-		var out []struct{ Body string }
-		ts.Check(c.List(context.Background(), "outbox", client.Filter{Limit: 1000}, &out))
+		out, err := client.List(context.Background(), c, api.Outbox, client.Filter{Limit: 1000})
+		ts.Check(err)
 		times, bodies = 0, ""
 		for _, o := range out {
 			bodies += "\n" + o.Body

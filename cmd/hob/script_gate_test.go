@@ -5,6 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -13,8 +14,8 @@ func comes(ts *testscript.TestScript, _ bool, args []string) {
 	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 	ts.Check(err)
 	until(ts, "a slot of "+args[0]+" is "+args[1], func() bool {
-		var fires []struct{ Outcome string }
-		ts.Check(c.List(context.Background(), "fires", client.Filter{Name: args[0], State: args[1]}, &fires))
+		fires, err := client.List(context.Background(), c, api.Fires, client.Filter{Name: args[0], State: args[1]})
+		ts.Check(err)
 		return len(fires) > 0
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -14,8 +15,8 @@ func looking(ts *testscript.TestScript, _ bool, args []string) {
 	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 	ts.Check(err)
 	until(ts, args[0]+" watches", func() bool {
-		var w struct{ Ready bool }
-		return c.Show(context.Background(), "watches", args[0], &w) == nil && w.Ready
+		w, err := client.Show(context.Background(), c, api.ShowWatch, args[0])
+		return err == nil && w.Ready
 	})
 }
 
@@ -25,11 +26,12 @@ func ran(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 	ts.Check(err)
-	var w struct{ ID int64 }
-	ts.Check(c.Show(context.Background(), "watches", args[1], &w))
-	var fires []struct{ Outcome string }
+	w, err := client.Show(context.Background(), c, api.ShowWatch, args[1])
+	ts.Check(err)
+	var fires []api.Fire
 	until(ts, args[1]+" ran "+args[0]+" times", func() bool {
-		ts.Check(c.List(context.Background(), "fires", client.Filter{Name: strconv.FormatInt(w.ID, 10), State: "ran"}, &fires))
+		fires, err = client.List(context.Background(), c, api.Fires, client.Filter{Name: strconv.FormatInt(w.ID, 10), State: "ran"})
+		ts.Check(err)
 		return len(fires) >= want
 	})
 	if len(fires) > want {

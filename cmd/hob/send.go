@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -30,7 +31,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sent, err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), files...)
+			sent, err := client.Do(cmd.Context(), c, api.SendText, "", api.Outgoing{To: args[0], Text: cli.Joined(args[1:]), Attachments: files})
 			if err != nil {
 				return err
 			}

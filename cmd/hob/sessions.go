@@ -31,24 +31,24 @@ func sessionState(s api.Session) string {
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
 		cli.List(a, cli.Listing[api.Session]{
-			Resource: "sessions", Short: "List the conversations, newest first", None: "there are no sessions yet",
+			Route: api.Sessions, Short: "List the conversations, newest first", None: "there are no sessions yet",
 			States: []string{stateLive, stateArchived}, State: stateLive,
 			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
 			Row: func(s api.Session, clock cli.Clock) []string {
 				return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Watermark)), clock(s.Created), console.Thousands(s.Turns), s.Title}
 			},
 		}),
-		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage, _ cli.Clock) error { return drawSession(a, raw) }),
+		cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
-			Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, "sessions"),
+			Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, api.Sessions),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
 			},
 		},
 		&cobra.Command{
 			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: cli.Exactly(1, "one SESSION"),
-			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, "sessions"),
+			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, api.Sessions),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
 		sessionsRemoveCommand(a),
@@ -76,8 +76,8 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return name, nil
 	}
-	var live []api.Session
-	if err := c.List(ctx, "sessions", client.Filter{State: stateLive, Limit: 1000}, &live); err != nil {
+	live, err := client.List(ctx, c, api.Sessions, client.Filter{State: stateLive, Limit: 1000})
+	if err != nil {
 		return "", err
 	}
 	key := name
@@ -94,7 +94,7 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 
 func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, "sessions"),
+		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
 		Long:    "Archive a conversation: it ends for good, and can still be read by its ID. What is written to its name later begins a new one.",
 		Example: "  hob sessions rm garden\n  hob sessions rm --yes garden",
 	}
@@ -127,11 +127,7 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 }
 
 // drawSession prints the transcript of a conversation.
-func drawSession(a *cli.App, raw json.RawMessage) error {
-	var s api.SessionDetail
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("the session is not understood: %w", err)
-	}
+func drawSession(a *cli.App, s api.SessionDetail) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
@@ -149,13 +145,10 @@ func drawSession(a *cli.App, raw json.RawMessage) error {
 }
 
 func exportSession(ctx context.Context, a *cli.App, key string) error {
-	return a.Show(ctx, "sessions", key, func(raw json.RawMessage, _ cli.Clock) error {
-		var s struct {
-			Items []json.RawMessage `json:"transcript"`
-		}
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return fmt.Errorf("the session is not understood: %w", err)
-		}
+	type transcript struct {
+		Items []json.RawMessage `json:"transcript"`
+	}
+	return cli.ShowRow(ctx, a, api.Show[transcript](api.ShowSession), key, func(s transcript, _ json.RawMessage, _ cli.Clock) error {
 		for _, item := range s.Items {
 			if err := a.Document(item); err != nil {
 				return err

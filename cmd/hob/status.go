@@ -50,12 +50,8 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if watch {
 				return watchStatus(cmd.Context(), a)
 			}
-			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage, _ cli.Clock) error {
-				var s statusView
-				if err := json.Unmarshal(raw, &s); err != nil {
-					return fmt.Errorf("the status is not understood: %w", err)
-				}
-				return a.Text(s.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out)}))
+			return cli.ShowRow(cmd.Context(), a, api.ShowStatus, "", func(s api.Status, _ json.RawMessage, _ cli.Clock) error {
+				return a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out)}))
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
@@ -16,7 +17,7 @@ const watchInterval = time.Second
 
 // watchStatus prints the status repeatedly until ctx ends, which is no failure. If the daemon stops meanwhile, it waits for it to return.
 func watchStatus(ctx context.Context, a *cli.App) error {
-	raw, err := fetchStatus(ctx, a)
+	s, doc, err := fetchStatus(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func watchStatus(ctx context.Context, a *cli.App) error {
 		if ctx.Err() != nil {
 			return nil // the last request was cancelled
 		}
-		if err := show(raw, err); err != nil {
+		if err := show(s, doc, err); err != nil {
 			return err
 		}
 		select {
@@ -38,34 +39,29 @@ func watchStatus(ctx context.Context, a *cli.App) error {
 			return nil
 		case <-tick.C:
 		}
-		raw, err = fetchStatus(ctx, a)
+		s, doc, err = fetchStatus(ctx, a)
 	}
 }
 
-func fetchStatus(ctx context.Context, a *cli.App) (json.RawMessage, error) {
+func fetchStatus(ctx context.Context, a *cli.App) (s statusView, doc json.RawMessage, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
-		return nil, err
+		return s, nil, err
 	}
-	var raw json.RawMessage
-	err = c.Show(ctx, "status", "", &raw)
-	return raw, err
+	s.Status, doc, err = cli.Row(ctx, c, api.ShowStatus, "")
+	return s, doc, err
 }
 
 // redrawStatus draws over what was there: the cursor goes home, each line is cleared to its end as it is written, and what is left below
 // is cleared last (ECMA-48: CUP, EL, ED), so that nothing flickers.
-func redrawStatus(a *cli.App) func(json.RawMessage, error) error {
-	return func(raw json.RawMessage, lost error) error {
+func redrawStatus(a *cli.App) func(statusView, json.RawMessage, error) error {
+	return func(s statusView, _ json.RawMessage, lost error) error {
 		p := layout{width: cli.Columns(a.Out)}
 		text := ""
 		if lost != nil {
 			_, why, _ := cli.Explain(lost)
 			text = p.line("hob does not answer: "+why) + "\n"
 		} else {
-			var s statusView
-			if err := json.Unmarshal(raw, &s); err != nil {
-				return fmt.Errorf("the status is not understood: %w", err)
-			}
 			p.zone = zoneOrLocal(s.Zone)
 			text = s.page(p)
 		}
@@ -74,19 +70,14 @@ func redrawStatus(a *cli.App) func(json.RawMessage, error) error {
 }
 
 // printStatusChanges prints a line, or a JSON document, each time the line changes.
-func printStatusChanges(a *cli.App) func(json.RawMessage, error) error {
+func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) error {
 	last := ""
-	return func(raw json.RawMessage, lost error) error {
+	return func(s statusView, doc json.RawMessage, lost error) error {
 		text := ""
-		var s statusView
-		switch {
-		case lost != nil:
+		if lost != nil {
 			_, why, _ := cli.Explain(lost)
-			text, raw = "hob does not answer: "+why, nil
-		default:
-			if err := json.Unmarshal(raw, &s); err != nil {
-				return fmt.Errorf("the status is not understood: %w", err)
-			}
+			text, doc = "hob does not answer: "+why, nil
+		} else {
 			text = s.brief()
 		}
 		if text == last {
@@ -96,10 +87,10 @@ func printStatusChanges(a *cli.App) func(json.RawMessage, error) error {
 		switch {
 		case !a.JSON:
 			return a.Text(console.InZone(time.Now(), zoneOrLocal(s.Zone), true) + " · " + text + "\n")
-		case raw == nil:
+		case doc == nil:
 			return a.Document(map[string]string{"error": text})
 		default:
-			return a.Document(raw)
+			return a.Document(doc)
 		}
 	}
 }

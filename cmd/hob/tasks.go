@@ -21,15 +21,15 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	return cli.Family("tasks", "Give hob tasks for later, and see what became of them",
 		tasksAddCommand(a),
 		tasksListCommand(a),
-		cli.Show(a, "tasks", "TASK", "Show a task with what it came to", drawTask(a)),
+		cli.Show(a, api.ShowTask, "TASK", "Show a task with what it came to", drawTask(a)),
 		tasksCancelCommand(a),
 		tasksRetryCommand(a),
 	)
 }
 
 // drawTask prints a task without its attempt, which counts how often it was queued, not how often it ran.
-func drawTask(a *cli.App) cli.Draw {
-	return func(raw json.RawMessage, clock cli.Clock) error {
+func drawTask(a *cli.App) cli.Draw[api.Task] {
+	return func(_ api.Task, raw json.RawMessage, clock cli.Clock) error {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"attempt"}}
 		return a.Text(sheet.Details(raw))
 	}
@@ -37,7 +37,7 @@ func drawTask(a *cli.App) cli.Draw {
 
 func tasksListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Task]{
-		Resource: "tasks", Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
+		Route: api.Tasks, Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
 		States: []string{"open", "blocked", "queued", "running", "parked", "done", "failed", "cancelled"},
 		Head:   []string{"TASK", "STATE", "PRIORITY", "AFTER", "NOT BEFORE", "TITLE", "RESULT"}, Row: taskCells,
 	})
@@ -111,7 +111,7 @@ func tasksRetryCommand(a *cli.App) *cobra.Command {
 
 func taskVerb(a *cli.App, use, short, example string, do func(ctx context.Context, c *client.Client, id int64) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " TASK", Short: short, Example: example, Args: cli.Named("tasks", "TASK"), ValidArgsFunction: cli.Complete(a, "tasks"),
+		Use: use + " TASK", Short: short, Example: example, Args: cli.Named(api.Tasks.Name(), "TASK"), ValidArgsFunction: cli.Complete(a, api.Tasks),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -28,10 +29,10 @@ func toolCommand(a *cli.App) *cobra.Command {
 	cmd.AddCommand(
 		listToolsCommand(a),
 		&cobra.Command{
-			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: cli.Complete(a, "tools"),
+			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: cli.Complete(a, api.Tools),
 			Example: "  hob tool show read",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.Show(cmd.Context(), "tools", args[0], func(raw json.RawMessage, _ cli.Clock) error { return drawTool(a, raw) })
+				return cli.ShowRow(cmd.Context(), a, api.Show[console.ToolSpec](api.ShowTool), args[0], func(spec console.ToolSpec, _ json.RawMessage, _ cli.Clock) error { return drawTool(a, spec) })
 			},
 		},
 	)
@@ -39,21 +40,21 @@ func toolCommand(a *cli.App) *cobra.Command {
 }
 
 // everyTool is the list of the tools with those that cannot work here.
-const everyTool = "tools?all=1"
+const everyTool = api.Tools + "?all=1"
 
 func listToolsCommand(a *cli.App) *cobra.Command {
 	var every bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tools", Args: cli.None, Example: "  hob tool list\n  hob tool list --all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l := cli.Listing[console.ToolSpec]{
-				Resource: "tools", None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
-				Row: func(t console.ToolSpec, _ cli.Clock) []string { return []string{t.Name, t.Group, t.Description} },
+			l := cli.Listing[api.Tool]{
+				Route: api.Tools, None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
+				Row: func(t api.Tool, _ cli.Clock) []string { return []string{t.Name, t.Group, t.Description} },
 			}
 			if every {
-				l.Resource, l.Head = everyTool, []string{"TOOL", "GROUP", "MISSING", "WHAT IT DOES"}
-				l.Row = func(t console.ToolSpec, _ cli.Clock) []string {
-					return []string{t.Name, t.Group, t.Missing, t.Description}
+				l.Route, l.Head = everyTool, []string{"TOOL", "GROUP", "MISSING", "WHAT IT DOES"}
+				l.Row = func(t api.Tool, _ cli.Clock) []string {
+					return []string{t.Name, t.Group, t.Why, t.Description}
 				}
 			}
 			return cli.ListRows(cmd.Context(), a, l, client.Filter{})
@@ -131,8 +132,8 @@ func toolName(a *cli.App, args []string) (string, error) {
 
 // specOf asks for a tool's description; for one that does not exist it names the nearest.
 func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (console.ToolSpec, error) {
-	var specs []console.ToolSpec
-	if err := c.List(ctx, everyTool, client.Filter{}, &specs); err != nil {
+	specs, err := client.List(ctx, c, api.List[console.ToolSpec](everyTool), client.Filter{})
+	if err != nil {
 		return console.ToolSpec{}, err
 	}
 	names := []string{"list", "show"}
@@ -172,11 +173,7 @@ func printOutcome(a *cli.App, out client.Outcome) error {
 }
 
 // drawTool describes a tool.
-func drawTool(a *cli.App, raw json.RawMessage) error {
-	var spec console.ToolSpec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return fmt.Errorf("the tool is not understood: %w", err)
-	}
+func drawTool(a *cli.App, spec console.ToolSpec) error {
 	f, err := console.NewForm(spec)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/console"
 )
 
@@ -17,7 +18,7 @@ const completing = 2 * time.Second
 // completeTool offers the names of tools, and after a name the flags of that tool and their values. Where any text is allowed, the shell
 // offers files.
 func completeTool(a *cli.App) cobra.CompletionFunc {
-	names := cli.Complete(a, "tools")
+	names := cli.Complete(a, api.Tools)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		name, err := toolName(a, args)
 		if err != nil || name == "" {

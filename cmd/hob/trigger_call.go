@@ -36,9 +36,9 @@ func triggerInput(action string, id int64, draft any) (json.RawMessage, error) {
 }
 
 // storedTrigger returns a job or a watch as the daemon lists it. One that was just deleted is shown as the tool returned it.
-func storedTrigger(ctx context.Context, c *client.Client, resource, name string, returned json.RawMessage) json.RawMessage {
-	var now json.RawMessage
-	if c.Show(ctx, resource, name, &now) != nil {
+func storedTrigger[R any](ctx context.Context, c *client.Client, s api.Show[R], name string, returned json.RawMessage) json.RawMessage {
+	now, err := client.Show(ctx, c, s.Raw(), name)
+	if err != nil {
 		return returned
 	}
 	return now

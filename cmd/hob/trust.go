@@ -13,14 +13,14 @@ import (
 func trustCommand(a *cli.App) *cobra.Command {
 	return cli.Family("trust", "See which files count as foreign text, and say that you trust one",
 		cli.List(a, cli.Listing[api.Mark]{
-			Resource: "marks", Short: "List the files that were written after foreign text had been read", None: "no file counts as foreign",
+			Route: api.Marks, Short: "List the files that were written after foreign text had been read", None: "no file counts as foreign",
 			Head: []string{"PATH", "HASH", "SINCE", "TURN", "WHY"},
 			Row: func(m api.Mark, clock cli.Clock) []string {
 				return []string{m.Path, cmp.Or(m.Hash[:min(12, len(m.Hash))], "-"), clock(m.At), cli.ID(m.Turn), m.Why}
 			},
 		}),
 		&cobra.Command{
-			Use: "accept PATH [HASH]", Short: "Say that you trust what a file, or a folder, holds", ValidArgsFunction: cli.Complete(a, "marks"),
+			Use: "accept PATH [HASH]", Short: "Say that you trust what a file, or a folder, holds", ValidArgsFunction: cli.Complete(a, api.Marks),
 			Long: "Say that you trust what a file, or a folder, holds: what the list showed last, or, before the first list, what was marked. Anything else that is\n" +
 				"there now is refused. With HASH, of which the 12 digits of the list are enough, it is what has that hash.",
 			Args:    cobra.MatchAll(cli.AtLeast(1, "a PATH"), cli.AtMost(2, "a PATH and a HASH")),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -18,16 +17,16 @@ import (
 func turnsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("turns", "See what hob has thought and done, turn by turn",
 		cli.List(a, cli.Listing[api.Turn]{
-			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",
+			Route: api.Turns, Short: "List turns, newest first", None: "there are no turns yet",
 			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
 			Head:   turnHead(), Row: turnCells,
 		}),
 		&cobra.Command{
-			Use: "show TURN", Short: "Show a turn as a timeline, with every call and its cost", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
+			Use: "show TURN", Short: "Show a turn as a timeline, with every call and its cost", Args: cli.Named(api.Turns.Name(), "TURN"), ValidArgsFunction: cli.Complete(a, api.Turns),
 			RunE: func(cmd *cobra.Command, args []string) error { return showTurn(cmd.Context(), a, args[0]) },
 		},
 		&cobra.Command{
-			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
+			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named(api.Turns.Name(), "TURN"), ValidArgsFunction: cli.Complete(a, api.Turns),
 			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
 		},
 		cli.Verb(a, api.StopTurn, "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
@@ -52,25 +51,21 @@ func showTurn(ctx context.Context, a *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if id, err = a.RowID(ctx, c, "turns", id); err != nil {
+	if id, err = cli.RowID(ctx, c, api.Turns.Name(), id); err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Show(ctx, "turns", id, &raw); err != nil {
+	t, doc, err := cli.Row(ctx, c, api.ShowTurn, id)
+	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.Document(raw)
-	}
-	var t timeline
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return fmt.Errorf("the turn is not understood: %w", err)
+		return a.Document(doc)
 	}
 	p, err := layoutFor(ctx, c, a.Out)
 	if err != nil {
 		return err
 	}
-	return a.Text(t.page(p))
+	return a.Text(timeline{t}.page(p))
 }
 
 // whyTurn traces a turn from the last message that it sent.
@@ -79,7 +74,7 @@ func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	if err != nil {
 		return err
 	}
-	if turn, err = a.RowID(cmd.Context(), c, "turns", turn); err != nil {
+	if turn, err = cli.RowID(cmd.Context(), c, api.Turns.Name(), turn); err != nil {
 		return err
 	}
 	t, err := client.Show(cmd.Context(), c, api.ShowTurn, turn)

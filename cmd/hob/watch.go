@@ -12,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/scheduler/filewatch"
 )
-
-// watchesResource is the resource of watches in the API.
-const watchesResource = "watches"
 
 // watchCommand makes hob watch.
 func watchCommand(a *cli.App) *cobra.Command {
@@ -94,7 +92,7 @@ func watchAddCommand(a *cli.App) *cobra.Command {
 
 func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource), Example: "  hob watch " + verb + " papers",
+		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches), Example: "  hob watch " + verb + " papers",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeWatch(cmd.Context(), a, watchCall{verb, filewatch.Draft{Name: args[0]}})
 		},
@@ -104,7 +102,7 @@ func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 // watchRemoveCommand asks first, because a deleted watch cannot be restored.
 func watchRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource),
+		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
 		Example: "  hob watch rm papers\n  hob watch rm --yes papers",
 	}
 	yes := cli.YesFlag(cmd)
@@ -113,8 +111,8 @@ func watchRemoveCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var w filewatch.View
-		if err := c.Show(cmd.Context(), watchesResource, args[0], &w); err != nil {
+		w, err := client.Show(cmd.Context(), c, api.ShowWatch, args[0])
+		if err != nil {
 			return err
 		}
 		loss := fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
@@ -159,7 +157,7 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 	if err := json.Unmarshal(made.Watches[0], &watch); err != nil {
 		return fmt.Errorf("the watch is not understood: %w", err)
 	}
-	return a.Document(storedTrigger(ctx, c, watchesResource, watch.Name, made.Watches[0]))
+	return a.Document(storedTrigger(ctx, c, api.ShowWatch, watch.Name, made.Watches[0]))
 }
 
 // watchHint replaces a hint that the tool writes for models by the matching command. adding is true for hob watch add.

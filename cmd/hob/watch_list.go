@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ func watchState(w filewatch.View) string {
 
 func watchListCommand(a *cli.App) *cobra.Command {
 	cmd := cli.List(a, cli.Listing[filewatch.View]{
-		Resource: watchesResource, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
+		Route: api.Watches, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
 		Row: func(w filewatch.View, _ cli.Clock) []string {
 			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w), w.Prompt}
@@ -43,7 +42,7 @@ func watchListCommand(a *cli.App) *cobra.Command {
 }
 
 func watchShowCommand(a *cli.App) *cobra.Command {
-	cmd := cli.Show(a, watchesResource, "WATCH", "Show a watch with all that was said about it", nil)
+	cmd := cli.Show(a, api.ShowWatch, "WATCH", "Show a watch with all that was said about it", nil)
 	cmd.Example = "  hob watch show papers"
 	return cmd
 }
@@ -57,14 +56,15 @@ func watchRunCells(f api.Fire, clock cli.Clock) []string {
 func watchRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[api.Fire]{
-		Resource: "fires", Noun: "runs", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
+		Route: api.Fires, Noun: "runs", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
 		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: watchRunCells,
 		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a watch that is gone has a record; one that never was has none
-			return c.Show(ctx, watchesResource, f.Name, new(json.RawMessage))
+			_, err := client.Show(ctx, c, api.ShowWatch, f.Name)
+			return err
 		},
 	}
 	cmd := &cobra.Command{
-		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, watchesResource),
+		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
 		Example: "  hob watch runs papers\n  hob watch runs papers --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Name = watchID(cmd.Context(), a, args[0])
@@ -81,8 +81,8 @@ func watchID(ctx context.Context, a *cli.App, name string) string {
 	if err != nil {
 		return name // the list says what is wrong
 	}
-	var w filewatch.View
-	if err := c.Show(ctx, watchesResource, name, &w); err != nil {
+	w, err := client.Show(ctx, c, api.ShowWatch, name)
+	if err != nil {
 		return name
 	}
 	return cli.ID(w.ID)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 // whyCommand makes hob why.
 func whyCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"), ValidArgsFunction: cli.Complete(a, "outbox"),
+		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"), ValidArgsFunction: cli.Complete(a, api.Outbox),
 		Example: "  hob why last\n  hob why 12",
 		RunE:    func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },
 	}
@@ -28,16 +27,12 @@ func showWhy(ctx context.Context, a *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Show(ctx, "why", id, &raw); err != nil {
+	chain, doc, err := cli.Row(ctx, c, api.ShowWhy, id)
+	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.Document(raw)
-	}
-	var chain api.Why
-	if err := json.Unmarshal(raw, &chain); err != nil {
-		return fmt.Errorf("the trace is not understood: %w", err)
+		return a.Document(doc)
 	}
 	p, err := layoutFor(ctx, c, a.Out)
 	if err != nil {

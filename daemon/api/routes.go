@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"path"
 	"strings"
 
@@ -21,11 +22,22 @@ type (
 // Name is what the rows are called in the path: "turns".
 func (l List[R]) Name() string { return strings.TrimPrefix(string(l), "GET /v1/") }
 
+// Raw is the same route for a caller that reads the rows as the JSON that the server writes.
+func (l List[R]) Raw() List[json.RawMessage] { return List[json.RawMessage](l) }
+
+// Resource is what the row is called in the path: "turns".
+func (s Show[R]) Resource() string { return resource(string(s)) }
+
+// Raw is the same route for a caller that reads the row as the JSON that the server writes.
+func (s Show[R]) Raw() Show[json.RawMessage] { return Show[json.RawMessage](s) }
+
 // Resource is what the verb changes, by the path: "turns".
-func (v Verb[In, Out]) Resource() string {
-	_, after, _ := strings.Cut(string(v), "/v1/")
-	resource, _, _ := strings.Cut(after, "/")
-	return resource
+func (v Verb[In, Out]) Resource() string { return resource(string(v)) }
+
+func resource(route string) string {
+	_, after, _ := strings.Cut(route, "/v1/")
+	name, _, _ := strings.Cut(after, "/")
+	return name
 }
 
 // Name is what the verb is called.

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
@@ -19,37 +18,54 @@ const patience = time.Second
 // offered is how many rows of a resource are offered at most.
 const offered = 50
 
-// naming describes which fields name and describe a row in completion.
+// naming describes how the rows of a list are named on the command line.
 type naming struct {
-	key, about string
-	state      string // offers only rows in this state; "" offers all
-	last       bool   // rows have numbers, and "last" means the newest
-	whole      bool   // there are few, and they come without a limit
+	rows  func(context.Context, *client.Client, client.Filter) ([]rowName, error)
+	state string // offers only rows in this state; "" offers all
+	last  bool   // rows have numbers, and "last" means the newest
+	whole bool   // there are few, and they come without a limit
 }
 
-// namings are those of all resources that can be listed.
+// rowName is the name of a row, and what completion says about it.
+type rowName struct{ name, about string }
+
+// named reads rows and names them.
+func named[R any](l api.List[R], of func(R) rowName) func(context.Context, *client.Client, client.Filter) ([]rowName, error) {
+	return func(ctx context.Context, c *client.Client, f client.Filter) ([]rowName, error) {
+		rows, err := client.List(ctx, c, l, f)
+		names := make([]rowName, len(rows))
+		for i, row := range rows {
+			names[i] = of(row)
+		}
+		return names, err
+	}
+}
+
+// namings are those of all lists, by the names of their routes.
 func namings(resource string) naming {
 	return map[string]naming{
-		"jobs":      {key: "name", about: "prompt"},
-		"watches":   {key: "name", about: "prompt"},
-		"hooks":     {key: "name", about: "prompt"},
-		"tasks":     {key: "id", about: "title", state: "open"},
-		"sessions":  {key: "key", about: "title", state: "live"},
-		"questions": {key: "code", about: "text", state: "open"},
-		"tools":     {key: "name", about: "description", whole: true},
-		"channels":  {key: "name", about: "kind"},
-		"pairings":  {key: "id", about: "channel"},
-		"grants":    {key: "id", about: "pattern"},
-		"marks":     {key: "path", about: "why", state: client.NamesOnly},
-		"turns":     {key: "id", about: "text", last: true},
-		"outbox":    {key: "id", about: "body", last: true},
-		"inbox":     {key: "seq", about: "text", last: true},
+		api.Jobs.Name():      {rows: named(api.Jobs, func(r api.Job) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Watches.Name():   {rows: named(api.Watches, func(r api.Watch) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Hooks.Name():     {rows: named(api.Hooks, func(r api.Hook) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Tasks.Name():     {rows: named(api.Tasks, func(r api.Task) rowName { return rowName{ID(r.ID), r.Title} }), state: "open"},
+		api.Sessions.Name():  {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
+		api.Questions.Name(): {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
+		api.Tools.Name():     {rows: named(api.Tools, func(r api.Tool) rowName { return rowName{r.Name, r.Description} }), whole: true},
+		api.Channels.Name():  {rows: named(api.Channels, func(r api.Channel) rowName { return rowName{r.Name, r.Kind} })},
+		api.Pairings.Name():  {rows: named(api.Pairings, func(r api.Pairing) rowName { return rowName{ID(r.ID), r.Channel} })},
+		api.Grants.Name():    {rows: named(api.Grants, func(r api.Grant) rowName { return rowName{ID(r.ID), r.Pattern} })},
+		api.Marks.Name():     {rows: named(api.Marks, func(r api.Mark) rowName { return rowName{r.Path, r.Why} }), state: client.NamesOnly},
+		api.Turns.Name():     {rows: named(api.Turns, func(r api.Turn) rowName { return rowName{ID(r.ID), r.Text} }), last: true},
+		api.Outbox.Name():    {rows: named(api.Outbox, func(r api.OutboxRow) rowName { return rowName{ID(r.ID), r.Body} }), last: true},
+		api.Inbox.Name():     {rows: named(api.Inbox, func(r api.InboxRow) rowName { return rowName{ID(r.Seq), r.Text} }), last: true},
 	}[resource]
 }
 
-// Complete offers the names of a resource's rows for the first argument of a command. Without a daemon it offers nothing and prints nothing,
+// Complete offers the names of rows for the first argument of a command. Without a daemon it offers nothing and prints nothing,
 // because a shell reads its output.
-func Complete(a *App, resource string) cobra.CompletionFunc {
+func Complete[R any](a *App, l api.List[R]) cobra.CompletionFunc { return complete(a, l.Name()) }
+
+func complete(a *App, resource string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -91,8 +107,8 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 	if n.whole {
 		f.Limit = 0
 	}
-	var rows []map[string]json.RawMessage
-	if c.List(ctx, resource, f, &rows) != nil {
+	rows, err := n.rows(ctx, c, f)
+	if err != nil {
 		return nil
 	}
 	var list []string
@@ -100,7 +116,7 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 		list = append(list, "last\tthe newest")
 	}
 	for _, row := range rows {
-		list = append(list, cobra.CompletionWithDesc(scalar(row[n.key]), console.Cut(scalar(row[n.about]))))
+		list = append(list, cobra.CompletionWithDesc(row.name, console.Cut(row.about)))
 	}
 	return beginning(list, typed)
 }
@@ -115,29 +131,18 @@ func beginning(list []string, typed string) []string {
 	return fit
 }
 
-// scalar is a text or a number of a document as it is typed; "" when it is neither.
-func scalar(raw json.RawMessage) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if d.Decode(&v) != nil || v == nil {
-		return ""
-	}
-	return fmt.Sprint(v)
-}
-
 // RowID returns the number of a row; "last" is the newest row.
-func (a *App) RowID(ctx context.Context, c *client.Client, resource, name string) (string, error) {
+func RowID(ctx context.Context, c *client.Client, resource, name string) (string, error) {
 	n := namings(resource)
 	if !n.last || name != "last" {
 		return name, nil
 	}
-	var rows []map[string]json.RawMessage
-	if err := c.List(ctx, resource, client.Filter{Limit: 1}, &rows); err != nil {
+	rows, err := n.rows(ctx, c, client.Filter{Limit: 1})
+	if err != nil {
 		return "", err
 	}
 	if len(rows) == 0 {
 		return "", &Problem{Code: ExitFailed, Text: "there is no last one: hob " + resource + " list is empty"}
 	}
-	return scalar(rows[0][n.key]), nil
+	return rows[0].name, nil
 }

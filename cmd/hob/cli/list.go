@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,22 +16,22 @@ import (
 	"hob/daemon/console"
 )
 
-// Listing describes a command that lists the rows of a resource.
-type Listing[T any] struct {
-	Resource string
-	Noun     string // what people call its rows; default: the resource
-	Short    string
-	None     string // printed if there are no rows
-	Head     []string
-	Row      func(T, Clock) []string
-	States   []string                                                   // accepted by --state; nil: no such flag
-	State    string                                                     // its default
-	Whole    bool                                                       // no default limit, because there are few rows
-	Empty    func(context.Context, *client.Client, client.Filter) error // returns an error that explains an empty list; may be nil
+// Listing describes a command that lists rows.
+type Listing[R any] struct {
+	Route  api.List[R]
+	Noun   string // what people call the rows; default: the name of the route
+	Short  string
+	None   string // printed if there are no rows
+	Head   []string
+	Row    func(R, Clock) []string
+	States []string                                                   // accepted by --state; nil: no such flag
+	State  string                                                     // its default
+	Whole  bool                                                       // no default limit, because there are few rows
+	Empty  func(context.Context, *client.Client, client.Filter) error // returns an error that explains an empty list; may be nil
 }
 
 // List makes "list".
-func List[T any](a *App, l Listing[T]) *cobra.Command {
+func List[R any](a *App, l Listing[R]) *cobra.Command {
 	f := client.Filter{}
 	cmd := &cobra.Command{
 		Use: "list", Short: l.Short, Args: None,
@@ -43,7 +42,7 @@ func List[T any](a *App, l Listing[T]) *cobra.Command {
 }
 
 // Flags adds --limit, --state where rows have one, and --all where only those in one state are shown by default.
-func (l Listing[T]) Flags(cmd *cobra.Command, f *client.Filter) {
+func (l Listing[R]) Flags(cmd *cobra.Command, f *client.Filter) {
 	f.State = l.State
 	limit := "at most this many rows (default 50)"
 	if l.Whole {
@@ -70,7 +69,7 @@ func (l Listing[T]) Flags(cmd *cobra.Command, f *client.Filter) {
 	}
 }
 
-func (l Listing[T]) check(f client.Filter) error {
+func (l Listing[R]) check(f client.Filter) error {
 	if f.Limit < 0 {
 		return Usage("", "--limit %d is less than nothing", f.Limit)
 	}
@@ -81,11 +80,11 @@ func (l Listing[T]) check(f client.Filter) error {
 	if n := console.Nearest(f.State, l.States); n != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
 	}
-	return Usage(hint, "there is no state %q among %s", f.State, cmp.Or(l.Noun, l.Resource))
+	return Usage(hint, "there is no state %q among %s", f.State, cmp.Or(l.Noun, l.Route.Name()))
 }
 
 // empty says that there is nothing.
-func (l Listing[T]) empty(f client.Filter) string {
+func (l Listing[R]) empty(f client.Filter) string {
 	if f.State != l.State && f.State != "" {
 		return "none in that state"
 	}
@@ -93,7 +92,7 @@ func (l Listing[T]) empty(f client.Filter) string {
 }
 
 // ListRows lists rows, as List does.
-func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter) error {
+func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter) error {
 	if err := l.check(f); err != nil {
 		return err
 	}
@@ -105,19 +104,14 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 	if l.Whole {
 		asked.Limit = 0
 	}
-	var raw json.RawMessage
-	if err := c.List(ctx, l.Resource, asked, &raw); err != nil {
+	docs, err := client.List(ctx, c, l.Route.Raw(), asked)
+	if err != nil {
 		return err
 	}
-	var rows []T
-	var docs []json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &docs), json.Unmarshal(raw, &rows)); err != nil {
-		return fmt.Errorf("the list of %s is not understood: %w", l.Resource, err)
-	}
 	if f.Limit > 0 { // a Whole list is cut here
-		docs, rows = docs[:min(f.Limit, len(docs))], rows[:min(f.Limit, len(rows))]
+		docs = docs[:min(f.Limit, len(docs))]
 	}
-	if len(rows) == 0 && l.Empty != nil {
+	if len(docs) == 0 && l.Empty != nil {
 		if err := l.Empty(ctx, c, f); err != nil {
 			return err
 		}
@@ -125,51 +119,66 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 	if a.JSON {
 		return a.Document(docs)
 	}
-	if len(rows) == 0 {
+	if len(docs) == 0 {
 		a.Say("%s", l.empty(f))
 		return nil
 	}
 	var cells [][]string
 	clock := OwnersClock(ctx, c)
-	for _, r := range rows {
-		cells = append(cells, l.Row(r, clock))
+	for _, doc := range docs {
+		var row R
+		if err := json.Unmarshal(doc, &row); err != nil {
+			return fmt.Errorf("the list of %s is not understood: %w", l.Route.Name(), err)
+		}
+		cells = append(cells, l.Row(row, clock))
 	}
 	return a.Table(l.Head, cells)
 }
 
-// Draw shows a row to a person.
-type Draw func(raw json.RawMessage, clock Clock) error
+// Draw shows a row to a person. doc is the row as the daemon wrote it.
+type Draw[R any] func(row R, doc json.RawMessage, clock Clock) error
 
 // Show makes "show" with every detail of a row; draw nil draws them all.
-func Show(a *App, resource, what, short string, draw Draw) *cobra.Command {
+func Show[R any](a *App, s api.Show[R], what, short string, draw Draw[R]) *cobra.Command {
 	return &cobra.Command{
-		Use: "show " + what, Short: short, Args: Named(resource, what), ValidArgsFunction: Complete(a, resource),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.Show(cmd.Context(), resource, args[0], draw) },
+		Use: "show " + what, Short: short, Args: Named(s.Resource(), what), ValidArgsFunction: complete(a, s.Resource()),
+		RunE: func(cmd *cobra.Command, args []string) error { return ShowRow(cmd.Context(), a, s, args[0], draw) },
 	}
 }
 
-// Show shows one row.
-func (a *App) Show(ctx context.Context, resource, id string, draw Draw) error {
+// ShowRow shows one row, as Show does.
+func ShowRow[R any](ctx context.Context, a *App, s api.Show[R], id string, draw Draw[R]) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	if id, err = a.RowID(ctx, c, resource, id); err != nil {
+	if id, err = RowID(ctx, c, s.Resource(), id); err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Show(ctx, resource, id, &raw); err != nil {
+	row, doc, err := Row(ctx, c, s, id)
+	if err != nil {
 		return err
 	}
 	if a.JSON {
-		return a.Document(raw)
+		return a.Document(doc)
 	}
 	clock := OwnersClock(ctx, c)
 	if draw == nil {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }}
-		return a.Text(sheet.Details(raw))
+		return a.Text(sheet.Details(doc))
 	}
-	return draw(raw, clock)
+	return draw(row, doc, clock)
+}
+
+// Row reads one row. doc is the row as the daemon wrote it, for --json.
+func Row[R any](ctx context.Context, c *client.Client, s api.Show[R], id string) (row R, doc json.RawMessage, err error) {
+	if doc, err = client.Show(ctx, c, s.Raw(), id); err != nil {
+		return row, nil, err
+	}
+	if err = json.Unmarshal(doc, &row); err != nil {
+		err = fmt.Errorf("the answer about %s is not understood: %w", s.Resource(), err)
+	}
+	return row, doc, err
 }
 
 // Do carries out a verb and says what was done.
@@ -199,13 +208,13 @@ func (a *App) Done(doc any, sentence string) error {
 // Verb makes a command that does one thing to one row. done says so, with %s for the id.
 func Verb[Out any](a *App, v api.Verb[api.None, Out], what, short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: v.Name() + " " + what, Short: short, Args: Named(v.Resource(), what), ValidArgsFunction: Complete(a, v.Resource()),
+		Use: v.Name() + " " + what, Short: short, Args: Named(v.Resource(), what), ValidArgsFunction: complete(a, v.Resource()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			id, err := a.RowID(cmd.Context(), c, v.Resource(), args[0])
+			id, err := RowID(cmd.Context(), c, v.Resource(), args[0])
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,8 @@ func OwnersClock(ctx context.Context, c *client.Client) Clock {
 
 // OwnersZone is the owner's zone by the daemon's status, or the zone of this machine if that fails.
 func OwnersZone(ctx context.Context, c *client.Client) *time.Location {
-	var s api.Status
-	if c.Show(ctx, "status", "", &s) != nil || s.Zone == "" {
+	s, err := client.Show(ctx, c, api.ShowStatus, "")
+	if err != nil || s.Zone == "" {
 		return time.Local
 	}
 	zone, err := time.LoadLocation(s.Zone)
