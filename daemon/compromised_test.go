@@ -88,15 +88,15 @@ func (s *scene) treasure() {
 }
 
 // call is the owner calling a tool at his terminal, where he says yes to what asks.
-func (s *scene) call(tool string, args map[string]any) client.Outcome {
+func (s *scene) call(tool string, args map[string]any) api.Outcome {
 	s.t.Helper()
 	input, err := json.Marshal(args)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o, err := s.client.Tool(s.t.Context(), tool, client.ToolCall{Input: input})
+	o, err := client.Do(s.t.Context(), s.client, api.CallTool, tool, client.ToolCall{Input: input})
 	if asks, ok := errors.AsType[*client.Problem](err); ok && asks.Hash != "" {
-		o, err = s.client.Tool(s.t.Context(), tool, client.ToolCall{Input: input, Approve: asks.Hash})
+		o, err = client.Do(s.t.Context(), s.client, api.CallTool, tool, client.ToolCall{Input: input, Approve: asks.Hash})
 		s.typed++
 	}
 	if err != nil || !o.Success {

@@ -97,8 +97,7 @@ func TestATaintedTurnSaysNoLiveAddress(t *testing.T) {
 	if len(answered) != 2 {
 		t.Errorf("%d questions", len(answered))
 	}
-	type document = json.RawMessage
-	for _, list := range []api.List[document]{api.List[document](api.Outbox), api.List[document](api.Questions), api.List[document](api.Turns), api.List[document](api.Audit)} {
+	for _, list := range []api.List[json.RawMessage]{api.Outbox.Raw(), api.Questions.Raw(), api.Turns.Raw(), api.Audit.Raw()} {
 		rows, err := client.List(t.Context(), r.client, list, event.Filter{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +108,7 @@ func TestATaintedTurnSaysNoLiveAddress(t *testing.T) {
 			}
 		}
 	}
-	for route, id := range map[api.Show[document]]string{api.Show[document](api.ShowTurn): "1", api.Show[document](api.ShowSession): "main"} {
+	for route, id := range map[api.Show[json.RawMessage]]string{api.ShowTurn.Raw(): "1", api.ShowSession.Raw(): "main"} {
 		row, err := client.Show(t.Context(), r.client, route, id)
 		if err != nil {
 			t.Fatal(err)

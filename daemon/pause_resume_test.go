@@ -21,8 +21,8 @@ func (r *running) cron(input map[string]any) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if out, err := r.client.Tool(r.t.Context(), "cron", client.ToolCall{Input: doc}); err != nil || !out.Success {
-		r.t.Fatalf("cron %s: %s, %v", doc, out.Raw, err)
+	if out, err := client.Do(r.t.Context(), r.client, api.CallTool, "cron", client.ToolCall{Input: doc}); err != nil || !out.Success {
+		r.t.Fatalf("cron %s: %+v, %v", doc, out, err)
 	}
 }
 

@@ -25,20 +25,19 @@ func TestAnUnknownPriceIsUnknown(t *testing.T) {
 		r.outcome("j")
 		r.say("hello")
 		got := map[string]string{"usage": r.say("/usage"), "status": r.run("sessions_status", `{}`).Message}
-		type document = json.RawMessage
-		budget, err := client.Show(t.Context(), r.client, api.Show[document](api.ShowBudget), "")
+		budget, err := client.Show(t.Context(), r.client, api.ShowBudget.Raw(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		got["budget"] = string(budget)
-		for _, list := range []api.List[document]{api.List[document](api.Turns), api.List[document](api.Fires)} {
+		for _, list := range []api.List[json.RawMessage]{api.Turns.Raw(), api.Fires.Raw()} {
 			rows, err := client.List(t.Context(), r.client, list, event.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got[list.Name()] = string(rows[0])
 		}
-		trial, err := client.Do(t.Context(), r.client, api.Verb[api.None, document](api.TestModel), "first", api.None{})
+		trial, err := client.Do(t.Context(), r.client, api.Verb[api.None, json.RawMessage](api.TestModel), "first", api.None{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func TestModelsAndChannelsThroughAProxy(t *testing.T) {
 			}
 		}
 		p.Close()
-		rows, err := client.List(t.Context(), r.client, api.List[json.RawMessage](api.Channels), event.Filter{})
+		rows, err := client.List(t.Context(), r.client, api.Channels.Raw(), event.Filter{})
 		if err != nil || len(rows) == 0 || strings.Contains(fmt.Sprintf("%s", rows), "s3cret") {
 			t.Errorf("%s, %v", rows, err)
 		}

@@ -16,9 +16,9 @@ import (
 )
 
 // run calls a tool as the command line does.
-func (r *running) run(tool, args string) client.Outcome {
+func (r *running) run(tool, args string) api.Outcome {
 	r.t.Helper()
-	out, err := r.client.Tool(r.t.Context(), tool, client.ToolCall{Input: json.RawMessage(args), Workdir: filepath.Join(r.home, "workspace")})
+	out, err := client.Do(r.t.Context(), r.client, api.CallTool, tool, client.ToolCall{Input: json.RawMessage(args), Workdir: filepath.Join(r.home, "workspace")})
 	if err != nil {
 		r.t.Fatal(err)
 	}

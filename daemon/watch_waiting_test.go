@@ -40,7 +40,7 @@ func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/", home} {
-		out, err := r.client.Tool(t.Context(), "watch", client.ToolCall{Input: []byte(`{"action":"add","name":"all","paths":["` + path + `"],"prompt":"say: x"}`)})
+		out, err := client.Do(t.Context(), r.client, api.CallTool, "watch", client.ToolCall{Input: []byte(`{"action":"add","name":"all","paths":["` + path + `"],"prompt":"say: x"}`)})
 		if err == nil && out.Success {
 			t.Errorf("%s is watched unasked: %+v", path, out)
 		}

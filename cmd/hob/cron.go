@@ -252,7 +252,7 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 		Jobs []json.RawMessage `json:"jobs"`
 	}
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
-		return a.Done(out.Raw, out.Message)
+		return a.Done(out, out.Message)
 	}
 	var job scheduler.View
 	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {

@@ -151,8 +151,8 @@ func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
 	if r := s.unanswered(); r != nil {
 		return *r
 	}
-	var list []api.Job
-	if err := s.client.List(ctx, "jobs", client.Filter{}, &list); err != nil {
+	list, err := client.List(ctx, s.client, api.Jobs, client.Filter{})
+	if err != nil {
 		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob cron list"}
 	}
 	var v findings
@@ -177,25 +177,38 @@ func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
 	}
 	since := s.now().Add(-failureWindow)
 	var v findings
-	for _, of := range []struct{ resource, state, time, what, mend string }{
-		{"inbox", "dead", "received", "input", "hob inbox list --state dead, then hob inbox retry SEQ"},
-		{"turns", "failed", "ended", "failed turn", "hob turns list --state failed, then hob turns show ID"},
-		{"outbox", "dead", "ended", "message that could not be sent", "hob outbox list --state dead, then hob outbox retry ID"},
+	for _, of := range []struct {
+		resource, what, mend string
+		count                func() (int64, error)
+	}{
+		{"inbox", "input", "hob inbox list --state dead, then hob inbox retry SEQ", func() (int64, error) {
+			return countSince(ctx, s.client, api.Inbox, "dead", since, func(r api.InboxRow) time.Time { return r.Received })
+		}},
+		{"turns", "failed turn", "hob turns list --state failed, then hob turns show ID", func() (int64, error) {
+			return countSince(ctx, s.client, api.Turns, "failed", since, func(t api.Turn) time.Time { return t.Ended })
+		}},
+		{"outbox", "message that could not be sent", "hob outbox list --state dead, then hob outbox retry ID", func() (int64, error) {
+			return countSince(ctx, s.client, api.Outbox, "dead", since, func(r api.OutboxRow) time.Time { return r.Ended })
+		}},
 	} {
-		var rows []map[string]any
-		if err := s.client.List(ctx, of.resource, client.Filter{State: of.state, Limit: 1000}, &rows); err != nil {
+		n, err := of.count()
+		if err != nil {
 			return checkResult{State: checkFail, Found: err.Error(), Mend: "hob " + of.resource + " list"}
-		}
-		n := int64(0)
-		for _, row := range rows {
-			text, _ := row[of.time].(string)
-			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(since) {
-				n++
-			}
 		}
 		if n > 0 {
 			v.add(checkWarn, of.mend, "%d × %s", n, of.what)
 		}
 	}
 	return v.result("nothing was given up within a day")
+}
+
+// countSince counts the rows in a state whose time is after since.
+func countSince[R any](ctx context.Context, c *client.Client, l api.List[R], state string, since time.Time, at func(R) time.Time) (n int64, err error) {
+	rows, err := client.List(ctx, c, l, client.Filter{State: state, Limit: 1000})
+	for _, row := range rows {
+		if at(row).After(since) {
+			n++
+		}
+	}
+	return n, err
 }

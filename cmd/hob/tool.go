@@ -153,13 +153,13 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 }
 
 // printOutcome prints what a tool answered; a failure is the exit code too.
-func printOutcome(a *cli.App, out client.Outcome) error {
+func printOutcome(a *cli.App, out api.Outcome) error {
 	if a.JSON {
 		if out.Success {
-			return a.Document(out.Raw)
+			return a.Document(out)
 		}
 		p := cli.ToolFailure(out)
-		p.Doc = out.Raw
+		p.Doc = out
 		return p
 	}
 	if !out.Success {

@@ -151,7 +151,7 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 		Watches []json.RawMessage `json:"watches"`
 	}
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Watches) == 0 || !a.JSON {
-		return a.Done(out.Raw, out.Message)
+		return a.Done(out, out.Message)
 	}
 	var watch filewatch.View
 	if err := json.Unmarshal(made.Watches[0], &watch); err != nil {

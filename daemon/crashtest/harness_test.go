@@ -290,12 +290,12 @@ func (r *harness) plan(ctx context.Context, c *client.Client) bool {
 	return true
 }
 
-func (r *harness) cron(ctx context.Context, c *client.Client, in map[string]any) (client.Outcome, error) {
+func (r *harness) cron(ctx context.Context, c *client.Client, in map[string]any) (api.Outcome, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
-		return client.Outcome{}, err
+		return api.Outcome{}, err
 	}
-	return c.Tool(ctx, "cron", client.ToolCall{Input: raw})
+	return client.Do(ctx, c, api.CallTool, "cron", client.ToolCall{Input: raw})
 }
 
 // save asks for the backups that shall be made.

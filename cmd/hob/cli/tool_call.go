@@ -29,8 +29,8 @@ type refusal struct {
 
 // CallTool runs a tool. If the call needs approval, it asks at the terminal and runs the call again with the approved hash. Without a terminal
 // it returns the open question as an error.
-func CallTool(ctx context.Context, a *App, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
-	out, err := c.Tool(ctx, name, call)
+func CallTool(ctx context.Context, a *App, c *client.Client, name string, call client.ToolCall) (api.Outcome, error) {
+	out, err := client.Do(ctx, c, api.CallTool, name, call)
 	var p *client.Problem
 	if !errors.As(err, &p) {
 		return out, err
@@ -50,7 +50,7 @@ func CallTool(ctx context.Context, a *App, c *client.Client, name string, call c
 		return out, err
 	}
 	call.Approve = p.Hash
-	return c.Tool(ctx, name, call)
+	return client.Do(ctx, c, api.CallTool, name, call)
 }
 
 func howToApprove(p *client.Problem) string {
@@ -127,7 +127,7 @@ func Refused(err error) error {
 }
 
 // ToolFailure converts the failed outcome of a tool to an error.
-func ToolFailure(out client.Outcome) *Problem {
+func ToolFailure(out api.Outcome) *Problem {
 	p := &Problem{Code: ExitFailed, Text: out.Message, Hint: out.Hint}
 	switch out.Error {
 	case "VALIDATION_ERROR":

@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -225,47 +224,8 @@ func problem(res *http.Response) error {
 	return p
 }
 
-// List fetches the rows of a resource into out, a pointer to a slice or to a json.RawMessage.
-func (c *Client) List(ctx context.Context, resource string, f event.Filter, out any) error {
-	q := url.Values{}
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	if f.State != "" {
-		q.Set("state", f.State)
-	}
-	if f.Name != "" {
-		q.Set("name", f.Name)
-	}
-	path := "/v1/" + resource
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	return c.do(ctx, http.MethodGet, path, nil, out)
-}
-
-// Show fetches one row into out. The resources status and budget have the id "".
-func (c *Client) Show(ctx context.Context, resource, id string, out any) error {
-	path := "/v1/" + resource
-	if id != "" {
-		path += "/" + url.PathEscape(id)
-	}
-	return c.do(ctx, http.MethodGet, path, nil, out)
-}
-
-// Act requests a change: a verb on a row, or on a resource without rows (id ""). out may be nil.
-func (c *Client) Act(ctx context.Context, resource, id, verb string, args map[string]string, out any) error {
-	path := "/v1/" + resource
-	if id != "" {
-		path += "/" + url.PathEscape(id)
-	}
-	return c.do(ctx, http.MethodPost, path+"/"+verb, args, out)
-}
-
-// Send queues a text with files for an address. No model reads it.
-func (c *Client) Send(ctx context.Context, to, text string, files ...Attachment) (api.Sent, error) {
-	return Do(ctx, c, api.SendText, "", api.Outgoing{To: to, Text: text, Attachments: files})
-}
+// ToolCall is one call of a tool. If it needs approval, api.CallTool answers with a *Problem of kind event.Pending.
+type ToolCall = api.ToolCall
 
 // Message is a message to hob.
 type Message = api.Message

@@ -168,7 +168,7 @@ func TestBothWays(t *testing.T) {
 			if _, err := client.Do(t.Context(), c, remove, "a/b", api.None{}); err != nil || w.id != "a/b" || w.act != string(remove) {
 				t.Errorf("rm: %q %q %v", w.act, w.id, err)
 			}
-			if sent, err := c.Send(t.Context(), "owner", "hi"); err != nil || w.in != "hi" || sent != (api.Sent{Outbox: 4, To: "owner"}) {
+			if sent, err := client.Do(t.Context(), c, api.SendText, "", api.Outgoing{To: "owner", Text: "hi"}); err != nil || w.in != "hi" || sent != (api.Sent{Outbox: 4, To: "owner"}) {
 				t.Errorf("send: %+v %v %v", sent, w.in, err)
 			}
 		})
@@ -197,14 +197,14 @@ func TestTool(t *testing.T) {
 	dir, _ := home(t, false)
 	c := find(t, dir)
 	call := client.ToolCall{Input: json.RawMessage(`{"path":"a"}`), Workdir: "/w"}
-	_, err := c.Tool(t.Context(), "read", call)
+	_, err := client.Do(t.Context(), c, api.CallTool, "read", call)
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Kind != event.Pending || p.Hash != "h" || p.Code != "AB" {
 		t.Fatalf("got %#v", err)
 	}
 	call.Approve = p.Hash
-	o, err := c.Tool(t.Context(), "read", call)
-	if err != nil || !o.Success || o.Message != "text" || string(o.Result) != `{"workdir":"/w"}` || !json.Valid(o.Raw) {
+	o, err := client.Do(t.Context(), c, api.CallTool, "read", call)
+	if err != nil || !o.Success || o.Message != "text" || string(o.Result) != `{"workdir":"/w"}` {
 		t.Errorf("%+v %v", o, err)
 	}
 }
