@@ -55,7 +55,7 @@ type Drafts interface {
 // Feed distributes the text of an answer while the model writes it. It is in memory and may lose pieces.
 type Feed interface {
 	// Follow returns a channel of pieces and the function that ends the subscription.
-	Follow() (<-chan event.Live, func())
+	Follow() (<-chan event.Piece, func())
 }
 
 // LiveConfig holds what a Live needs. All fields are needed.
@@ -116,7 +116,7 @@ func (l *Live) Listen(ctx context.Context) error {
 }
 
 // collect appends a piece to the text of its step. A new step replaces the text of the one before.
-func (l *Live) collect(p event.Live) {
+func (l *Live) collect(p event.Piece) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.steps[p.Turn]

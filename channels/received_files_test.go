@@ -66,7 +66,7 @@ func TestVoiceIsNotTyped(t *testing.T) {
 		t.Fatalf("%+v, %v", in.Rows(), err)
 	}
 	row := in.Rows()[0]
-	if p := row.Parts[1]; row.Typed || !p.Voice || p.Heard || p.Seconds != 12 || p.Length() != "0:12" || p.MIME != "audio/ogg" {
+	if p := row.Parts[1]; row.Typed || !p.Voice || p.Transcribed || p.Seconds != 12 || p.Length() != "0:12" || p.MIME != "audio/ogg" {
 		t.Errorf("typed %v, part %+v", row.Typed, p)
 	}
 	m.Files[0].Voice = false

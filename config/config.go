@@ -6,7 +6,7 @@
 //
 // A document takes four steps: parse builds a tree of nodes with places (tree.go); override applies environment variables (env.go); the
 // decoder fills the structs (decode.go); the checks validate the values (check.go). The result is a Snapshot and a list of Problems
-// (load.go). Live keeps the snapshot current while the daemon runs (live.go, watch.go). Reference describes all keys for help, completion
+// (load.go). Reloader keeps the snapshot current while the daemon runs (reloader.go, watch.go). Reference describes all keys for help, completion
 // and validation (reference.go, settings.go).
 //
 // The package resolves no secret. It writes no file except its copy of the last good configuration.

@@ -21,7 +21,7 @@ const (
 
 // Run reloads the configuration when the file changes, until ctx ends. It returns an error when the folder cannot be watched. It watches
 // the folder, because most editors replace the file, and also the folder of a symlink's target.
-func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
+func (l *Reloader) Run(ctx context.Context, log *slog.Logger) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch config: %w", err)
@@ -34,7 +34,7 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // watch handles the events of the folders. Each event starts the timer quiet again; when it ends, the file is read.
-func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
+func (l *Reloader) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
 	quiet := time.NewTimer(0) // at once, for changes before the watch began
 	defer quiet.Stop()
 	var since time.Time         // time of the first unhandled event
@@ -81,7 +81,7 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 }
 
 // follow watches the file's folder and, for a symlink, the folder of its target.
-func (l *Live) follow(w *fsnotify.Watcher) error {
+func (l *Reloader) follow(w *fsnotify.Watcher) error {
 	if err := w.Add(filepath.Dir(l.path)); err != nil {
 		return fmt.Errorf("watch config: %w", err)
 	}
@@ -96,7 +96,7 @@ func (l *Live) follow(w *fsnotify.Watcher) error {
 }
 
 // report reads the file and logs the result. It returns true if the file was emptied a moment ago and must be read again.
-func (l *Live) report(log *slog.Logger, acceptEmptyAt time.Time) bool {
+func (l *Reloader) report(log *slog.Logger, acceptEmptyAt time.Time) bool {
 	_, before := l.Problems()
 	problems, changed, err := l.reload(acceptEmptyAt, false)
 	switch {

@@ -56,7 +56,7 @@ func benchStore(b *testing.B) *store.Store {
 	b.Helper()
 	s, err := store.Open(b.Context(), store.Options{
 		Dir: b.TempDir(), Version: "bench", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
+		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{} },
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -60,12 +60,12 @@ type environment struct {
 	http        *http.Client // of the channels
 	secrets     secret.Redactor
 	feed        event.Feed
-	file        *config.Live
+	file        *config.Reloader
 	zone        *ownerZone
 	network     *network
 	interpreter catalog.Interpreter // the built-in model, which answers when no other can
 	turn        *agent.RunningTurn  // the turn that the thread steps
-	live        *toolset.Live       // the tools in force; empty until wire has built them
+	live        *toolset.Active     // the tools in force; empty until wire has built them
 }
 
 // toolParts are the models and the tools.
@@ -85,7 +85,7 @@ type agentParts struct {
 	transcription transcribe.Service
 	commands      *agent.CommandHandler
 	thread        *agent.Thread
-	lanes         *agent.Lanes
+	lanes         *agent.SubagentPool
 }
 
 // triggerParts make hob act by itself.
@@ -120,23 +120,23 @@ func ownerAddresses(c *config.Snapshot) (list []event.Address) {
 }
 
 // limits returns the settings of the config that the store applies.
-func (d *daemon) limits() store.Policy {
+func (d *daemon) limits() store.Config {
 	c := d.config()
 	hours, err := channels.ParseHours(c.Owner.Quiet)
 	if err != nil {
 		d.log.Error("quiet hours are not understood, and do not count", "err", err) // the config has been checked
 	}
-	return store.Policy{
+	return store.Config{
 		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
 		PerDayMicros: int64(c.Budget.PerDay * 1e6), PerDayTokens: c.Budget.TokensPerDay,
-		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone.location()) }, Hold: c.Outbox.Hold, Announce: c.Outbox.Announce,
+		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone.location()) }, CancelDelay: c.Outbox.Hold, Announce: c.Outbox.Announce,
 		Buttons: d.recipients.Buttons, Named: d.recipients.Named, Edits: func(to event.Address) bool { return c.Outbox.Live && d.recipients.Channels.Edits(to) },
 	}
 }
 
 // configProblems collects the mistakes in the config, and the reasons why a model, a channel or a trigger of it cannot be used. It is safe for concurrent use.
 type configProblems struct {
-	file   *config.Live
+	file   *config.Reloader
 	models *catalog.Models
 	hide   func(string) string
 	off    atomic.Pointer[[]string] // the channels and triggers that cannot be used; set at each reload
@@ -172,7 +172,7 @@ type agentSettings struct {
 	boots      store.Boots
 	zone       *ownerZone
 	recipients channels.Recipients
-	live       *toolset.Live
+	live       *toolset.Active
 	workspace  string
 	log        *slog.Logger
 }
@@ -184,7 +184,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 		s.log.Error("read safe mode", "err", err)
 	}
 	set := agent.Settings{
-		Zone: s.zone.name(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), Friends: s.recipients.Known(),
+		Zone: s.zone.name(), Owner: c.Owner.Name, OwnerAddresses: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), KnownAddresses: s.recipients.Known(),
 		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(),
 	}
 	set.Limits.Requests, set.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning

@@ -47,7 +47,7 @@ type House struct {
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
 func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.InboxStore) channels.InboxStore) (*House, error) {
-	d := &daemon{environment: environment{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler), live: toolset.NewLive()}}
+	d := &daemon{environment: environment{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler), live: toolset.NewActive()}}
 	if err := d.opt.prepare(); err != nil {
 		return nil, err
 	}

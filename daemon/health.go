@@ -84,7 +84,7 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	if s.Thread.Turn != 0 || s.SafeMode.On || s.Database.Fault != "" {
 		return list
 	}
-	seq, waits, err := d.store.Turns.Untaken(ctx, d.started)
+	seq, waits, err := d.store.Turns.OldestWaiting(ctx, d.started)
 	if err == nil && waits > stuckAfter {
 		list = append(list, fmt.Sprintf("input #%d has waited for %s and no turn runs", seq, waits.Round(time.Second)))
 	}

@@ -27,7 +27,7 @@ type notices struct {
 	kept      store.Notices
 	problems  *configProblems
 	models    *catalog.Models
-	jobs      store.Triggers
+	jobs      store.Jobs
 	watches   store.Watches
 	elsewhere func(avoid string) event.Address // where the owner is told
 	hide      func(string) string              // takes secrets out

@@ -26,7 +26,7 @@ import (
 
 // openConfig reads the config at the start. A file that is not valid TOML does not stop hob: it starts with the last good file, or with its defaults,
 // and reports that.
-func openConfig(o Options, log *slog.Logger) *config.Live {
+func openConfig(o Options, log *slog.Logger) *config.Reloader {
 	file, err := config.Open(o.config(), filepath.Join(o.state(), "config.good.toml"), os.Environ())
 	if err != nil {
 		log.Error("the config cannot be read: hob runs on the last good one", "err", err)
@@ -36,9 +36,9 @@ func openConfig(o Options, log *slog.Logger) *config.Live {
 
 // reloader applies the config to the daemon, at the start and after each change of the file.
 type reloader struct {
-	file     *config.Live
+	file     *config.Reloader
 	tools    *toolset.Deps
-	live     *toolset.Live
+	live     *toolset.Active
 	models   *catalog.Models
 	prompts  store.Turns
 	sections channelSections
@@ -83,7 +83,7 @@ func (r reloader) reload(ctx context.Context) error {
 }
 
 // renew puts the tools and the models of a config into use. The tools change last, so an error keeps the old ones.
-func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Live, models *catalog.Models) error {
+func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Active, models *catalog.Models) error {
 	set, err := tools.Build(ctx, c)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // a safety net: hob normally needs far less
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewLive(), turn: &agent.RunningTurn{}}}
+	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewActive(), turn: &agent.RunningTurn{}}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = sys.NewGroup(d.log, nil)
 	start := d.clock.Mono()
@@ -78,14 +78,14 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	d.store, err = store.Open(ctx, store.Options{
 		Lost: lost,
 		Dir:  d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
-		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Policy: d.limits, Log: d.log, Sum: d.live.Sum,
+		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Config: d.limits, Log: d.log, Sum: d.live.Sum,
 	})
 	if err != nil {
 		return err
 	}
 	d.view = store.NewView(d.store.Reader())
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
-	err = d.store.Triggers.SetAside(ctx)
+	err = d.store.Jobs.DisableUnreadable(ctx)
 	if d.store.Boots.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}
@@ -228,7 +228,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 		}
 		for ctx.Err() == nil {
 			// The signal is taken before safe mode is read, so that no change in between is missed.
-			changed := d.store.Triggers.JobsSignal()
+			changed := d.store.Jobs.JobsSignal()
 			safe, err := d.store.Boots.SafeMode(ctx)
 			if err != nil {
 				return err
@@ -294,8 +294,8 @@ func (d *daemon) notes(ctx context.Context) []string {
 	if safe != "" {
 		notes = append(notes, "safe mode is on: "+safe+" (hob safe-mode off)")
 	}
-	if b := d.store.Boots.Boot(); b.Culprit != 0 {
-		notes = append(notes, fmt.Sprintf("turn %d was given up: hob ended unexpectedly each time it ran (hob turns show %d)", b.Culprit, b.Culprit))
+	if b := d.store.Boots.Boot(); b.CrashingTurn != 0 {
+		notes = append(notes, fmt.Sprintf("turn %d was given up: hob ended unexpectedly each time it ran (hob turns show %d)", b.CrashingTurn, b.CrashingTurn))
 	}
 	return notes
 }

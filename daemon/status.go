@@ -34,10 +34,10 @@ type status struct {
 	zone     *ownerZone
 	store    *store.Store
 	view     *store.View
-	file     *config.Live
+	file     *config.Reloader
 	problems *configProblems
 	models   *catalog.Models
-	live     *toolset.Live
+	live     *toolset.Active
 	tools    *toolset.Deps
 	turn     *agent.RunningTurn
 	runner   *scheduler.Runner
@@ -126,7 +126,7 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 		return s, err
 	}
 	s.SafeMode.On = s.SafeMode.Why != ""
-	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.Triggers.NextJob(ctx); err != nil {
+	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.Jobs.NextJob(ctx); err != nil {
 		return s, err
 	}
 	if s.Thread.Todo, err = d.store.Tasks.Tallies(ctx); err != nil {

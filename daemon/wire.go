@@ -31,13 +31,13 @@ import (
 
 // The needs that parts declare, and the services of the store that meet them.
 var (
-	_ scheduler.Store      = store.Triggers{} // the scheduler commits slots that fire
-	_ filewatch.Store      = store.Watches{}  // the watcher commits changes of files
-	_ gate.Store           = store.Triggers{} // the gate runner commits verdicts
-	_ scheduler.Zones      = store.Triggers{} // slots move when the rules of a time zone change
-	_ scheduler.ClockJumps = store.Triggers{} // and are taken back after a clock jump
-	_ agent.Queue          = store.Turns{}    // the thread takes rows
-	_ agent.Turns          = store.Turns{}    // and commits steps
+	_ scheduler.Store      = store.Jobs{}    // the scheduler commits slots that fire
+	_ filewatch.Store      = store.Watches{} // the watcher commits changes of files
+	_ gate.Store           = store.Jobs{}    // the gate runner commits verdicts
+	_ scheduler.Zones      = store.Jobs{}    // slots move when the rules of a time zone change
+	_ scheduler.ClockJumps = store.Jobs{}    // and are taken back after a clock jump
+	_ agent.Queue          = store.Turns{}   // the thread takes rows
+	_ agent.Turns          = store.Turns{}   // and commits steps
 	_ agent.Prompts        = store.Turns{}
 	_ agent.Children       = store.Subagents{} // the lanes of sub-agents
 	_ agent.Commands       = store.Commands{}  // serves commands
@@ -88,7 +88,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	})
 	d.account = &codexAccount{Account: signIn, signedIn: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
-	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Triggers, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
+	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
 	d.settings = agentSettings{d.config, d.store.Boots, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
@@ -113,10 +113,10 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	}}, marks.Note)
 	helpless := func(string) bool { return d.models.First().Bare }
 	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, gates.Evaluator{
-		AgentBusy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: helpless,
+		AgentBusy: d.store.Jobs.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: helpless,
 	})
 	d.jobs = triggers.Jobs{
-		Rows: d.store.Triggers, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
+		Rows: d.store.Jobs, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
 		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Helpless: helpless,
 	}
 	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
@@ -170,20 +170,20 @@ func (d *daemon) wireAgent() {
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear,
 		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
-	d.lanes = &agent.Lanes{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
+	d.lanes = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
 }
 
 // wireScheduler makes what fires by itself, and the webhooks.
 func (d *daemon) wireScheduler(in stage) error {
-	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsSignal), d.log)
-	d.runner.FollowClock(d.store.Triggers)
-	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })
-	d.gateRunner = gate.NewRunner(d.store.Triggers, d.gates, d.clock, in.values("gate bell", d.store.Triggers.JobsSignal), d.log)
+	d.runner = scheduler.NewRunner(d.store.Jobs, d.clock, in.values("job bell", d.store.Jobs.JobsSignal), d.log)
+	d.runner.FollowClock(d.store.Jobs)
+	d.runner.FollowZones(d.store.Jobs, func() string { return scheduler.ZonePrint(d.opt.Version) })
+	d.gateRunner = gate.NewRunner(d.store.Jobs, d.gates, d.clock, in.values("gate bell", d.store.Jobs.JobsSignal), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {
 		return err
 	}
-	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
+	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Boots.SafeMode, Reach: d.recipients.Reachable,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,

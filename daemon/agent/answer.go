@@ -27,7 +27,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	}
 	usage := a.info.Bill(said.Usage)
 	c := turn.Commit{Items: r.answerItems(a, said)}
-	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
+	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.StepDone, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
 	if over > 0 {
 		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
 		note.Role, note.Source = llm.User, "hob"

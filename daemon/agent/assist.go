@@ -28,7 +28,7 @@ func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) 
 	result.IsError, result.Code, result.Hint, result.Assist = false, "", "", nil
 	if err != nil {
 		r.run.thread.Log.Warn("no model answered for a tool", "turn", r.run.id, "tool", j.Call.Name, "err", err)
-		result.Content = fmt.Sprintf("(no model could be asked to %q: %s. The text itself:)\n%s%s", cut(ask.Prompt, 200), cut(err.Error(), 200), ask.Text, ask.Suffix)
+		result.Content = fmt.Sprintf("(no model could be asked to %q: %s. The text itself:)\n%s%s", truncate(ask.Prompt, 200), truncate(err.Error(), 200), ask.Text, ask.Suffix)
 		return result
 	}
 	result.Content = said + ask.Suffix
@@ -46,7 +46,7 @@ func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("load turn %d: %w", r.run.id, err)
 	}
-	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.Intent, Model: info.Name(), Started: r.run.thread.Clock.Wall()}}
+	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Started: r.run.thread.Clock.Wall()}}
 	a.req = llm.Request{System: assistSystem, MaxOutput: min(info.MaxOutput, assistOutput), Messages: []llm.Message{{
 		Role: llm.User, Parts: event.Say(fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info)), Step: llm.Place{Turn: r.run.id, Step: a.step.N},
 	}}}
@@ -64,7 +64,7 @@ func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error)
 		return "", errors.Join(err, modelCalls{r.run}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
 	}
 	// The request is billed by now, so its cost is committed even if the turn is being stopped.
-	a.step.State, a.step.Usage, a.step.Ended = turn.Over, info.Price.Of(answer.Usage), r.run.thread.Clock.Wall()
+	a.step.State, a.step.Usage, a.step.Ended = turn.StepDone, info.Price.Of(answer.Usage), r.run.thread.Clock.Wall()
 	if err := r.run.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error)
 // fitted puts a text between two others and cuts it, so that the request and the answer fit into the model's context.
 func fitted(before, text, after string, info llm.Info) string {
 	if info.Context > 0 {
-		text = cut(text, max((info.Context-assistOutput)*minBytesPerToken-len(before)-len(after)-len(assistSystem), 1_000))
+		text = truncate(text, max((info.Context-assistOutput)*minBytesPerToken-len(before)-len(after)-len(assistSystem), 1_000))
 	}
 	return before + text + after
 }

@@ -55,7 +55,7 @@ func (s ChildSet) Core() []tools.Spec { return s.Specs() }
 
 // child makes the Thread that runs a sub-agent's turn. It shares rows, clock and models with the main thread, but has its own
 // prompt and tools. It has no Fallback: the built-in interpreter only serves text that a person typed.
-func (l *Lanes) child(ctx context.Context, o turn.ChildSpec) *Thread {
+func (l *SubagentPool) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	t := l.Thread
 	settings := func(ctx context.Context) Settings {
 		s := t.Settings(ctx)

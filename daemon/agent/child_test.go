@@ -196,7 +196,7 @@ func TestFourLanes(t *testing.T) {
 		r.settle()
 		mu.Lock()
 		defer mu.Unlock()
-		if most != agent.MaxLanes {
+		if most != agent.MaxSubagents {
 			t.Errorf("%d ran at once", most)
 		}
 		for _, one := range r.turns() {

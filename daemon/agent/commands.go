@@ -86,7 +86,7 @@ func (h *CommandHandler) Run(ctx context.Context) error {
 			continue
 		}
 		if err := h.Serve(ctx, q); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("serve %s: %w", cut(q.In.Text(), 40), err)
+			return fmt.Errorf("serve %s: %w", truncate(q.In.Text(), 40), err)
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func (h *CommandHandler) Run(ctx context.Context) error {
 
 // Serve answers one command of any kind. Commands from anybody but the owner are dropped.
 func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
-	name, text := q.In.Word(), strings.TrimSpace(q.In.Text())
+	name, text := q.In.CommandName(), strings.TrimSpace(q.In.Text())
 	arg := strings.TrimSpace(text[min(len(name), len(text)):])
 	if q.In.Trust != event.Owner {
 		return h.Commands.Reply(ctx, q, "")
@@ -126,7 +126,7 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	case "/model":
 		return h.use(ctx, q, arg)
 	default:
-		return h.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", cut(name, 40)))
+		return h.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", truncate(name, 40)))
 	}
 }
 

@@ -201,7 +201,7 @@ func TestCulpritOfThreeUncleanEnds(t *testing.T) {
 		}
 		r.reborn(dir, llmtest.InOrder(), func(n *harness) {
 			n.settle()
-			if b := n.store.Boots.Boot(); b.Culprit != 1 || b.Safe {
+			if b := n.store.Boots.Boot(); b.CrashingTurn != 1 || b.Safe {
 				t.Errorf("boot %+v", b)
 			}
 			n.wantStates(turn.Dead)
@@ -225,7 +225,7 @@ func TestStaleCommit(t *testing.T) {
 		if !errors.Is(err, turn.ErrStale) {
 			t.Errorf("commit: %v, want ErrStale", err)
 		}
-		_, err = r.store.Turns.Begin(ctx, turn.Begin{Turn: 1, Step: turn.Step{N: 9, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 7}}})
+		_, err = r.store.Turns.Begin(ctx, turn.Begin{Turn: 1, Step: turn.Step{N: 9, Kind: turn.ModelStep, State: turn.StepIntent, Reserve: turn.Amount{Tokens: 7}}})
 		if !errors.Is(err, turn.ErrStale) {
 			t.Errorf("begin: %v, want ErrStale", err)
 		}

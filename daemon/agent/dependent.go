@@ -8,11 +8,11 @@ import (
 	"hob/tools"
 )
 
-// unsettled marks a call whose intent can only be computed after earlier calls of the same answer have run, such as reading a
+// judgedLater marks a call whose intent can only be computed after earlier calls of the same answer have run, such as reading a
 // file that an earlier call creates. Until then only its arguments are known.
-func unsettled(j Judged) Judged {
-	j.Fault, j.Early = nil, true
-	j.Intent = tools.Intent{Effect: tools.Once, Summary: j.Call.Name + " " + cut(string(j.Call.Args), 200), Canonical: append([]byte("after the calls before it: "), j.Call.Args...)}
+func judgedLater(j Judged) Judged {
+	j.Fault, j.IntentFailed = nil, true
+	j.Intent = tools.Intent{Effect: tools.Once, Summary: j.Call.Name + " " + truncate(string(j.Call.Args), 200), Canonical: append([]byte("after the calls before it: "), j.Call.Args...)}
 	j.Decision = policy.Decision{Verdict: policy.Allow, Reason: "what it touches depends on the calls before it: it is looked at when they have run"}
 	return j
 }
@@ -26,7 +26,7 @@ func coveredByQuestion(steps []turn.Step, asks, later []Judged) (more []Judged) 
 		}
 		for i := range steps {
 			if steps[i].CallID == j.Call.ID {
-				steps[i].State, steps[i].Question = turn.Asked, turn.Asks
+				steps[i].State, steps[i].Question = turn.StepAsked, turn.Asks
 			}
 		}
 		more = append(more, j)

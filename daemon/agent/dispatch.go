@@ -60,25 +60,25 @@ type Hooks interface {
 
 // Actor describes the caller of a tool.
 type Actor struct {
-	Name    string                                      // "thread", "child", "api"
-	Trust   event.Trust                                 // who asked
-	Tainted bool                                        // the turn has read foreign text
-	Rights  []string                                    // rights that the owner gave to the turn's trigger
-	Only    []string                                    // the only tools that the run may call; empty means all
-	Limited bool                                        // the run has a limit of tools or tokens
-	Kinds   []string                                    // tools that the owner allowed for this turn
-	Reply   event.Address                               // the address that the turn answers to
-	Given   func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
+	Name          string                                      // "thread", "child", "api"
+	Trust         event.Trust                                 // who asked
+	Tainted       bool                                        // the turn has read foreign text
+	Rights        []string                                    // rights that the owner gave to the turn's trigger
+	Only          []string                                    // the only tools that the run may call; empty means all
+	Limited       bool                                        // the run has a limit of tools or tokens
+	ApprovedTools []string                                    // tools that the owner allowed for this turn
+	Reply         event.Address                               // the address that the turn answers to
+	Given         func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
 }
 
 // Judged is a call with its intent and the gate's decision, before it runs.
 type Judged struct {
-	Call     tools.Call
-	Tool     tools.Tool   // nil when no tool has that name
-	Intent   tools.Intent // zero when Fault is set
-	Decision policy.Decision
-	Fault    *tools.Result // the result of a call that cannot run: unknown, invalid, denied
-	Early    bool          // computing the intent failed; it may succeed after other calls have run
+	Call         tools.Call
+	Tool         tools.Tool   // nil when no tool has that name
+	Intent       tools.Intent // zero when Fault is set
+	Decision     policy.Decision
+	Fault        *tools.Result // the result of a call that cannot run: unknown, invalid, denied
+	IntentFailed bool          // computing the intent failed; it may succeed after other calls have run
 }
 
 // Hash identifies the effect of the call, for approvals and the audit. It is the first 16 bytes of a SHA-256 in hex.
@@ -111,7 +111,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	}
 	intent, fault := d.intent(ctx, tool, call)
 	if fault != nil {
-		j.Early = true
+		j.IntentFailed = true
 		return j.refuse(*fault)
 	}
 	j.Intent = intent
@@ -188,7 +188,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 	set := d.Settings(ctx)
 	c := policy.Case{
 		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
-		ReplyTo: a.Reply, Known: slices.Concat(set.Known, set.Friends), Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
+		ReplyTo: a.Reply, Known: slices.Concat(set.OwnerAddresses, set.KnownAddresses), Scratch: j.Call.Scratch, Rights: parseRights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {
@@ -196,14 +196,14 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 		}
 	}
 	decision := policy.Decide(c)
-	if decision.Verdict == policy.Ask && slices.Contains(a.Kinds, j.Call.Name) && policy.Ordinary(j.Intent) {
+	if decision.Verdict == policy.Ask && slices.Contains(a.ApprovedTools, j.Call.Name) && policy.Ordinary(j.Intent) {
 		return policy.Decision{Verdict: policy.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil
 }
 
-// rights parses the rights that the owner gave to a trigger. An unreadable right grants nothing.
-func rights(list []string) []policy.Right {
+// parseRights parses the rights that the owner gave to a trigger. An unreadable right grants nothing.
+func parseRights(list []string) []policy.Right {
 	var out []policy.Right
 	for _, s := range list {
 		if r, err := policy.ParseRight(s); err == nil {
@@ -231,9 +231,9 @@ func typed(j Judged) bool {
 // Taint returns the source of foreign text that a finished call brought in, "" for none. It is at most 200 bytes long.
 func (j Judged) Taint(r tools.Result) string {
 	if from := policy.Foreign(j.Intent); from != "" {
-		return cut(from, 200)
+		return truncate(from, 200)
 	}
-	return cut(r.Foreign, 200)
+	return truncate(r.Foreign, 200)
 }
 
 // Run runs a judged call and stores a large result as an artifact. A panic of the tool becomes an error result.
@@ -245,18 +245,18 @@ func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
 		return tools.Fail(tools.Cancelled, "", "cancelled")
 	}
 	if d.Hooks == nil {
-		return d.bounded(ctx, j, d.shielded(ctx, j))
+		return d.storeLarge(ctx, j, d.runTool(ctx, j))
 	}
 	if why := d.Hooks.Before(ctx, j.Call, j.Intent); why != "" {
 		return tools.Fail(tools.Denied, "[[tool_hooks]] in config.toml has it", "%s", why)
 	}
-	r := d.shielded(ctx, j)
+	r := d.runTool(ctx, j)
 	d.Hooks.After(context.WithoutCancel(ctx), j.Call, j.Intent, r)
-	return d.bounded(ctx, j, r)
+	return d.storeLarge(ctx, j, r)
 }
 
-// shielded runs the tool. Errors and panics become error results, which the model reads.
-func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
+// runTool runs the tool. Errors and panics become error results, which the model reads.
+func (d *Dispatch) runTool(ctx context.Context, j Judged) (r tools.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.Log.Error("tool panicked", "tool", j.Call.Name, "panic", p, "stack", string(debug.Stack()))
@@ -270,14 +270,14 @@ func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
 	return r
 }
 
-// bounded stores a large result as an artifact and replaces it by its id and a preview.
-func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.Result {
+// storeLarge stores a large result as an artifact and replaces it by its id and a preview.
+func (d *Dispatch) storeLarge(ctx context.Context, j Judged, r tools.Result) tools.Result {
 	r.Content = strings.ToValidUTF8(r.Content, "\uFFFD")
 	if len(r.Content) <= artifactOver || j.Tool.Spec().SelfPaging {
 		return r
 	}
 	id, err := d.keep(ctx, j, r)
-	preview := cut(r.Content, previewBytes)
+	preview := truncate(r.Content, previewBytes)
 	if err != nil {
 		d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
 		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, preview)
@@ -300,8 +300,8 @@ func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, 
 	return d.Artifacts.Keep(ctx, name, []byte(r.Content))
 }
 
-// cut shortens a text to at most n bytes, without splitting a character.
-func cut(s string, n int) string {
+// truncate shortens a text to at most n bytes, without splitting a character.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -315,11 +315,11 @@ func cut(s string, n int) string {
 func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {
 	summary := j.Intent.Summary
 	if summary == "" {
-		summary = j.Call.Name + " " + cut(string(j.Call.Args), 200)
+		summary = j.Call.Name + " " + truncate(string(j.Call.Args), 200)
 	}
 	return policy.Entry{
 		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust, Tainted: a.Tainted,
-		ArgsHash: j.Hash(), Summary: cut(summary, 500), Warnings: j.Intent.Warnings, Decision: j.Decision, Effect: policy.Effect{In: len(j.Call.Args)},
+		ArgsHash: j.Hash(), Summary: truncate(summary, 500), Warnings: j.Intent.Warnings, Decision: j.Decision, Effect: policy.Effect{In: len(j.Call.Args)},
 	}
 }
 

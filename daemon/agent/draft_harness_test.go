@@ -221,7 +221,7 @@ func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
 	s.harness = newHarness(t, dir, nil, func(r *harness) {
 		r.model = m
 		r.mode = s.mode
-		r.policy.Hold = s.hold
+		r.policy.CancelDelay = s.hold
 		if s.running > 0 {
 			r.limits.Running = s.running
 		}

@@ -18,7 +18,7 @@ type Fallback struct {
 }
 
 // fellBack reports whether the interpreter has already answered in this turn. It then finishes the turn.
-func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
+func (r modelCalls) fellBack(st turn.Snapshot, chain *llm.Chain) bool {
 	if r.run.thread.Fallback.Model == nil {
 		return false
 	}
@@ -28,9 +28,9 @@ func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
 
 // fallBackOrFail ends the search for a model that answers. The built-in interpreter answers if its grammar matches the text;
 // otherwise the turn fails.
-func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, cause error) error {
+func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.Snapshot, n int, cause error) error {
 	if r.mayFallBack(st) {
-		a := attempt{st: st, info: r.run.thread.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
+		a := attempt{st: st, info: r.run.thread.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepIntent}}
 		if err := r.prepare(ctx, &a); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, ca
 			return r.run.answered(ctx, a, answer)
 		}
 	}
-	r.run.thread.Log.Error("no model answered", "turn", r.run.id, "err", cut(cause.Error(), 500))
+	r.run.thread.Log.Error("no model answered", "turn", r.run.id, "err", truncate(cause.Error(), 500))
 	return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
@@ -50,7 +50,7 @@ func reason(err error) string {
 	if errors.Is(err, turn.ErrBudget) {
 		return "today's budget is used up, or has no room for another request (hob budget show; to go on: hob budget set --per-day AMOUNT or --tokens-per-day N)"
 	}
-	text := cut(err.Error(), 700)
+	text := truncate(err.Error(), 700)
 	switch llm.FaultOf(err) {
 	case llm.TooLarge:
 		return "the conversation is too long for the model (/new begins a new one)"
@@ -70,7 +70,7 @@ func reason(err error) string {
 
 // mayFallBack reports whether the built-in interpreter may answer: only a message of the owner, not a trigger, only before
 // any model has answered, and only if its grammar matches the whole text.
-func (r modelCalls) mayFallBack(st turn.State) bool {
+func (r modelCalls) mayFallBack(st turn.Snapshot) bool {
 	if r.run.thread.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
 		return false
 	}

@@ -238,7 +238,7 @@ func (w *wireHarness) final(t *testing.T, id int64) string {
 // lost are the requests of a turn that came to nothing, and how many of them were counted as paid for.
 func (w *wireHarness) lost(id int64) (n, paid int) {
 	for _, s := range w.turn(id).Control {
-		if s.Kind != string(turn.ModelStep) || s.State != string(turn.Lost) {
+		if s.Kind != string(turn.ModelStep) || s.State != string(turn.StepUnknown) {
 			continue
 		}
 		n++

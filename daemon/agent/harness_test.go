@@ -48,7 +48,7 @@ type harness struct {
 	fallback agent.Fallback
 	limits   turn.Limits
 	mode     policy.Mode
-	policy   store.Policy
+	policy   store.Config
 	list     []tools.Tool
 	ran      map[string]int
 	failed   []error // of the thread and the command handler
@@ -58,7 +58,7 @@ type harness struct {
 	small    llm.Model                     // that sub-agents can be given
 	wrap     func(agent.Turns) agent.Turns // wraps the store's turns
 	thread   *agent.Thread
-	lanes    *agent.Lanes
+	lanes    *agent.SubagentPool
 	commands *agent.CommandHandler
 	group    *sys.Group
 	stop     context.CancelFunc
@@ -79,7 +79,7 @@ func newHarness(t *testing.T, dir string, reply llmtest.Reply, change ...func(*h
 	t.Helper()
 	r := &harness{
 		t: t, dir: dir, clock: sys.RealClock(), model: llmtest.NewScript(reply), mode: policy.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
-		policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
+		policy: store.Config{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
 	}
 	r.list = []tools.Tool{
 		r.tool("look", tools.Intent{Effect: tools.Read}, nil),
@@ -92,7 +92,7 @@ func newHarness(t *testing.T, dir string, reply llmtest.Reply, change ...func(*h
 	}
 	r.store = storetest.Open(t, dir, func(o *store.Options) {
 		o.Clock, o.Zone = r.clock, func() string { return "Europe/Berlin" }
-		o.Owner, o.Policy = func() []event.Address { return []event.Address{chat} }, func() store.Policy { return locked(r, &r.policy) }
+		o.Owner, o.Config = func() []event.Address { return []event.Address{chat} }, func() store.Config { return locked(r, &r.policy) }
 	})
 	r.wire()
 	return r
@@ -142,7 +142,7 @@ func (r *harness) wire() {
 	settings := func(context.Context) agent.Settings {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
+		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Turns.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
@@ -155,7 +155,7 @@ func (r *harness) wire() {
 		r.thread.Turns = r.wrap(r.store.Turns)
 	}
 	r.thread.Boundary = r.commands.Serve
-	r.lanes = &agent.Lanes{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
+	r.lanes = &agent.SubagentPool{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
 // board answers the commands that only look.

@@ -38,7 +38,7 @@ type Switch struct {
 
 // attempt is one request to one model, with the rows it is made of and the step that holds its reservation.
 type attempt struct {
-	st    turn.State
+	st    turn.Snapshot
 	info  llm.Info
 	step  turn.Step
 	req   llm.Request
@@ -52,7 +52,7 @@ type modelCalls struct{ run *run }
 
 // request sends the transcript to the models of the chain until one answers, and commits the answer. Each attempt is a step of
 // its own: Begin commits it with a reservation before the request, so that a crash cannot lose its cost.
-func (r modelCalls) request(ctx context.Context, st turn.State) error {
+func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	if err := r.transcribe(ctx, &st); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
 	}
 	for n := nextStep(st); ; n++ {
-		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
+		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepIntent}}
 		err := r.prepare(ctx, &a)
 		st = a.st // includes the messages that have joined
 		switch {
@@ -102,7 +102,7 @@ func (r modelCalls) request(ctx context.Context, st turn.State) error {
 }
 
 // unprepared ends the turn if its request can never be made. It returns any other error.
-func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) error {
+func (r modelCalls) unprepared(ctx context.Context, st turn.Snapshot, err error) error {
 	if spent := (*tokenLimitError)(nil); errors.As(err, &spent) {
 		return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
 	}
@@ -113,7 +113,7 @@ func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) er
 }
 
 // plan orders the models for a request. It leaves out models that failed a short time ago and models whose context is too small.
-func (r modelCalls) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
+func (r modelCalls) plan(ctx context.Context, st turn.Snapshot, chain *llm.Chain) (*llm.Plan, []Switch, error) {
 	items, err := r.run.thread.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read transcript: %w", err)
@@ -131,25 +131,25 @@ func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault
 	if ctx.Err() != nil {
 		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.closeFailed(ctx, a, fault, ""))
 	}
-	wait, next = plan.Failed(fault, r.run.thread.Clock.Wall(), r.run.thread.Jitter(), patience(ctx))
+	wait, next = plan.Failed(fault, r.run.thread.Clock.Wall(), r.run.thread.Jitter(), timeLeft(ctx))
 	if r.mayFallBack(a.st) { // the interpreter understands the text and answers at once
 		next = llm.GiveUp
 	}
-	word, name, why := "", a.info.Name(), cut(fault.Error(), 500)
+	word, name, why := "", a.info.Name(), truncate(fault.Error(), 500)
 	switch next {
 	case llm.Another:
 		to := plan.Model().Info().Name()
-		word = fmt.Sprintf("%s does not answer (%s); asking %s.", name, cut(why, 200), to)
+		word = fmt.Sprintf("%s does not answer (%s); asking %s.", name, truncate(why, 200), to)
 		r.run.thread.Log.Warn("model call failed, asking another model", "turn", r.run.id, "model", name, "next", to, "err", why)
 	case llm.Again:
-		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, cut(why, 200), wait.Round(time.Second/10))
+		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, truncate(why, 200), wait.Round(time.Second/10))
 		r.run.thread.Log.Warn("model call failed, trying again", "turn", r.run.id, "model", name, "wait", wait, "err", why)
 	}
 	return wait, next, r.closeFailed(ctx, a, fault, word)
 }
 
-// patience is how long the turn may still run.
-func patience(ctx context.Context) time.Duration {
+// timeLeft is how long the turn may still run.
+func timeLeft(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return 24 * time.Hour
@@ -158,7 +158,7 @@ func patience(ctx context.Context) time.Duration {
 }
 
 // nextStep returns the number of the next step of a turn.
-func nextStep(st turn.State) int {
+func nextStep(st turn.Snapshot) int {
 	n := 1
 	for _, p := range st.Steps {
 		n = max(n, p.N+1)
@@ -199,12 +199,12 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	head, err := r.snapshot(ctx, a.st, a.info)
+	head, err := r.prefixOf(ctx, a.st, a.info)
 	if err != nil {
 		return err
 	}
 	a.size = sizeOf(items, head)
-	if err := checkTokenLimit(a.st.Turn.Mandate, a.size, a.info); err != nil {
+	if err := checkTokenLimit(a.st.Turn.RunLimits, a.size, a.info); err != nil {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
@@ -227,12 +227,12 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return fmt.Errorf("render session %s: %w", a.st.Turn.Key, err)
 	}
-	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.maxAnswerWithin(a.st.Turn.Mandate, a.info)}
+	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.maxAnswerWithin(a.st.Turn.RunLimits, a.info)}
 	return nil
 }
 
 // reread reads the turn and the transcript again after messages have joined.
-func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
+func (r modelCalls) reread(ctx context.Context, st *turn.Snapshot) ([]llm.Item, error) {
 	if err := r.reload(ctx, st); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, err
 }
 
 // reload reads the turn and its items again.
-func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
+func (r modelCalls) reload(ctx context.Context, st *turn.Snapshot) error {
 	now, err := r.run.thread.Turns.Load(ctx, r.run.id)
 	if err != nil {
 		return fmt.Errorf("load turn %d: %w", r.run.id, err)
@@ -257,7 +257,7 @@ func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
 }
 
 // transcribe has the turn's voice notes transcribed before a model sees them for the first time.
-func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
+func (r modelCalls) transcribe(ctx context.Context, st *turn.Snapshot) error {
 	if r.run.thread.Transcribe == nil || !slices.ContainsFunc(st.Items, untranscribed) {
 		return nil
 	}
@@ -269,11 +269,11 @@ func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
 
 // untranscribed reports whether an input has a voice note without a transcript.
 func untranscribed(it llm.Item) bool {
-	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Heard })
+	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Transcribed })
 }
 
-// snapshot returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
-func (r modelCalls) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
+// prefixOf returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
+func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (p prefix, err error) {
 	guest := st.Turn.Asker != event.Owner
 	fresh := func() (string, []llm.Tool) { return r.newPrefix(st.Turn.Key, guest) }
 	if info.Bare {
@@ -301,7 +301,7 @@ func schemas(specs []tools.Spec) []llm.Tool {
 func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
 	step := a.step
-	step.State, step.Ended, step.Why, step.Fault = turn.Lost, r.run.thread.Clock.Wall(), cut(cause.Error(), 500), llm.FaultOf(cause)
+	step.State, step.Ended, step.Why, step.Fault = turn.StepUnknown, r.run.thread.Clock.Wall(), truncate(cause.Error(), 500), llm.FaultOf(cause)
 	switch {
 	case a.usage != llm.Usage{}:
 		step.Usage = a.usage

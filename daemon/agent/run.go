@@ -45,15 +45,15 @@ func (r *run) loop(ctx context.Context) error {
 		}
 		r.set, r.turn = r.thread.Settings(ctx), st.Turn
 		st.Limits = st.Relations.Limits(r.set.Limits)
-		if err := r.bounded(ctx, st); err != nil {
+		if err := r.withDeadline(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
 		}
 	}
 	return nil
 }
 
-// bounded carries out one action within the running time that the turn has left.
-func (r *run) bounded(ctx context.Context, st turn.State) error {
+// withDeadline carries out one action within the running time that the turn has left.
+func (r *run) withDeadline(ctx context.Context, st turn.Snapshot) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *run) bounded(ctx context.Context, st turn.State) error {
 }
 
 // carryOut executes one action of turn.Next. Each branch ends with a commit, from which the next action follows.
-func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) error {
+func (r *run) carryOut(ctx context.Context, st turn.Snapshot, action turn.Action) error {
 	switch a := action.(type) {
 	case turn.Say:
 		return r.say(ctx, st, a.Text)
@@ -92,7 +92,7 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 }
 
 // interrupted ends the turn when the owner stopped it or it ran too long. It returns any other error.
-func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
+func (r *run) interrupted(ctx context.Context, st turn.Snapshot, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errStopped):
@@ -126,13 +126,13 @@ func (r *run) commit(ctx context.Context, c turn.Commit) error {
 }
 
 // say delivers a reminder without a model, in one commit.
-func (r *run) say(ctx context.Context, st turn.State, text string) error {
+func (r *run) say(ctx context.Context, st turn.Snapshot, text string) error {
 	item := r.item(st, 1, llm.Text, text)
 	return r.finish(ctx, st, turn.Commit{Items: []llm.Item{item}}, turn.Finish{State: turn.Done, Text: text})
 }
 
 // item makes a transcript item of the assistant in this turn.
-func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item {
+func (r *run) item(st turn.Snapshot, step int, kind llm.Kind, text string) llm.Item {
 	return llm.Item{
 		Session: st.Turn.Session, Turn: r.id, Step: step, Role: llm.Assistant, Kind: kind, Parts: event.Say(text),
 		Trust: st.Turn.Trust(), Source: "model",
@@ -140,7 +140,7 @@ func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item
 }
 
 // finish ends the turn. One commit holds its last items, its end and the message in the outbox.
-func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.Finish) error {
+func (r *run) finish(ctx context.Context, st turn.Snapshot, c turn.Commit, f turn.Finish) error {
 	if out, ok := r.finalMessage(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}

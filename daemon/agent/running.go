@@ -15,7 +15,7 @@ type RunningTurn struct {
 	beat   atomic.Int64 // monotonic time of the last progress
 }
 
-func (r *RunningTurn) hold(id int64, cancel context.CancelCauseFunc) {
+func (r *RunningTurn) set(id int64, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.id, r.cancel = id, cancel

@@ -3,8 +3,8 @@
 // action out, and Turns.Commit writes the result. A crash at any point loses nothing: after a restart the same rows give the
 // same action again.
 //
-// An action is mostly a request to a model (modelcalls.go, answer.go) or a call of a tool (toolcalls.go, dispatch.go). Lanes
-// runs the turns of sub-agents in the same way, at most MaxLanes at a time. CommandHandler answers slash commands in a
+// An action is mostly a request to a model (modelcalls.go, answer.go) or a call of a tool (toolcalls.go, dispatch.go). SubagentPool
+// runs the turns of sub-agents in the same way, at most MaxSubagents at a time. CommandHandler answers slash commands in a
 // goroutine of its own, so that /stop works while a turn runs.
 //
 // The package never touches the database, a channel or the system clock. It declares what it needs as interfaces, most of
@@ -40,8 +40,8 @@ type Queue interface {
 
 // Turns reads and writes the rows of a turn.
 type Turns interface {
-	// Load reads all rows that decide what the turn does next. It leaves State.Limits empty.
-	Load(ctx context.Context, id int64) (turn.State, error)
+	// Load reads all rows that decide what the turn does next. It leaves Snapshot.Limits empty.
+	Load(ctx context.Context, id int64) (turn.Snapshot, error)
 	// Transcript reads the items of a session, oldest first.
 	Transcript(ctx context.Context, session int64) ([]llm.Item, error)
 	// Begin adds waiting messages to the turn and reserves the possible cost of a model request. Its errors are
@@ -64,15 +64,15 @@ type Artifacts interface {
 
 // Settings are the parts of the config that the agent uses. They are read again for each use, so a reload takes effect at once.
 type Settings struct {
-	Zone      string
-	Owner     string          // the owner's name, "" when unknown
-	Known     []event.Address // the owner's addresses
-	Friends   []event.Address // addresses of the people that the config lists as known
-	Mode      policy.Mode
-	Safe      bool
-	Limits    turn.Limits
-	System    func(guest bool) string // the stable part of the prompt; guest: for an asker other than the owner. It reads files
-	Heartbeat func() string           // the same for the heartbeat, but short
+	Zone           string
+	Owner          string          // the owner's name, "" when unknown
+	OwnerAddresses []event.Address // the owner's addresses
+	KnownAddresses []event.Address // addresses of the people that the config lists as known
+	Mode           policy.Mode
+	Safe           bool
+	Limits         turn.Limits
+	System         func(guest bool) string // the stable part of the prompt; guest: for an asker other than the owner. It reads files
+	Heartbeat      func() string           // the same for the heartbeat, but short
 
 	Workspace string // absolute
 }

@@ -61,7 +61,7 @@ func bytesOf(it llm.Item) int {
 	for _, part := range it.Parts {
 		n += len(part.Text)
 		switch {
-		case part.Voice && part.Heard:
+		case part.Voice && part.Transcribed:
 			n += partOverhead
 		case part.Voice:
 			n += voiceBytes + partOverhead
@@ -98,17 +98,17 @@ func (s size) maxAnswer(info llm.Info) int {
 
 // tokenLimitError reports a request that does not fit into the token limit of a run. needs is in tokens.
 type tokenLimitError struct {
-	turn.Mandate
+	turn.RunLimits
 	needs int
 }
 
 func (e *tokenLimitError) Error() string {
-	return fmt.Sprintf("it has used %d of the %d tokens that one run may use, and the next request needs about %d more (max_tokens of the job; hob cron update JOB --max-tokens N)", e.Used, e.Most, e.needs)
+	return fmt.Sprintf("it has used %d of the %d tokens that one run may use, and the next request needs about %d more (max_tokens of the job; hob cron update JOB --max-tokens N)", e.UsedTokens, e.MaxTokens, e.needs)
 }
 
 // checkTokenLimit refuses a request that, with the shortest answer, exceeds the tokens that the run has left. The built-in
 // interpreter uses no tokens, so it is never refused.
-func checkTokenLimit(m turn.Mandate, s size, info llm.Info) error {
+func checkTokenLimit(m turn.RunLimits, s size, info llm.Info) error {
 	left, limited := m.Left()
 	if needs := s.estimate() + shortestAnswer; limited && !info.Bare && int64(needs) > left {
 		return &tokenLimitError{m, needs}
@@ -117,7 +117,7 @@ func checkTokenLimit(m turn.Mandate, s size, info llm.Info) error {
 }
 
 // maxAnswerWithin is maxAnswer, also limited by the tokens that the run has left.
-func (s size) maxAnswerWithin(m turn.Mandate, info llm.Info) int {
+func (s size) maxAnswerWithin(m turn.RunLimits, info llm.Info) int {
 	n := s.maxAnswer(info)
 	if left, limited := m.Left(); limited && !info.Bare {
 		n = min(n, max(int(left)-s.estimate(), shortestAnswer))

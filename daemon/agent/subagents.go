@@ -14,8 +14,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// MaxLanes is the number of sub-agents that run at the same time. Others wait for a free lane.
-const MaxLanes = 4
+// MaxSubagents is the number of sub-agents that run at the same time. Others wait until one of them ends.
+const MaxSubagents = 4
 
 // Children gives the lanes the turns of sub-agents.
 type Children interface {
@@ -28,9 +28,9 @@ type Children interface {
 	DrainChildren(ctx context.Context) error
 }
 
-// Lanes steps the turns of sub-agents beside the thread, with the same loop. All state is in the rows; memory holds only which
+// SubagentPool steps the turns of sub-agents beside the thread, with the same loop. All state is in the rows; memory holds only which
 // turns are being stepped.
-type Lanes struct {
+type SubagentPool struct {
 	Thread   *Thread // runs the parent turns
 	Children Children
 	Named    func(ctx context.Context, model string) *llm.Chain // the chain of models that belongs to a configured name
@@ -40,7 +40,7 @@ type Lanes struct {
 }
 
 // Run steps sub-agents until ctx ends. Then it puts the running ones back into the queue.
-func (l *Lanes) Run(ctx context.Context) (err error) {
+func (l *SubagentPool) Run(ctx context.Context) (err error) {
 	lanes := sys.NewGroup(l.Thread.Log, nil)
 	inner, stop := context.WithCancel(ctx)
 	defer func() {
@@ -77,10 +77,10 @@ func wait(ctx context.Context, wake, freed <-chan struct{}) {
 }
 
 // fill starts sub-agents in the free lanes.
-func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
+func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
 	for {
-		held := l.held()
-		if len(held) >= MaxLanes {
+		held := l.tracked()
+		if len(held) >= MaxSubagents {
 			return nil
 		}
 		id, ok, err := l.Children.TakeChild(ctx, held)
@@ -91,10 +91,10 @@ func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{
 			return nil
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
-		l.hold(id, cancel)
+		l.track(id, cancel)
 		lanes.Once(fmt.Sprintf("sub-agent's turn %d", id), func() error {
 			defer signal(freed)
-			defer l.release(id)
+			defer l.untrack(id)
 			defer cancel(nil)
 			return l.step(ctx, id)
 		})
@@ -111,7 +111,7 @@ func signal(wake chan<- struct{}) {
 
 // step runs one sub-agent's turn until it ends. After an error the row stays in state running, and the next TakeChild counts
 // an attempt.
-func (l *Lanes) step(ctx context.Context, id int64) error {
+func (l *SubagentPool) step(ctx context.Context, id int64) error {
 	st, err := l.Thread.Turns.Load(ctx, id)
 	if err != nil && ctx.Err() != nil {
 		return nil
@@ -135,7 +135,7 @@ func (l *Lanes) step(ctx context.Context, id int64) error {
 }
 
 // halt cancels the sub-agents that Children.Halted lists.
-func (l *Lanes) halt(ctx context.Context) error {
+func (l *SubagentPool) halt(ctx context.Context) error {
 	ids, err := l.Children.Halted(ctx)
 	if err != nil {
 		return fmt.Errorf("list sub-agents to stop: %w", err)
@@ -150,8 +150,8 @@ func (l *Lanes) halt(ctx context.Context) error {
 	return nil
 }
 
-// hold notes that a turn is being stepped. cancel ends it, for halt.
-func (l *Lanes) hold(id int64, cancel context.CancelCauseFunc) {
+// track notes that a turn is being stepped. cancel ends it, for halt.
+func (l *SubagentPool) track(id int64, cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running == nil {
@@ -160,15 +160,15 @@ func (l *Lanes) hold(id int64, cancel context.CancelCauseFunc) {
 	l.running[id] = cancel
 }
 
-// release frees the lane of a turn whose step has returned.
-func (l *Lanes) release(id int64) {
+// untrack frees the lane of a turn whose step has returned.
+func (l *SubagentPool) untrack(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.running, id)
 }
 
-// held lists the turns that are being stepped, oldest first.
-func (l *Lanes) held() []int64 {
+// tracked lists the turns that are being stepped, oldest first.
+func (l *SubagentPool) tracked() []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.running))

@@ -191,9 +191,9 @@ type brokenOnce struct {
 	fault func(id int64) error
 }
 
-func (b brokenOnce) Load(ctx context.Context, id int64) (turn.State, error) {
+func (b brokenOnce) Load(ctx context.Context, id int64) (turn.Snapshot, error) {
 	if err := b.fault(id); err != nil {
-		return turn.State{}, err
+		return turn.Snapshot{}, err
 	}
 	return b.Turns.Load(ctx, id)
 }

@@ -120,7 +120,7 @@ func TestJobEndsByTool(t *testing.T) {
 			if err := r.store.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				t.Fatal(err)
 			}
-			if j, err = r.store.Triggers.JobNamed(ctx, "j"); err != nil {
+			if j, err = r.store.Jobs.JobNamed(ctx, "j"); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.store.Questions.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "x", r.clock.Wall())}); err != nil {

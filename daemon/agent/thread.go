@@ -113,8 +113,8 @@ func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 func (t *Thread) step(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t.hold(id, cancel)
-	defer t.hold(0, nil)
+	t.set(id, cancel)
+	defer t.set(0, nil)
 	waiters := sys.NewGroup(t.Log, nil)
 	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
 	defer waiters.Wait()

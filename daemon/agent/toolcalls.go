@@ -28,7 +28,7 @@ const (
 // toolCalls carries out the actions on the tool calls of an answer.
 type toolCalls struct {
 	run *run
-	st  turn.State
+	st  turn.Snapshot
 }
 
 // judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval.
@@ -48,24 +48,24 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		n++
 		j := r.run.thread.Dispatch.Judge(ctx, r.actor(it), r.call(it))
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
-			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", cut(raw, 200)))
+			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", truncate(raw, 200)))
 		}
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
 		}
-		if j.Fault != nil && j.Early && changing && !j.Tool.Spec().Terminal {
-			j = unsettled(j)
+		if j.Fault != nil && j.IntentFailed && changing && !j.Tool.Spec().Terminal {
+			j = judgedLater(j)
 			later = append(later, j)
 		}
 		step := r.stepOf(n, j)
 		changing = changing || j.Fault == nil && j.Intent.Effect != tools.Read
 		switch {
 		case j.Fault != nil:
-			step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
+			step.State, step.Ended = turn.StepDone, r.run.thread.Clock.Wall()
 			c.Items = append(c.Items, resultItem(r.st, it, step.N, *j.Fault))
 			c.Changes = append(c.Changes, r.entry(j, *j.Fault))
 		case j.Decision.Verdict == policy.Ask:
-			step.State, step.Question = turn.Asked, turn.Asks
+			step.State, step.Question = turn.StepAsked, turn.Asks
 			asks = append(asks, j)
 			open++
 		default:
@@ -96,7 +96,7 @@ func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) erro
 			continue
 		}
 		step = c.Steps[i]
-		step.State, step.Started = turn.Intent, r.run.thread.Clock.Wall()
+		step.State, step.Started = turn.StepIntent, r.run.thread.Clock.Wall()
 		if !fail.Broken("no-intent") {
 			c.Steps[i] = step
 		}
@@ -111,7 +111,7 @@ func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) erro
 }
 
 // repeatsItself reports whether turn.Next would end the turn, because it makes the same calls again and again.
-func repeatsItself(st turn.State) bool {
+func repeatsItself(st turn.Snapshot) bool {
 	_, ends := turn.Next(st).(turn.Finish)
 	return ends
 }
@@ -138,7 +138,7 @@ func (r toolCalls) tainted(it llm.Item) bool {
 }
 
 // ownWords returns the newest input if the owner typed it, "" otherwise.
-func ownWords(st turn.State) string {
+func ownWords(st turn.Snapshot) string {
 	for i := len(st.Items) - 1; i >= 0; i-- {
 		it := st.Items[i]
 		if it.Kind != llm.Input {
@@ -164,7 +164,7 @@ func (r toolCalls) actor(it llm.Item) Actor {
 	}
 	for _, q := range r.st.Questions {
 		if q.Answer == turn.AnswerTurn {
-			a.Kinds = append(a.Kinds, q.Tool)
+			a.ApprovedTools = append(a.ApprovedTools, q.Tool)
 		}
 	}
 	return a
@@ -187,7 +187,7 @@ func (r toolCalls) given(ctx context.Context) ([]string, error) {
 
 // stepOf is the step of a call that may run. The hash binds the step to what the call would do.
 func (r toolCalls) stepOf(n int, j Judged) turn.Step {
-	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
+	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.StepAllowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
 
 // approval makes the one question about all calls of an answer that need approval. The answer is bound to a hash over what the
@@ -221,7 +221,7 @@ func (r toolCalls) approval(asks []Judged) *turn.Question {
 // ownerAddress is where the owner gets questions and failures: the chat the turn answers to if it is the owner's, otherwise the
 // owner's first address. A job may answer to another person, who must not see its questions.
 func (r *run) ownerAddress(t turn.Turn) event.Address {
-	if t.Asker == event.Owner && slices.Contains(r.set.Known, t.ReplyTo) {
+	if t.Asker == event.Owner && slices.Contains(r.set.OwnerAddresses, t.ReplyTo) {
 		return t.ReplyTo
 	}
 	return event.ToOwner
@@ -232,7 +232,7 @@ func (r *run) ownerAddress(t turn.Turn) event.Address {
 func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.run.thread.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	asks := j.Decision.Verdict == policy.Ask
-	same := j.Hash() == a.Step.Hash || a.Step.Hash == unsettled(j).Hash() && inOwnRows(j.Intent)
+	same := j.Hash() == a.Step.Hash || a.Step.Hash == judgedLater(j).Hash() && inOwnRows(j.Intent)
 	switch {
 	case j.Fault != nil:
 		return r.done(ctx, a.Step, j, *j.Fault)
@@ -245,11 +245,11 @@ func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 		return r.askAgain(ctx, a.Step, j)
 	}
 	step := a.Step
-	step.State, step.Started, step.Hash, step.Effect = turn.Intent, r.run.thread.Clock.Wall(), j.Hash(), j.Intent.Effect
+	step.State, step.Started, step.Hash, step.Effect = turn.StepIntent, r.run.thread.Clock.Wall(), j.Hash(), j.Intent.Effect
 	if needsIntent(j) || a.Approved != nil {
 		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(j, a.Approved)}, Events: []event.Event{r.started(j)}}
 		if a.Approved != nil {
-			c.Consume = a.Approved.ID
+			c.UsedApproval = a.Approved.ID
 		}
 		if err := r.run.commit(ctx, c); err != nil {
 			return err
@@ -261,7 +261,7 @@ func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 
 // askAgain asks for approval of a call that was allowed at first, or whose effect has changed since.
 func (r toolCalls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
-	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
+	step.State, step.Question, step.Hash = turn.StepAsked, turn.Asks, j.Hash()
 	return r.run.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
 }
 
@@ -298,7 +298,7 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 // park parks the turn with a wait. turn.Next makes the call's result when the wait is over.
 func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait, result tools.Result) error {
 	ran := step
-	step.State = turn.Parked
+	step.State = turn.StepParked
 	c := turn.Commit{
 		Taint: j.Taint(result),
 		Steps: []turn.Step{step}, Park: &turn.Park{Why: "waiting for " + string(w.Kind), On: j.Call.ID},
@@ -335,7 +335,7 @@ func (r toolCalls) done(ctx context.Context, step turn.Step, j Judged, result to
 
 // doneIn commits a call's result: the item, the step, what it changed in hob's own rows, and the audit row.
 func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
-	step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
+	step.State, step.Ended = turn.StepDone, r.run.thread.Clock.Wall()
 	item := callItem(r.st, step.CallID)
 	taint := j.Taint(result)
 	if j.Fault != nil {
@@ -413,9 +413,9 @@ func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
 	step := a.Step
-	step.State, step.Ended = turn.Over, r.run.thread.Clock.Wall()
+	step.State, step.Ended = turn.StepDone, r.run.thread.Clock.Wall()
 	if a.Lost {
-		step.State = turn.Lost
+		step.State = turn.StepUnknown
 	}
 	outcome := "ok"
 	if a.Result.IsError {
@@ -449,7 +449,7 @@ func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
 }
 
 // callItem finds a call in the transcript.
-func callItem(st turn.State, id string) llm.Item {
+func callItem(st turn.Snapshot, id string) llm.Item {
 	for _, it := range st.Items {
 		if it.Kind == llm.CallItem && it.CallID == id {
 			return it
@@ -459,7 +459,7 @@ func callItem(st turn.State, id string) llm.Item {
 }
 
 // resultItem makes the transcript item of a call's result.
-func resultItem(st turn.State, call llm.Item, step int, result tools.Result) llm.Item {
+func resultItem(st turn.Snapshot, call llm.Item, step int, result tools.Result) llm.Item {
 	parts := append(event.Say(result.Content), result.Parts...)
 	return llm.Item{
 		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultItem, Parts: parts,

@@ -64,7 +64,7 @@ func (f *fake) emit(e event.Event) int64 {
 func (f *fake) piece(turn int64, step, offset int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.live = append(f.live, client.Frame{Live: &event.Live{Turn: turn, Step: step, Offset: offset, Text: text}})
+	f.live = append(f.live, client.Frame{Live: &event.Piece{Turn: turn, Step: step, Offset: offset, Text: text}})
 	f.more.Broadcast()
 }
 

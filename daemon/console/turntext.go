@@ -21,7 +21,7 @@ type turnText struct {
 }
 
 // piece shows a live piece of the answer. Pieces may be repeated, lost, or come from a new attempt of the step.
-func (t *turnText) piece(out screen, l event.Live) {
+func (t *turnText) piece(out screen, l event.Piece) {
 	if t.over {
 		return
 	}
@@ -45,7 +45,7 @@ func (t *turnText) piece(out screen, l event.Live) {
 }
 
 // fresh returns the part of a piece that has not been shown. again is true when the step started over with another text.
-func (t *turnText) fresh(l event.Live) (text string, again bool) {
+func (t *turnText) fresh(l event.Piece) (text string, again bool) {
 	if l.Offset == 0 && t.shown != "" && !overlaps(t.shown, l.Text) {
 		return l.Text, true
 	}

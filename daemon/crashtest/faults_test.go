@@ -53,7 +53,7 @@ func faults() []fault {
 		{name: "no-mark", says: "arrived again, and nothing says so", story: cutOnce(true), chats: []string{"telegram"}},
 		{name: "new-transaction", says: "matrix: arrived twice", story: cutOnce(true), chats: []string{"matrix"}},
 		{name: "no-look", says: "slack: arrived twice", story: cutOnce(true), chats: []string{"slack"}},
-		{name: "breath-in-two", says: "what was said in one breath is in the turns", story: pairOnce, chats: []string{"matrix"}},
+		{name: "debounce-in-two", says: "what was said in one breath is in the turns", story: pairOnce, chats: []string{"matrix"}},
 		{name: "draft-inserted", says: "I5 an answer is two messages", story: grownOnce, chats: []string{"telegram"}},
 	}
 }

@@ -73,8 +73,8 @@ type Origin struct {
 // Text joins the text parts of an input.
 func (in In) Text() string { return TextOf(in.Parts) }
 
-// Word returns the name of a command: the first word of its text, in lower case.
-func (in In) Word() string {
+// CommandName returns the name of a command: the first word of its text, in lower case.
+func (in In) CommandName() string {
 	words := strings.Fields(in.Text())
 	if len(words) == 0 {
 		return ""
@@ -101,15 +101,15 @@ const (
 
 // Part is a piece of a message: text, or a file stored as an artifact.
 type Part struct {
-	Kind     PartKind `json:"kind"`
-	Text     string   `json:"text,omitempty"`
-	Artifact string   `json:"artifact,omitempty"` // artifact id of an image or file
-	Name     string   `json:"name,omitempty"`     // of a file; a path in the workspace if a copy is there
-	Size     int64    `json:"size,omitempty"`     // in bytes; 0: unknown
-	MIME     string   `json:"mime,omitempty"`
-	Voice    bool     `json:"voice,omitempty"`   // a voice recording
-	Seconds  int      `json:"seconds,omitempty"` // length of a recording; 0: unknown
-	Heard    bool     `json:"heard,omitempty"`   // of Voice: the next text part is the transcription, or says why there is none
+	Kind        PartKind `json:"kind"`
+	Text        string   `json:"text,omitempty"`
+	Artifact    string   `json:"artifact,omitempty"` // artifact id of an image or file
+	Name        string   `json:"name,omitempty"`     // of a file; a path in the workspace if a copy is there
+	Size        int64    `json:"size,omitempty"`     // in bytes; 0: unknown
+	MIME        string   `json:"mime,omitempty"`
+	Voice       bool     `json:"voice,omitempty"`   // a voice recording
+	Seconds     int      `json:"seconds,omitempty"` // length of a recording; 0: unknown
+	Transcribed bool     `json:"heard,omitempty"`   // of Voice: the next text part is the transcription, or says why there is none
 }
 
 // Length formats the length of a recording as minutes and seconds; "": unknown.

@@ -50,13 +50,13 @@ func TestFault(t *testing.T) {
 // Nobody waits for a slow follower.
 func TestFeed(t *testing.T) {
 	var f event.Feed
-	f.Publish(event.Live{Text: "to nobody"})
+	f.Publish(event.Piece{Text: "to nobody"})
 	slow, end := f.Follow()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for i := range 1000 {
-				f.Publish(event.Live{Offset: i})
+				f.Publish(event.Piece{Offset: i})
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestFeed(t *testing.T) {
 	}
 	end()
 	before := len(slow)
-	f.Publish(event.Live{Text: "late"})
+	f.Publish(event.Piece{Text: "late"})
 	if len(slow) != before {
 		t.Error("a follower that has left got a piece")
 	}

@@ -2,9 +2,9 @@ package event
 
 import "sync"
 
-// Live is a piece of an answer that is still being generated. Pieces may be lost and are never stored: the event turn.finished has the
+// Piece is a piece of an answer that is still being generated. Pieces may be lost and are never stored: the event turn.finished has the
 // whole text.
-type Live struct {
+type Piece struct {
 	Turn    int64  `json:"turn"`
 	Step    int    `json:"step"`
 	Offset  int    `json:"offset"` // bytes of this step's text sent before this piece
@@ -15,11 +15,11 @@ type Live struct {
 // Feed passes live pieces to the present followers. The zero value is ready. A slow follower loses pieces; nobody waits for it.
 type Feed struct {
 	mu   sync.Mutex
-	subs map[chan Live]struct{}
+	subs map[chan Piece]struct{}
 }
 
 // Publish offers a piece to all followers and never blocks.
-func (f *Feed) Publish(l Live) {
+func (f *Feed) Publish(l Piece) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for c := range f.subs {
@@ -31,12 +31,12 @@ func (f *Feed) Publish(l Live) {
 }
 
 // Follow returns a channel of pieces and a function that ends the subscription.
-func (f *Feed) Follow() (<-chan Live, func()) {
-	c := make(chan Live, 256)
+func (f *Feed) Follow() (<-chan Piece, func()) {
+	c := make(chan Piece, 256)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.subs == nil {
-		f.subs = map[chan Live]struct{}{}
+		f.subs = map[chan Piece]struct{}{}
 	}
 	f.subs[c] = struct{}{}
 	return c, func() {

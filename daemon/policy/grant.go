@@ -132,15 +132,15 @@ func (r Right) String() string {
 	return r.Kind + ":" + r.To
 }
 
-// has reports whether the trigger's rights cover everything that a call would do in a column.
-func has(c Case, col column) bool {
+// covered reports whether the trigger's rights cover everything that a call would do in a column.
+func covered(c Case, col column) bool {
 	switch col {
 	case read:
 		return !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return !p.Write && !mayRead(c, p) })
 	case shell:
-		return right(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
+		return hasRight(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 	case web:
-		return !c.Intent.Private && right(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
+		return !c.Intent.Private && hasRight(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
 	case message:
 		var to []string
 		for _, a := range c.Intent.Addresses {
@@ -163,10 +163,10 @@ func has(c Case, col column) bool {
 
 // covers reports whether there is a right for each of all.
 func covers(c Case, kind string, all []string) bool {
-	return !slices.ContainsFunc(all, func(to string) bool { return !right(c, kind, to) })
+	return !slices.ContainsFunc(all, func(to string) bool { return !hasRight(c, kind, to) })
 }
 
-func right(c Case, kind, to string) bool {
+func hasRight(c Case, kind, to string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
 }
 
@@ -177,7 +177,7 @@ func mayRead(c Case, p tools.Path) bool {
 	case tools.Workspace:
 		return true
 	case tools.RootRW, tools.RootRO, tools.Outside:
-		return within(c, "read", p.Path) || named(c, p.Path)
+		return within(c, "read", p.Path) || matchesGlob(c, p.Path)
 	default:
 		return false
 	}
@@ -187,8 +187,8 @@ func within(c Case, kind, path string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && inside(r.To, path) })
 }
 
-// named reports whether a glob in a read right matches this path. The glob opens the matching files only, not their folder.
-func named(c Case, path string) bool {
+// matchesGlob reports whether a glob in a read right matches this path. The glob opens the matching files only, not their folder.
+func matchesGlob(c Case, path string) bool {
 	slashed := func(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }
 	return slices.ContainsFunc(c.Rights, func(r Right) bool {
 		if r.Kind != "read" || !strings.ContainsAny(r.To, `*?[{\!`) {

@@ -110,7 +110,7 @@ func judge(c Case, s tools.Scope) Decision {
 	switch {
 	case fault.why == "":
 		return Decision{Verdict: Allow, Reason: "the table allows it"}
-	case has(c, col) && col != itself && (r != others || col != shell && col != write):
+	case covered(c, col) && col != itself && (r != others || col != shell && col != write):
 		return Decision{Verdict: Allow, Reason: "the owner gave this right to the trigger"}
 	}
 	return Decision{Verdict: at.otherwise, Reason: reason(c, r, fault.why), Allow: remedy(c, r, col, fault.line)}

@@ -83,8 +83,8 @@ func styled(c rune) bool {
 	}
 }
 
-// twins are the letters of other scripts that look like ASCII letters.
-const twins = "асеорхуѕіјһԁԛԝӏгАВЕКМНОРСТХУЅІЈԌԚԜοανρτυικχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՍՕԼհոսցօզ"
+// lookalikes are the letters of other scripts that look like ASCII letters.
+const lookalikes = "асеорхуѕіјһԁԛԝӏгАВЕКМНОРСТХУЅІЈԌԚԜοανρτυικχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՍՕԼհոսցօզ"
 
 // mixedLetters finds letters that imitate another script. In a word with Latin letters these are the Cyrillic, Greek and similar letters;
 // in other words these are the letters of another script than the first one. A word made only of twins is judged with the words that
@@ -94,7 +94,7 @@ func mixedLetters(text []rune) map[int]bool {
 	mixed := map[int]bool{}
 	for start := 0; start < len(text); {
 		end := start
-		for end < len(text) && (wordly(text[end]) || strings.ContainsRune("._-/@:", text[end])) {
+		for end < len(text) && (isWordChar(text[end]) || strings.ContainsRune("._-/@:", text[end])) {
 			end++
 		}
 		markToken(text, start, end, mixed)
@@ -103,15 +103,15 @@ func mixedLetters(text []rune) map[int]bool {
 	return mixed
 }
 
-func wordly(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) }
+func isWordChar(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) }
 
 // markToken marks the mixed letters in text[start:end], a group of words joined by punctuation.
 func markToken(text []rune, start, end int, mixed map[int]bool) {
 	latin := hasLatin(text[start:end])
 	for i := start; i < end; {
 		j, twin := i, true
-		for ; j < end && wordly(text[j]); j++ {
-			twin = twin && (!unicode.IsLetter(text[j]) || strings.ContainsRune(twins, text[j]))
+		for ; j < end && isWordChar(text[j]); j++ {
+			twin = twin && (!unicode.IsLetter(text[j]) || strings.ContainsRune(lookalikes, text[j]))
 		}
 		home := ""
 		if hasLatin(text[i:j]) || latin && twin {

@@ -52,5 +52,5 @@ func (r *Readers) snapshot(ctx context.Context, f func(*sql.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin read: %w", err)
 	}
-	return ended(f(tx), tx.Rollback())
+	return joinEnd(f(tx), tx.Rollback())
 }

@@ -32,7 +32,7 @@ const (
 // Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
 // migrations. Then look reads it. Nothing is written, not even next to the file.
 func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
-	if err := wholeFile(path); err != nil {
+	if err := checkComplete(path); err != nil {
 		return err
 	}
 	conn, err := open(path, "mode=ro&immutable=1&_pragma=query_only(1)")
@@ -63,7 +63,7 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	return Plain(inspect(ctx, conn, migrations, look))
 }
 
-// inspect checks a copy before it replaces the database: its schema must be known, its pages sound, and its content acceptable to look.
+// inspect checks a copy before it replaces the database: its schema must be known, its pages intact, and its content acceptable to look.
 func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Conn) error) error {
 	// One transaction, so that all checks see the same content.
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -73,12 +73,12 @@ func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Con
 	t := &Conn{on: tx, ctx: ctx}
 	err = knownSchema(t, migrations)
 	if err == nil {
-		err = sound(t)
+		err = checkIntegrity(t)
 	}
 	if err == nil {
 		err = look(t)
 	}
-	return ended(err, tx.Rollback())
+	return joinEnd(err, tx.Rollback())
 }
 
 // knownSchema rejects a schema of another program or a newer hob.
@@ -101,8 +101,8 @@ func knownSchema(tx *Conn, migrations fs.FS) error {
 	return nil
 }
 
-// sound checks the structure and all references (sqlite.org/pragma.html, integrity_check and foreign_key_check).
-func sound(tx *Conn) error {
+// checkIntegrity checks the structure and all references (sqlite.org/pragma.html, integrity_check and foreign_key_check).
+func checkIntegrity(tx *Conn) error {
 	rs, err := tx.Query("PRAGMA integrity_check(3)")
 	said, err := Collect(rs, err, func(rs *sql.Rows) (line string, err error) { return line, rs.Scan(&line) })
 	if err != nil {
@@ -121,9 +121,9 @@ func sound(tx *Conn) error {
 	return nil
 }
 
-// wholeFile compares the size of a database file with its header (sqlite.org/fileformat2.html, 1.3). It rejects a file with a log, because
+// checkComplete compares the size of a database file with its header (sqlite.org/fileformat2.html, 1.3). It rejects a file with a log, because
 // the log holds part of the data.
-func wholeFile(path string) error {
+func checkComplete(path string) error {
 	if strings.HasSuffix(path, Unfinished) {
 		return fmt.Errorf("%w: it was still being written when hob ended", ErrUnfinished)
 	}
@@ -218,7 +218,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 
 // makeReady copies a backup, checks and migrates the copy, and runs prepare on it.
 func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) error) error {
-	if err := wholeFile(from); err != nil {
+	if err := checkComplete(from); err != nil {
 		return err
 	}
 	if err := copyFile(ctx, from, o.Path); err != nil {
@@ -235,10 +235,10 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 	if err := errors.Join(d.Write(ctx, prepare), d.Close()); err != nil {
 		return fmt.Errorf("make the copy ready: %w", err)
 	}
-	if err := foldLog(ctx, o.Path); err != nil {
+	if err := checkpointLog(ctx, o.Path); err != nil {
 		return err
 	}
-	if err := wholeFile(o.Path); err != nil {
+	if err := checkComplete(o.Path); err != nil {
 		return fmt.Errorf("make the copy ready: %w", err)
 	}
 	return syncFile(o.Path)
@@ -255,7 +255,7 @@ func putAside(ctx context.Context, path string) error {
 		return fmt.Errorf("look at the old database: %w", err)
 	}
 	// A database that is too damaged for this keeps its log.
-	if err := foldLog(ctx, path); err != nil && !errors.Is(err, ErrCorrupt) {
+	if err := checkpointLog(ctx, path); err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
 	again, err := keep(ctx, path, path+Kept)
@@ -284,8 +284,8 @@ func keepLog(ctx context.Context, path string, again bool) error {
 	return remove(path + Kept + "-wal")
 }
 
-// foldLog copies the log of an unused database into the database, and empties the log.
-func foldLog(ctx context.Context, path string) (err error) {
+// checkpointLog copies the log of an unused database into the database, and empties the log.
+func checkpointLog(ctx context.Context, path string) (err error) {
 	conn, err := open(path, "mode=rw"+darwinSync())
 	if err != nil {
 		return err

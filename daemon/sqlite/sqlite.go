@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 // start opens the database: it begins the files, opens the only writing connection, checks SQLite's version, migrates the schema and opens
 // the connections for reading. The writer starts last.
 func (d *DB) start(ctx context.Context, o Options) error {
-	if err := begin(d.path, o.Lost); err != nil {
+	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
 	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure.
@@ -124,8 +124,8 @@ func (d *DB) View(ctx context.Context, f func(*Conn) error) error {
 	return d.read.snapshot(ctx, func(tx *sql.Tx) error { return f(&Conn{on: tx, ctx: ctx, Now: d.now()}) })
 }
 
-// ended joins the error of ending a transaction, unless the transaction had already ended.
-func ended(err, done error) error {
+// joinEnd joins the error of ending a transaction, unless the transaction had already ended.
+func joinEnd(err, done error) error {
 	if errors.Is(done, sql.ErrTxDone) {
 		return err
 	}
@@ -158,9 +158,9 @@ func (d *DB) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
-// begin creates an empty database file with mode 0600 if there is none. The log inherits the mode. SQLite would delete the log of a missing
+// createFile creates an empty database file with mode 0600 if there is none. The log inherits the mode. SQLite would delete the log of a missing
 // database; begin renames it to keep its content.
-func begin(path string, lost func(what string) error) error {
+func createFile(path string, lost func(what string) error) error {
 	info, err := os.Lstat(path)
 	what := "is missing"
 	switch {

@@ -186,7 +186,7 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 	tx := &Conn{on: w.session, ctx: w.ctx, Now: w.now()}
 	err := w.session.transact(w.ctx, func() (err error) {
 		for _, c := range all {
-			if c.err, err = w.guarded(tx, c); err != nil {
+			if c.err, err = w.inSavepoint(tx, c); err != nil {
 				return err
 			}
 		}
@@ -198,13 +198,13 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 	return tx.wake, Plain(err)
 }
 
-// guarded runs one closure in its savepoint. own is the closure's error; err is an error that ends the whole batch.
-func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
+// inSavepoint runs one closure in its savepoint. own is the closure's error; err is an error that ends the whole batch.
+func (w *writer) inSavepoint(tx *Conn, c *closure) (own, err error) {
 	if err := tx.Run("SAVEPOINT one"); err != nil {
 		return nil, err
 	}
 	before := tx.wake
-	own = shielded(func() error { return c.f(tx) })
+	own = recovered(func() error { return c.f(tx) })
 	if own != nil {
 		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have rolled back the whole transaction
 			return own, own
@@ -218,8 +218,8 @@ func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
 	return own, tx.Run("RELEASE one")
 }
 
-// shielded turns a panic into an error, so that one bad closure cannot end the writer.
-func shielded(f func() error) (err error) {
+// recovered turns a panic into an error, so that one bad closure cannot end the writer.
+func recovered(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", sys.ErrPanic, p)

@@ -25,18 +25,18 @@ func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error)
 	return ids, err
 }
 
-// Unheard lists the voice notes in a turn's inputs that have no transcript, oldest first.
-func (s Turns) Unheard(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
-	return unheardNotes(ctx, s.core.read(), id)
+// UntranscribedNotes lists the voice notes in a turn's inputs that have no transcript, oldest first.
+func (s Turns) UntranscribedNotes(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
+	return untranscribedNotes(ctx, s.core.read(), id)
 }
 
-// Heard stores the transcript of a voice note after the note.
-func (s Turns) Heard(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
+// StoreTranscript stores the transcript of a voice note after the note.
+func (s Turns) StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := ownTurn(tx, id, 0); err != nil {
 			return err
 		}
-		return hearNote(tx, id, n, text)
+		return storeTranscript(tx, id, n, text)
 	})
 }
 

@@ -60,16 +60,16 @@ func (k BackupSchedule) Run(ctx context.Context) error {
 		if k.Clock.Mono() < rest {
 			continue
 		}
-		if err := k.Look(ctx); err != nil && ctx.Err() == nil {
+		if err := k.MakeDue(ctx); err != nil && ctx.Err() == nil {
 			rest = k.Clock.Mono() + backupRestAfter
 		}
 	}
 }
 
-// Look makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner gets a notice
+// MakeDue makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner gets a notice
 // once a day.
-func (k BackupSchedule) Look(ctx context.Context) error {
-	err := k.keep(ctx)
+func (k BackupSchedule) MakeDue(ctx context.Context) error {
+	err := k.makeDue(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -78,11 +78,11 @@ func (k BackupSchedule) Look(ctx context.Context) error {
 	return errors.Join(err, k.Notice(ctx, "backup:"+today, "No backup was made: "+err.Error()+". I try again every hour; hob doctor says more."))
 }
 
-// keep makes a backup if one is due, and removes the backups that the plan no longer needs.
+// makeDue makes a backup if one is due, and removes the backups that the plan no longer needs.
 //
 // The age of the newest backup on disk decides whether one is due, so that backups made before a restart, or by hand, count as well. A new
 // database is not backed up before it has the age of one interval.
-func (k BackupSchedule) keep(ctx context.Context) error {
+func (k BackupSchedule) makeDue(ctx context.Context) error {
 	var born time.Time
 	var size int64
 	err := k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(sqlite.Stamp(&born), &size)

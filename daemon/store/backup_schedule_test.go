@@ -58,7 +58,7 @@ func TestNightlyCopies(t *testing.T) {
 	v := openVault(t, 1<<40)
 	check := func() {
 		t.Helper()
-		if err := v.Look(t.Context()); err != nil {
+		if err := v.MakeDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestNoRoomForACopy(t *testing.T) {
 	v := openVault(t, 100<<20)
 	v.nextMorning()
 	for range 2 {
-		if err := v.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "nearly full: 100 MB are free") {
+		if err := v.MakeDue(t.Context()); err == nil || !strings.Contains(err.Error(), "nearly full: 100 MB are free") {
 			t.Fatalf("it was made: %v", err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestBadCopy(t *testing.T) {
 	v := openVault(t, 1<<40)
 	for range 20 {
 		v.nextMorning()
-		if err := v.Look(t.Context()); err != nil {
+		if err := v.MakeDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestBadCopy(t *testing.T) {
 		return os.WriteFile(path, []byte("SQLite format 3\x00 and no more"), 0o600)
 	}
 	v.nextMorning()
-	if err := v.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "not whole") {
+	if err := v.MakeDue(t.Context()); err == nil || !strings.Contains(err.Error(), "not whole") {
 		t.Errorf("it was taken: %v", err)
 	}
 	if after := v.copies(); !slices.Equal(before, after) {
@@ -207,7 +207,7 @@ func TestDigestsGoWithTheirCopies(t *testing.T) {
 	v.Plan = func() store.BackupPlan { return store.BackupPlan{Every: 24 * time.Hour, Daily: 1} }
 	for range 3 {
 		v.nextMorning()
-		if err := v.Look(t.Context()); err != nil {
+		if err := v.MakeDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

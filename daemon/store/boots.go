@@ -16,11 +16,11 @@ import (
 
 // Boot describes the start of this epoch. An epoch is one run of the daemon.
 type Boot struct {
-	Epoch   int64
-	Last    time.Time // the last sign of the previous epoch; zero: none
-	Crashed bool      // the previous epoch did not end cleanly
-	Culprit int64     // the turn that became a dead letter because it ran at several crashes
-	Safe    bool      // several crashes without a single culprit: safe mode is on
+	Epoch        int64
+	Last         time.Time // the last sign of the previous epoch; zero: none
+	Crashed      bool      // the previous epoch did not end cleanly
+	CrashingTurn int64     // the turn that became a dead letter because it ran at several crashes
+	Safe         bool      // several crashes without a single culprit: safe mode is on
 }
 
 // Boot returns the start of this epoch.
@@ -60,7 +60,7 @@ func (s *core) begin(ctx context.Context) error {
 			return fmt.Errorf("mark what begins late: %w", err)
 		}
 		fail.Point("recovery")
-		return judgeEnds(tx, &s.boot)
+		return judgeCrashes(tx, &s.boot)
 	})
 }
 
@@ -81,10 +81,10 @@ func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 	return true, inflight, err
 }
 
-// judgeEnds examines the newest crashes within the window. If the same turn was running at all of them, it becomes a dead letter; otherwise
+// judgeCrashes examines the newest crashes within the window. If the same turn was running at all of them, it becomes a dead letter; otherwise
 // safe mode starts.
-func judgeEnds(tx *Tx, b *Boot) error {
-	p := tx.core.opt.Policy()
+func judgeCrashes(tx *Tx, b *Boot) error {
+	p := tx.core.opt.Config()
 	safe, err := readSetting(tx, keySafeMode)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func judgeEnds(tx *Tx, b *Boot) error {
 	}
 	// One turn was running in all of them: end it and go on.
 	if turns == 1 && culprit != 0 {
-		b.Culprit = culprit
+		b.CrashingTurn = culprit
 		return endTurn(tx, culprit, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow)})
 	}
 	if b.Safe {

@@ -58,9 +58,9 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 	return n, err
 }
 
-// Untaken returns the oldest input that a turn could have taken, and its waiting time. seq is 0 if there is none, or if a turn began or
+// OldestWaiting returns the oldest input that a turn could have taken, and its waiting time. seq is 0 if there is none, or if a turn began or
 // ended meanwhile. Times before boot do not count.
-func (s Turns) Untaken(ctx context.Context, boot time.Time) (seq int64, waits time.Duration, err error) {
+func (s Turns) OldestWaiting(ctx context.Context, boot time.Time) (seq int64, waits time.Duration, err error) {
 	var since int64
 	err = s.core.read().QueryRowContext(ctx, `SELECT seq, max(received, not_before, ?2, coalesce((SELECT max(started, ended) FROM turns WHERE parent IS NULL ORDER BY id DESC LIMIT 1), 0))
 		FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1`, sqlite.Micros(s.core.now()), sqlite.Micros(boot)).Scan(&seq, &since)
@@ -89,7 +89,7 @@ func expireAll(tx *Tx) error {
 	if err := expireInputs(tx, now); err != nil {
 		return fmt.Errorf("inputs: %w", err)
 	}
-	if err := askCatchups(tx); err != nil {
+	if err := askAboutRestored(tx); err != nil {
 		return err
 	}
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
@@ -219,7 +219,7 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 // before a resumed turn.
 func joinDebounced(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	first := opening.In
-	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
+	if first.Origin.Person == "" || fail.Broken("debounce-in-two") {
 		return nil
 	}
 	rs, err := tx.Query(queued(joining), t.Key, t.Session, opening.Seq) // commands before the opening message were already served
@@ -231,7 +231,7 @@ func joinDebounced(tx *Tx, t turn.Turn, opening turn.Queued) error {
 		if q.In.Origin.Person != first.Origin.Person || q.In.Source != first.Source || q.In.ReplyTo != first.ReplyTo {
 			return nil // a message of somebody else comes first and must not be overtaken
 		}
-		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {
+		if _, _, err := joinRunning(tx, t, q.Seq); err != nil {
 			return fmt.Errorf("join what was said with it: %w", err)
 		}
 	}
@@ -279,7 +279,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	if state == turn.Ready {
 		attempts++
 	}
-	if limit := tx.core.opt.Policy().MaxAttempts; limit > 0 && attempts > limit {
+	if limit := tx.core.opt.Config().MaxAttempts; limit > 0 && attempts > limit {
 		return false, endTurn(tx, id, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("it did not come to an end in any of its %d attempts (hob stopped, or met an error that the log tells)", limit)})
 	}
 	// The new epoch shuts out a thread of an earlier process: ownTurn refuses its commits.

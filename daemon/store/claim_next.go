@@ -21,7 +21,7 @@ type Waiting struct {
 func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed int64) {
 	best := w.Input
 	for _, q := range w.Commands {
-		if slices.Contains(boundary, q.In.Word()) && (best.Seq == 0 || best.In.Rank > event.RankOwner || q.Seq < best.Seq) {
+		if slices.Contains(boundary, q.In.CommandName()) && (best.Seq == 0 || best.In.Rank > event.RankOwner || q.Seq < best.Seq) {
 			best = q
 			break
 		}

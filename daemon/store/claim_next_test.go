@@ -160,7 +160,7 @@ func TestHoldRule(t *testing.T) {
 		"a job's message to somebody else": {out: event.Out{Cause: event.Cause{Kind: event.ByFire}}, to: "telegram:2", want: "hold"},
 		"a question to somebody else":      {out: event.Out{Cause: event.Cause{Kind: event.ByQuestion}}, to: "telegram:2", want: "hold"},
 	} {
-		if got := store.HoldRule(c.out, c.to, c.owner); got != c.want {
+		if got := store.DelayRule(c.out, c.to, c.owner); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -212,7 +212,7 @@ func TestHoldUntil(t *testing.T) {
 		"the delay was turned off, none waits":  {last: at(0), now: at(0)},
 		"an earlier message and a time, no gap": {last: at(5), now: at(0), notBefore: at(5), until: at(5)},
 	} {
-		until, waits := store.HoldUntil(c.delay, c.last, c.now, c.notBefore)
+		until, waits := store.CancelDelayUntil(c.delay, c.last, c.now, c.notBefore)
 		if !until.Equal(c.until) || waits != c.waits {
 			t.Errorf("%s: %v %q, want %v %q", name, until, waits, c.until, c.waits)
 		}

@@ -11,7 +11,7 @@ func TestUntaken(t *testing.T) {
 	boot := s.now()
 	look := func(want int64, atLeast time.Duration) {
 		t.Helper()
-		seq, waits, err := s.Turns.Untaken(t.Context(), boot)
+		seq, waits, err := s.Turns.OldestWaiting(t.Context(), boot)
 		if err != nil || seq != want || waits < atLeast || waits > atLeast+time.Minute {
 			t.Errorf("input #%d for %v, %v; want #%d for %v", seq, waits, err, want, atLeast)
 		}

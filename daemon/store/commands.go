@@ -55,7 +55,7 @@ func (s Commands) Reply(ctx context.Context, q turn.Queued, text string) error {
 // Decide ends a command that answers a question.
 func (s Commands) Decide(ctx context.Context, q turn.Queued, code, answer string) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
-		asked, err := answerCode(tx, Verdict{Code: code, Text: answer, By: q.Seq, Approves: approves(q.In)})
+		asked, err := answerCode(tx, Answer{Code: code, Text: answer, By: q.Seq, Approves: approves(q.In)})
 		if err != nil {
 			return "", err
 		}
@@ -86,7 +86,7 @@ func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer stri
 		if err := closeIn(tx, seq, "done", "it answered a question"); err != nil {
 			return err
 		}
-		q, err = answerCode(tx, Verdict{Code: code, Text: answer, By: seq, Approves: approves(in)})
+		q, err = answerCode(tx, Answer{Code: code, Text: answer, By: seq, Approves: approves(in)})
 		return err
 	})
 	return q, err

@@ -38,7 +38,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 			return err
 		}
 		for _, q := range waiting {
-			q, ok, err := steerTurn(tx, t, q.Seq)
+			q, ok, err := joinRunning(tx, t, q.Seq)
 			if err != nil {
 				return err
 			}
@@ -84,8 +84,8 @@ func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
 	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })
 }
 
-// steerTurn adds a message to a running turn. The answer goes to the address of the last message that joined.
-func steerTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
+// joinRunning adds a message to a running turn. The answer goes to the address of the last message that joined.
+func joinRunning(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	q, ok, err := joinTurn(tx, t, seq)
 	if err != nil || !ok {
 		return q, false, err
@@ -157,7 +157,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	if err := useApproval(tx, c.Consume); err != nil {
+	if err := useApproval(tx, c.UsedApproval); err != nil {
 		return fmt.Errorf("consume approval: %w", err)
 	}
 	for _, it := range c.Items {
@@ -170,7 +170,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 		if p.Question == turn.Asks {
 			p.Question = asked
 		}
-		if err := controlStep(tx, c.Turn, p); err != nil {
+		if err := settleStep(tx, c.Turn, p); err != nil {
 			return fmt.Errorf("write step %d: %w", p.N, err)
 		}
 	}
@@ -185,15 +185,15 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	return parkOrEnd(tx, c, asked)
 }
 
-// controlStep writes a step. At the end of a model request, the real usage replaces the reservation.
-func controlStep(tx *Tx, id int64, p turn.Step) error {
-	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
+// settleStep writes a step. At the end of a model request, the real usage replaces the reservation.
+func settleStep(tx *Tx, id int64, p turn.Step) error {
+	if p.Kind == turn.ModelStep && (p.State == turn.StepDone || p.State == turn.StepUnknown) {
 		if err := tx.spendRows().settle(id, p); err != nil {
 			return err
 		}
 		p.Reserve = turn.Amount{}
 	}
-	if p.Kind == turn.ToolStep && p.State != turn.Asked && p.State != turn.Allowed {
+	if p.Kind == turn.ToolStep && p.State != turn.StepAsked && p.State != turn.StepAllowed {
 		if err := tx.Run("DELETE FROM waits WHERE turn = ? AND call_id = ?", id, p.CallID); err != nil {
 			return err // the wait has been met or is obsolete
 		}

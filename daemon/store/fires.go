@@ -14,7 +14,7 @@ import (
 
 // Fire commits a batch of firings: the rows of their slots, the inbox rows of slots that run, questions, and each job's next due time. If a
 // job was changed since it was read, it returns scheduler.ErrMoved and commits nothing.
-func (d Triggers) Fire(ctx context.Context, all []scheduler.Firing) error {
+func (d Jobs) Fire(ctx context.Context, all []scheduler.Firing) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		for _, f := range all {
 			if err := commitFiring(tx, f); err != nil {
@@ -76,7 +76,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 		}
 	}
 	if (run || slot.State == scheduler.StateDue) && j.Hold.After(tx.Now) {
-		slot.Reason = heldReason(j, slot.Reason)
+		slot.Reason = backoffReason(j, slot.Reason)
 	}
 	id, err := addFire(tx, j.ID, slot)
 	if err == nil && slot.State == scheduler.StateDue {
@@ -93,8 +93,8 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	return id, mustAccept(tx, in)
 }
 
-// heldReason adds to a reason until when a slot is held.
-func heldReason(j scheduler.Job, reason string) string {
+// backoffReason adds to a reason until when a slot is held.
+func backoffReason(j scheduler.Job, reason string) string {
 	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
 		zone = time.UTC

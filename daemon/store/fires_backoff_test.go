@@ -16,7 +16,7 @@ func TestHeldSlotSaysWhy(t *testing.T) {
 		j := s.job("j", change)
 		hold := time.Date(2100, 1, 1, 21, 16, 0, 0, time.UTC) // of UTC, the job's zone
 		s.sql("UPDATE triggers SET failures = 3, hold = ?", sqlite.Micros(hold))
-		if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+		if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 			t.Fatal(err)
 		}
 		if got := one[string](s, "SELECT reason FROM fires"); got != "held until 21:16 after 3 failures" {
@@ -25,7 +25,7 @@ func TestHeldSlotSaysWhy(t *testing.T) {
 	}
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Done)

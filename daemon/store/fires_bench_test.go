@@ -64,7 +64,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	b.Helper()
 	s, err := store.Open(b.Context(), store.Options{
 		Dir: b.TempDir(), Version: "bench", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
+		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{} },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -79,7 +79,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	due(b, s, begin)
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	runner := scheduler.NewRunner(s.Triggers, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+	runner := scheduler.NewRunner(s.Jobs, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
 	for signal := s.Turns.InboxSignal(); ; signal = s.Turns.InboxSignal() {
 		var n int

@@ -117,7 +117,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	var until time.Time
 	var err error
 	if k == kindWatch { // a watch that fires too often stays held for that
-		if until, _, err = watchHeldUntil(tx, id); err != nil {
+		if until, _, err = watchDelayedUntil(tx, id); err != nil {
 			return err
 		}
 	}

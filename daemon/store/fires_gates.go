@@ -14,10 +14,10 @@ import (
 	"hob/scheduler/gate"
 )
 
-// keepShutGates is how long a heartbeat's row with a closed gate is kept.
-const keepShutGates = 30 * 24 * time.Hour
+// keepClosedGates is how long a heartbeat's row with a closed gate is kept.
+const keepClosedGates = 30 * 24 * time.Hour
 
-var _ gate.Store = Triggers{}
+var _ gate.Store = Jobs{}
 
 // kindOfJob distinguishes the heartbeat from other jobs.
 func kindOfJob(j scheduler.Job) triggerKind {
@@ -39,7 +39,7 @@ func jobKind(tx *Tx, id int64) (triggerKind, error) {
 
 // Gated lists due slots whose gates can be evaluated now, oldest first, at most one per job. A slot waits while an earlier fire of its job
 // is open, and during the pause after a failure. Slots of removed jobs do not wait.
-func (d Triggers) Gated(ctx context.Context, now time.Time, most int) ([]gate.Slot, error) {
+func (d Jobs) Gated(ctx context.Context, now time.Time, most int) ([]gate.Slot, error) {
 	columns := "t." + strings.ReplaceAll(jobColumns, ", ", ", t.")
 	rs, err := d.core.read().QueryContext(ctx, "SELECT f.id, f.key, f.reason, f.note, t.removed > 0, t.seen, "+columns+` FROM fires f JOIN triggers t ON t.id = f.trigger
 		WHERE f.state = 'due' AND (t.removed > 0 OR t.hold <= ?)
@@ -52,7 +52,7 @@ func (d Triggers) Gated(ctx context.Context, now time.Time, most int) ([]gate.Sl
 }
 
 // Judge commits the result of a gate. A fire that is no longer due is left alone: it has already been decided.
-func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
+func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		state, ended := scheduler.StateQueued, int64(0)
 		if v.Outcome != "" {
@@ -72,21 +72,21 @@ func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
 		case scheduler.Failed:
 			return backOffTrigger(tx, v.Job, v.Reason)
 		default:
-			return gateWasShut(tx, v.Job)
+			return gateClosed(tx, v.Job)
 		}
 	})
 }
 
-// gateWasShut records that a gate was evaluated and closed, which ends a series of gate failures. It also deletes old heartbeat rows that
+// gateClosed records that a gate was evaluated and closed, which ends a series of gate failures. It also deletes old heartbeat rows that
 // say nothing else.
-func gateWasShut(tx *Tx, job int64) error {
+func gateClosed(tx *Tx, job int64) error {
 	err := tx.Run(`UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?1 AND failures > 0
 		AND (SELECT reason FROM fires WHERE trigger = ?1 AND outcome = 'failed' ORDER BY id DESC LIMIT 1) LIKE 'gate: %'`, job)
 	if err != nil {
 		return fmt.Errorf("end the backoff: %w", err)
 	}
 	err = tx.Run(`DELETE FROM fires WHERE trigger = (SELECT id FROM triggers WHERE id = ? AND kind = 'heartbeat') AND outcome = 'skipped' AND turn IS NULL
-		AND due < ? AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id)`, job, sqlite.Micros(tx.Now.Add(-keepShutGates)))
+		AND due < ? AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id)`, job, sqlite.Micros(tx.Now.Add(-keepClosedGates)))
 	if err != nil {
 		return fmt.Errorf("forget old skips: %w", err)
 	}
@@ -102,7 +102,7 @@ func fireSucceeded(tx *Tx, fire, job int64) error {
 }
 
 // Busy reports whether a turn of the main thread is running, or a message of the owner waits for one.
-func (d Triggers) Busy(ctx context.Context, now time.Time) (busy bool, err error) {
+func (d Jobs) Busy(ctx context.Context, now time.Time) (busy bool, err error) {
 	err = d.core.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
 		OR EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND kind = 'message' AND rank = 0 AND not_before <= ?)`, sqlite.Micros(now)).Scan(&busy)
 	return busy, err

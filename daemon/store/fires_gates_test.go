@@ -16,7 +16,7 @@ func gatedJob(j *scheduler.Job) { j.Gate = scheduler.Gate{Command: "date"} }
 // comes commits the next slot of a job.
 func (s *testStore) comes(j scheduler.Job) {
 	s.t.Helper()
-	if err := s.Triggers.Fire(s.t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Jobs.Fire(s.t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -33,7 +33,7 @@ func heard(t *testing.T, signal <-chan struct{}, of string) {
 
 func (s *testStore) gated() []gate.Slot {
 	s.t.Helper()
-	list, err := s.Triggers.Gated(s.t.Context(), s.now(), 100)
+	list, err := s.Jobs.Gated(s.t.Context(), s.now(), 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (s *testStore) rule(outcome scheduler.Outcome, reason, seen string) gate.Sl
 		v.In.Fire = v.Fire
 	}
 	for range 2 { // the second time, somebody has judged it
-		if err := s.Triggers.Judge(s.t.Context(), v); err != nil {
+		if err := s.Jobs.Judge(s.t.Context(), v); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func (s *testStore) rule(outcome scheduler.Outcome, reason, seen string) gate.Sl
 func TestGatedFire(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j", gatedJob)
-	rung := s.Triggers.JobsSignal()
+	rung := s.Jobs.JobsSignal()
 	s.comes(j)
 	heard(t, rung, "the due slot")
 	if got := fmt.Sprint(s.fires()); got != "[due]" || s.take() != 0 {
@@ -129,18 +129,18 @@ func TestGatesInTurn(t *testing.T) {
 	if len(list) != 2 || list[0].Fire != 1 || list[1].Fire != 3 {
 		t.Fatalf("%+v", list)
 	}
-	if one, err := s.Triggers.Gated(t.Context(), s.now(), 1); err != nil || len(one) != 1 || one[0].Fire != 1 {
+	if one, err := s.Jobs.Gated(t.Context(), s.now(), 1); err != nil || len(one) != 1 || one[0].Fire != 1 {
 		t.Errorf("the oldest: %+v, %v", one, err)
 	}
 	v := gate.Verdict{Fire: 3, Job: other.ID, Outcome: scheduler.Skipped, Reason: "gate: no change"}
-	if err := s.Triggers.Judge(t.Context(), v); err != nil {
+	if err := s.Jobs.Judge(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	s.rule("", "", "a")
 	if list := s.gated(); len(list) != 0 {
 		t.Errorf("looked at while the last run is under way: %+v", list)
 	}
-	rung := s.Triggers.JobsSignal()
+	rung := s.Jobs.JobsSignal()
 	s.end(turn.Done)
 	heard(t, rung, "the end of the run")
 	if list := s.gated(); len(list) != 1 || list[0].Fire != 2 || list[0].Seen != "a" {
@@ -236,7 +236,7 @@ func TestHeartbeatRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := s.Triggers.JobNamed(t.Context(), "heartbeat")
+	j, err := s.Jobs.JobNamed(t.Context(), "heartbeat")
 	if err != nil || one[string](s, "SELECT kind FROM triggers") != "heartbeat" || j.SessionKey() != "heartbeat" {
 		t.Fatalf("%+v, %v", j, err)
 	}
@@ -246,7 +246,7 @@ func TestHeartbeatRows(t *testing.T) {
 	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}, scheduler.Pause{ID: j.ID, Paused: true}, scheduler.Pause{ID: j.ID, Due: j.Due}); err != nil {
 		t.Fatalf("changed, paused, resumed: %v", err)
 	}
-	if moved, _, err := s.Triggers.Moved(t.Context(), 0); err != nil || len(moved) != 1 {
+	if moved, _, err := s.Jobs.Moved(t.Context(), 0); err != nil || len(moved) != 1 {
 		t.Errorf("the runner is told of %v, %v", moved, err)
 	}
 	for range 2 {
@@ -277,7 +277,7 @@ func TestBusy(t *testing.T) {
 	s := fresh(t)
 	busy := func() bool {
 		t.Helper()
-		b, err := s.Triggers.Busy(t.Context(), s.now())
+		b, err := s.Jobs.Busy(t.Context(), s.now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func (s *testStore) runDue(n int) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
 	signal := s.Turns.InboxSignal()
-	runner := scheduler.NewRunner(s.Store.Triggers, clockOf(s), nil, slog.New(slog.DiscardHandler))
+	runner := scheduler.NewRunner(s.Store.Jobs, clockOf(s), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
 	for one[int](s, "SELECT count(*) FROM fires") < n {
 		select {

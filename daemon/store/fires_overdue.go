@@ -17,7 +17,7 @@ const gateWait = 2 * time.Minute
 // Report sends the owner one message about all slots that were not served in time and not reported yet. The message and the marks are one
 // commit, so a crash neither loses nor repeats it. Until its gate has been evaluated, it is unknown whether a slot runs; the report waits
 // for that as long as an evaluation may take. A job whose slot waits longer, for another run or after a failure, is reported separately.
-func (d Triggers) Report(ctx context.Context) error {
+func (d Jobs) Report(ctx context.Context) error {
 	var some bool
 	if err := d.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires f WHERE "+untoldFires+")").Scan(&some); err != nil || !some {
 		return err

@@ -16,7 +16,7 @@ import (
 // fire commits what is due of a job at an instant.
 func (s *testStore) fire(id int64, at time.Time) {
 	s.t.Helper()
-	j, err := s.Triggers.Job(s.t.Context(), id)
+	j, err := s.Jobs.Job(s.t.Context(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func (s *testStore) fire(id int64, at time.Time) {
 	if err != nil || !ok {
 		s.t.Fatalf("nothing is due: %v", err)
 	}
-	if err := s.Triggers.Fire(s.t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Jobs.Fire(s.t.Context(), []scheduler.Firing{f}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -171,7 +171,7 @@ func (s *testStore) away() (list []string) {
 func TestReport(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
-	if err := s.Triggers.Report(ctx); err != nil || len(s.outs()) != 0 {
+	if err := s.Jobs.Report(ctx); err != nil || len(s.outs()) != 0 {
 		t.Fatalf("nothing to tell: %v, %v", s.outs(), err)
 	}
 	hourly, skipped := s.job("hourly"), s.job("skipped", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip })
@@ -182,7 +182,7 @@ func TestReport(t *testing.T) {
 	s.fire(hourly.ID, back)
 	s.fire(skipped.ID, back)
 	s = s.crash() // before the report
-	if err := s.Triggers.Report(ctx); err != nil {
+	if err := s.Jobs.Report(ctx); err != nil {
 		t.Fatal(err)
 	}
 	day := hourly.Due.Format("Mon 15:04")
@@ -195,12 +195,12 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d of 8 slots are marked as told", n)
 	}
 	s = s.crash() // after it
-	if err := s.Triggers.Report(ctx); err != nil || len(s.away()) != 1 {
+	if err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 {
 		t.Errorf("told again: %q, %v", s.away(), err)
 	}
 	// The heartbeat is not worth a word.
 	s.sql("INSERT INTO fires (trigger, key, due, created, ended, state, outcome, told) VALUES (?, 'k', 1, 1, 1, 'done', 'missed', 1)", beat.ID)
-	if err := s.Triggers.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
+	if err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
 		t.Errorf("of the heartbeat: %q, %v", s.away(), err)
 	}
 }
@@ -213,7 +213,7 @@ func TestReportOfWhatCouldNotBeStored(t *testing.T) {
 	s.later(back.Sub(s.now()))
 	s.fire(j.ID, back)
 	s.sql("UPDATE fires SET unstored = 1 WHERE id > (SELECT min(id) FROM fires)")
-	if err := s.Triggers.Report(t.Context()); err != nil {
+	if err := s.Jobs.Report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	told := strings.Join(s.away(), "\n")
@@ -227,7 +227,7 @@ func TestNothingToReport(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
 	s.fire(j.ID, j.Due.Add(time.Minute))
-	if err := s.Triggers.Report(t.Context()); err != nil || len(s.outs()) != 0 {
+	if err := s.Jobs.Report(t.Context()); err != nil || len(s.outs()) != 0 {
 		t.Errorf("told %+v, %v", s.outs(), err)
 	}
 }
@@ -238,7 +238,7 @@ func TestReminderOfAWaitingJob(t *testing.T) {
 	j := s.job("j", func(j *scheduler.Job) { j.Zone = "Asia/Tokyo" })
 	s.fire(j.ID, j.Due)
 	next := func() {
-		j, err := s.Triggers.Job(t.Context(), j.ID)
+		j, err := s.Jobs.Job(t.Context(), j.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,14 +285,14 @@ func TestLimitsOfARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(got.Only) != "[read grep]" || got.Most != 5000 || got.Used != 1500 || len(got.Rights) != 0 {
-			t.Errorf("turn %d: %+v", id, got.Mandate)
+		if fmt.Sprint(got.Only) != "[read grep]" || got.MaxTokens != 5000 || got.UsedTokens != 1500 || len(got.Rights) != 0 {
+			t.Errorf("turn %d: %+v", id, got.RunLimits)
 		}
 	}
 	s.accept(message("hello"))
 	s.sql("UPDATE turns SET state = 'done', ended = 1")
-	if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
-		t.Errorf("a turn of the owner's: %+v, %v", got.Mandate, err)
+	if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.MaxTokens != 0 {
+		t.Errorf("a turn of the owner's: %+v, %v", got.RunLimits, err)
 	}
 }
 
@@ -308,10 +308,10 @@ func TestLimitsGoOnWithReports(t *testing.T) {
 		for n, want := range []int64{1200, 1900, 2600} { // the run, what its report opens, and what a report to that one opens
 			got, err := s.Turns.Turn(t.Context(), asked)
 			if err == nil {
-				s.sql("UPDATE turns SET tokens = ? WHERE id = ?", want-got.Used, asked)
+				s.sql("UPDATE turns SET tokens = ? WHERE id = ?", want-got.UsedTokens, asked)
 				got, err = s.Turns.Turn(t.Context(), asked)
 			}
-			if err != nil || fmt.Sprint(got.Only) != "[read grep]" || got.Most != 5000 || got.Used != want || len(got.Rights) != 0 || (got.Fire != 0) != (n == 0) {
+			if err != nil || fmt.Sprint(got.Only) != "[read grep]" || got.MaxTokens != 5000 || got.UsedTokens != want || len(got.Rights) != 0 || (got.Fire != 0) != (n == 0) {
 				t.Errorf("%s, report %d: %+v, %v", source, n, got, err)
 			}
 			call := fmt.Sprintf("t%d_1", asked)
@@ -322,8 +322,8 @@ func TestLimitsGoOnWithReports(t *testing.T) {
 		}
 		s.sql("UPDATE turns SET state = 'done', ended = 1")
 		s.accept(event.In{Source: source, ExtID: "t999_1", Session: j.SessionKey(), Kind: event.Report, Trust: event.Owner, Parts: event.Say("done"), Received: s.now()})
-		if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
-			t.Errorf("%s: what nobody's call asked for: %+v, %v", source, got.Mandate, err)
+		if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.MaxTokens != 0 {
+			t.Errorf("%s: what nobody's call asked for: %+v, %v", source, got.RunLimits, err)
 		}
 	}
 }

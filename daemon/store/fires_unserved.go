@@ -7,10 +7,10 @@ import (
 	"hob/scheduler"
 )
 
-// endUnserved writes rows for the slots of a job that came due but can no longer be served, because the current commit changes the job. hob
+// missUnserved writes rows for the slots of a job that came due but can no longer be served, because the current commit changes the job. hob
 // was not running or in safe mode, and then the job was removed, paused or given another schedule. next is the job after the change; the
 // zero Job has no slots. A slot that is due under both schedules is still served. A trigger without a schedule has no slots.
-func endUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
+func missUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
 	rs, err := tx.Query("SELECT "+jobColumns+" FROM triggers WHERE id = ? AND "+ofJobs+" AND removed = 0 AND paused = 0 AND due > 0 AND due <= ?", id, sqlite.Micros(tx.Now))
 	list, err := sqlite.Collect(rs, err, scanJob)
 	if err != nil || len(list) == 0 || list[0].Due.Equal(sqlite.Time(sqlite.Micros(next.Due))) {

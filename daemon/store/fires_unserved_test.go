@@ -41,7 +41,7 @@ func TestChangesLoseNoSlot(t *testing.T) {
 		if err := s.Questions.Record(t.Context(), c.change(j, s.now())); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if err := s.Triggers.Report(t.Context()); err != nil {
+		if err := s.Jobs.Report(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(s.fires(), ", ")
@@ -73,7 +73,7 @@ func TestFireSeesAnyChange(t *testing.T) {
 	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{stale}); err == nil || len(s.fires()) != 0 {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{stale}); err == nil || len(s.fires()) != 0 {
 		t.Errorf("%v; fires %v", err, s.fires())
 	}
 	s.comes(j)
@@ -177,7 +177,7 @@ func TestReportOfWhatWaited(t *testing.T) {
 		s.later(c.away)
 		s = s.crash()
 		for range 2 {
-			if err := s.Triggers.Report(t.Context()); err != nil {
+			if err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,7 +218,7 @@ func TestReportWaitsForGates(t *testing.T) {
 		s.fire(g.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Triggers.Report(t.Context()); err != nil {
+			if err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()
@@ -247,29 +247,29 @@ func TestRedatedRows(t *testing.T) {
 	a, b := s.job("a"), s.job("b")
 	s.job("period", func(j *scheduler.Job) { j.Spec = "every 1h0m0s" })
 	s.job("over", func(j *scheduler.Job) { j.Due = time.Time{} })
-	list, err := s.Triggers.Crons(t.Context(), 0, 10)
+	list, err := s.Jobs.Crons(t.Context(), 0, 10)
 	if err != nil || len(list) != 2 || list[0].ID != a.ID {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if list, err := s.Triggers.Crons(t.Context(), a.ID, 10); err != nil || len(list) != 1 || list[0].ID != b.ID {
+	if list, err := s.Jobs.Crons(t.Context(), a.ID, 10); err != nil || len(list) != 1 || list[0].ID != b.ID {
 		t.Errorf("after the first: %+v, %v", list, err)
 	}
 	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: b}); err != nil { // the same, but changed since
 		t.Fatal(err)
 	}
 	half := 30 * time.Minute
-	if err := s.Triggers.Redate(t.Context(), "new", []scheduler.Redated{{Job: a, Due: a.Due.Add(half)}, {Job: b, Due: b.Due.Add(half)}}); err != nil {
+	if err := s.Jobs.Redate(t.Context(), "new", []scheduler.Redated{{Job: a, Due: a.Due.Add(half)}, {Job: b, Due: b.Due.Add(half)}}); err != nil {
 		t.Fatal(err)
 	}
 	s = s.crash()
-	if print, err := s.Triggers.ZoneRules(t.Context()); err != nil || print != "new" {
+	if print, err := s.Jobs.ZoneRules(t.Context()); err != nil || print != "new" {
 		t.Errorf("%q, %v", print, err)
 	}
 	for _, want := range []scheduler.Job{a, b} {
 		if want.ID == a.ID {
 			want.Due = want.Due.Add(half)
 		}
-		if got, err := s.Triggers.Job(t.Context(), want.ID); err != nil || !got.Due.Equal(want.Due) {
+		if got, err := s.Jobs.Job(t.Context(), want.ID); err != nil || !got.Due.Equal(want.Due) {
 			t.Errorf("%s is due %v, %v; want %v", want.Name, got.Due, err, want.Due)
 		}
 	}
@@ -281,7 +281,7 @@ func TestJobByNameAndNumber(t *testing.T) {
 	s.job("a")
 	s.job("b")
 	for name, want := range map[string]string{"a": "a", "2": "b", "02": "", "c": "", "-1": "", "": ""} {
-		if j, err := s.Triggers.JobNamed(t.Context(), name); j.Name != want || (err == nil) != (want != "") {
+		if j, err := s.Jobs.JobNamed(t.Context(), name); j.Name != want || (err == nil) != (want != "") {
 			t.Errorf("%q finds %q, %v", name, j.Name, err)
 		}
 	}

@@ -131,7 +131,7 @@ func closeIn(tx *Tx, seq int64, state, reason string) error {
 func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
 	list, err := s.core.queued(ctx, "kind = 'command'")
 	for _, q := range list {
-		if !slices.Contains(skip, q.In.Word()) {
+		if !slices.Contains(skip, q.In.CommandName()) {
 			return q, true, nil
 		}
 	}

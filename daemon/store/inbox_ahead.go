@@ -54,12 +54,12 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 // message will join.
 func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
-	edits := tx.core.opt.Policy().edits(to)
+	edits := tx.core.opt.Config().edits(to)
 	own := q.In.Trust == event.Owner && slices.Contains(tx.core.opt.Owner(), to)
 	if to == "" || to.Channel() == event.CLI.Channel() || !edits || !own && q.In.Trust == event.Machine {
 		return false, nil
 	}
-	until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)
+	until, _, err := delayOf(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)
 	if err != nil || until.After(tx.Now) {
 		return false, err
 	}

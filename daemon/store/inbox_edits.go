@@ -83,11 +83,11 @@ func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 
 // by reports whether the same person wrote the input, in the same chat. Older rows do not name the person.
 func (m editedMessage) by(in event.In) bool {
-	return (m.person == in.Origin.Person || m.person == "") && roomOf(m.chat) == roomOf(in.ReplyTo)
+	return (m.person == in.Origin.Person || m.person == "") && chatOf(m.chat) == chatOf(in.ReplyTo)
 }
 
-// roomOf returns an address without its thread.
-func roomOf(a event.Address) string {
+// chatOf returns an address without its thread.
+func chatOf(a event.Address) string {
 	name, _, _ := strings.Cut(string(a), "/")
 	return name
 }

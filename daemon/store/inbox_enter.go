@@ -34,10 +34,10 @@ type arrival struct {
 	Reason string // why State is not queued
 	Seq    int64  // of its row; 0: it has no row of its own, and Receipt names another
 
-	Receipt event.Receipt
-	burst   bool
-	edits   *editedMessage // the message that it is the new text of
-	ends    bool           // it silences a bot loop
+	Receipt   event.Receipt
+	debounced bool
+	edits     *editedMessage // the message that it is the new text of
+	silences  bool           // it silences a bot loop
 }
 
 // enterInbox decides what happens to an input, and stores it. Inputs without an origin (triggers, reports, the command line) skip the steps
@@ -87,7 +87,7 @@ func (a arrival) follow(tx *Tx) error {
 			return err
 		}
 	}
-	if a.ends {
+	if a.silences {
 		return silenceSender(tx, a)
 	}
 	return nil
@@ -111,7 +111,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 			person, sent, burst, state, reason)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
 		sqlite.Ref(a.Number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, sqlite.Bit(in.Tainted), sqlite.Bit(in.Typed), parts, sqlite.Ref(in.Fire),
-		sqlite.Micros(in.Received), sqlite.Micros(in.NotBefore), sqlite.Micros(in.NotAfter), in.Origin.Person, sqlite.Micros(in.Origin.Sent), sqlite.Bit(a.burst), a.State, a.Reason)
+		sqlite.Micros(in.Received), sqlite.Micros(in.NotBefore), sqlite.Micros(in.NotAfter), in.Origin.Person, sqlite.Micros(in.Origin.Sent), sqlite.Bit(a.debounced), a.State, a.Reason)
 }
 
 // findInput returns the numbers of a known input, or sql.ErrNoRows. The condition inbox > 0 lets SQLite use the index.
@@ -151,7 +151,7 @@ func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	if n == 0 {
 		first = now
 	}
-	a.burst, in.NotBefore = true, channels.Debounce(first, n+1, now)
+	a.debounced, in.NotBefore = true, channels.Debounce(first, n+1, now)
 	if n == 0 {
 		return false, nil
 	}

@@ -15,10 +15,10 @@ import (
 
 // Timing and texts of the question about messages from before a restore.
 const (
-	catchupWait    = 5 * time.Second // after the last such message
-	catchupListed  = 10              // messages shown in the question
-	catchupDropped = "the owner said: drop it (sent before the restore)"
-	catchupTaken   = "the owner said: take it up (sent before the restore)"
+	restoredWait    = 5 * time.Second // after the last such message
+	restoredListed  = 10              // messages shown in the question
+	restoredDropped = "the owner said: drop it (sent before the restore)"
+	restoredTaken   = "the owner said: take it up (sent before the restore)"
 )
 
 // holdRestored holds a message that was sent before the database was restored. It may have been answered between the backup and the
@@ -40,19 +40,19 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 	case answer == "take":
 		return false, nil
 	case answer == "drop":
-		a.State, a.Reason = inboxDropped, catchupDropped
+		a.State, a.Reason = inboxDropped, restoredDropped
 		return false, nil
 	}
 	a.State, a.Reason = inboxHeld, note.Unanswered()
 	return false, tx.Run(`INSERT INTO catchups (source, restored, due) VALUES (?1, ?2, ?3) ON CONFLICT (source) DO UPDATE
 		SET due = excluded.due, question = iif(restored = ?2, question, NULL), answer = iif(restored = ?2, answer, ''), restored = ?2`,
-		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(catchupWait)))
+		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(restoredWait)))
 }
 
-// askCatchups asks the owner about the held messages of each channel, once no more arrive.
-func askCatchups(tx *Tx) error {
+// askAboutRestored asks the owner about the held messages of each channel, once no more arrive.
+func askAboutRestored(tx *Tx) error {
 	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c catchup, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c heldSource, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func askCatchups(tx *Tx) error {
 	return nil
 }
 
-// catchup is the set of held messages of one channel.
-type catchup struct {
+// heldSource is the set of held messages of one channel.
+type heldSource struct {
 	source   string
 	restored time.Time
 }
@@ -74,7 +74,7 @@ type catchup struct {
 const heldByRestore = " FROM inbox WHERE state = 'held' AND source = ? AND reason LIKE 'restored from a backup%'"
 
 // ask asks the owner about the held messages of the channel.
-func (c catchup) ask(tx *Tx) error {
+func (c heldSource) ask(tx *Tx) error {
 	rs, err := tx.Query("SELECT sender, iif(sent > 0, sent, received), parts"+heldByRestore+" ORDER BY seq", c.source) // #nosec G202 -- constants
 	held, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (in event.In, err error) {
 		return in, rs.Scan(&in.Sender, sqlite.Stamp(&in.Origin.Sent), sqlite.JSON(&in.Parts))
@@ -86,7 +86,7 @@ func (c catchup) ask(tx *Tx) error {
 		return tx.Run("DELETE FROM catchups WHERE source = ?", c.source)
 	}
 	q := turn.Question{
-		Subject: turn.AboutRestore, Tool: c.source, Text: catchupText(c.source, c.restored, held),
+		Subject: turn.AboutRestore, Tool: c.source, Text: restoredText(c.source, c.restored, held),
 		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: turn.UntilAnswered(),
 	}
 	id, err := askOwner(tx, &q)
@@ -96,8 +96,8 @@ func (c catchup) ask(tx *Tx) error {
 	return tx.Run("UPDATE catchups SET question = ? WHERE source = ?", id, c.source)
 }
 
-// catchupText is the question, with the beginnings of the first messages.
-func catchupText(source string, restored time.Time, held []event.In) string {
+// restoredText is the question, with the beginnings of the first messages.
+func restoredText(source string, restored time.Time, held []event.In) string {
 	const stamp = "2006-01-02 15:04 MST"
 	what, they := "1 message that was", "it"
 	if len(held) > 1 {
@@ -106,22 +106,22 @@ func catchupText(source string, restored time.Time, held []event.In) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Channel %s brought %s sent before my database was restored (%s). Whether I have answered %s since the backup I cannot know, so I hold %s:",
 		source, what, restored.UTC().Format(stamp), they, they)
-	for _, in := range held[:min(len(held), catchupListed)] {
+	for _, in := range held[:min(len(held), restoredListed)] {
 		text := in.Text()
 		if text == "" {
 			text = "[a file]"
 		}
 		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.Foreign(in.Sender), channels.Foreign(text))
 	}
-	if n := len(held) - catchupListed; n > 0 {
+	if n := len(held) - restoredListed; n > 0 {
 		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)
 	}
 	fmt.Fprintf(&b, "\n\nTake %s up now, or drop %s?", they, they)
 	return b.String()
 }
 
-// settleCatchup releases or drops the held messages of a channel, in order, and returns their number.
-func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int, error) {
+// settleRestored releases or drops the held messages of a channel, in order, and returns their number.
+func settleRestored(tx *Tx, source string, state InboxState, reason string) (int, error) {
 	rs, err := tx.Query("SELECT seq"+heldByRestore+" ORDER BY seq", source) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
 	if err != nil {
@@ -142,14 +142,14 @@ func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int,
 	return len(list), nil
 }
 
-// catchupAnswered carries out the owner's answer: the held messages are queued in order or dropped. The answer is stored for messages that
+// restoredAnswered carries out the owner's answer: the held messages are queued in order or dropped. The answer is stored for messages that
 // arrive later.
-func catchupAnswered(tx *Tx, q turn.Question) error {
-	answer, state, reason := "drop", inboxDropped, catchupDropped
+func restoredAnswered(tx *Tx, q turn.Question) error {
+	answer, state, reason := "drop", inboxDropped, restoredDropped
 	if q.Answer != turn.AnswerNo {
-		answer, state, reason = "take", inboxQueued, catchupTaken
+		answer, state, reason = "take", inboxQueued, restoredTaken
 	}
-	if _, err := settleCatchup(tx, q.Tool, state, reason); err != nil {
+	if _, err := settleRestored(tx, q.Tool, state, reason); err != nil {
 		return err
 	}
 	return tx.Run("UPDATE catchups SET answer = ? WHERE source = ? AND question = ?", answer, q.Tool, q.ID)

@@ -46,7 +46,7 @@ func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 		return false, fmt.Errorf("look who answers: %w", err)
 	}
 	if n >= BotLoopReplies {
-		a.State, a.Reason, a.ends = inboxDropped, botLoopReason, true
+		a.State, a.Reason, a.silences = inboxDropped, botLoopReason, true
 	}
 	return false, nil
 }

@@ -11,8 +11,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// unheardNotes lists the voice notes in a turn's inputs without a transcript, oldest first.
-func unheardNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.VoiceNote, error) {
+// untranscribedNotes lists the voice notes in a turn's inputs without a transcript, oldest first.
+func untranscribedNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.VoiceNote, error) {
 	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
 		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (n turn.VoiceNote, err error) {
@@ -20,18 +20,18 @@ func unheardNotes(ctx context.Context, r *sqlite.Readers, id int64) ([]turn.Voic
 	})
 }
 
-// hearNote stores the transcript of a voice note after the note.
-func hearNote(tx *Tx, id int64, n turn.VoiceNote, text string) error {
+// storeTranscript stores the transcript of a voice note after the note.
+func storeTranscript(tx *Tx, id int64, n turn.VoiceNote, text string) error {
 	var parts []event.Part
 	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, id}, sqlite.JSON(&parts)); err != nil {
 		return err
 	}
 	// The first unheard part counts: the same recording may have been sent twice.
-	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Heard && p.Artifact == n.Artifact })
+	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Transcribed && p.Artifact == n.Artifact })
 	if at < 0 {
 		return fmt.Errorf("item %d has no note %s that nobody has listened to", n.Item, n.Artifact)
 	}
-	parts[at].Heard = true
+	parts[at].Transcribed = true
 	doc, err := sqlite.Doc(slices.Insert(parts, at+1, event.Say(text)...))
 	if err != nil {
 		return err

@@ -46,13 +46,13 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 }
 
 // AllJobs lists all jobs by name.
-func (d Triggers) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
+func (d Jobs) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
 	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 ORDER BY name")
 	return sqlite.Collect(rs, err, scanJob)
 }
 
 // Job reads one job.
-func (d Triggers) Job(ctx context.Context, id int64) (scheduler.Job, error) {
+func (d Jobs) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanJob)
 	switch {
@@ -68,7 +68,7 @@ func (d Triggers) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 }
 
 // JobNamed returns a live job by its name or id. A name wins over an id.
-func (d Triggers) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
+func (d Jobs) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil || strconv.FormatInt(id, 10) != name {
 		id = 0 // not an id
@@ -86,7 +86,7 @@ func (d Triggers) JobNamed(ctx context.Context, name string) (scheduler.Job, err
 
 // Moved lists the jobs whose due time may have changed since a version, and the newest version. due is zero for jobs that no longer fire.
 // The runner keeps its queue current with this.
-func (d Triggers) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
+func (d Jobs) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	newest := since
 	rs, err := d.core.read().QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE "+ofJobs+" AND version > ?", since)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
@@ -100,7 +100,7 @@ func (d Triggers) Moved(ctx context.Context, since int64) ([]scheduler.Entry, in
 }
 
 // NextJob returns the earliest due time of all jobs, with the job's name; zero if nothing is due.
-func (d Triggers) NextJob(ctx context.Context) (time.Time, string, error) {
+func (d Jobs) NextJob(ctx context.Context) (time.Time, string, error) {
 	var due time.Time
 	var name string
 	err := d.core.read().QueryRowContext(ctx, "SELECT due, name FROM triggers INDEXED BY triggers_due WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(sqlite.Stamp(&due), &name)
@@ -113,10 +113,10 @@ func (d Triggers) NextJob(ctx context.Context) (time.Time, string, error) {
 // putJob creates a job or replaces the one with its ID. Slots of the old version that are due, or wait to run, are missed.
 func putJob(tx *Tx, j scheduler.Job) error {
 	if j.ID != 0 {
-		if err := endUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
+		if err := missUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
 			return err
 		}
-		if err := callOffFires(tx, j.ID, scheduler.MissedOut, "the job was changed"); err != nil {
+		if err := cancelFires(tx, j.ID, scheduler.MissedOut, "the job was changed"); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func handKey(c scheduler.RunNow) string {
 // runNow queues one manual run: its fire and its inbox row.
 func runNow(tx *Tx, c scheduler.RunNow) error {
 	slot := scheduler.Slot{Key: handKey(c), Due: tx.Now, State: scheduler.StateQueued, Reason: "run by hand"}
-	if err := inCircles(tx, c); err != nil {
+	if err := limitRunsByTurns(tx, c); err != nil {
 		return err
 	}
 	id, err := addFire(tx, c.Job.ID, slot)
@@ -147,8 +147,8 @@ func runNow(tx *Tx, c scheduler.RunNow) error {
 // never stop.
 const mostByTurns = 30
 
-// inCircles refuses a run that a turn requests if turns have started the job too often. Runs that people start do not count.
-func inCircles(tx *Tx, c scheduler.RunNow) error {
+// limitRunsByTurns refuses a run that a turn requests if turns have started the job too often. Runs that people start do not count.
+func limitRunsByTurns(tx *Tx, c scheduler.RunNow) error {
 	const byTurn = "run:t*" // the calls of turns have ids like t1_2
 	var often bool
 	err := tx.One("SELECT ?1 GLOB ?2 AND count(*) >= ?3 FROM fires WHERE trigger = ?4 AND key GLOB ?2 AND key <> ?1 AND created > ?5",

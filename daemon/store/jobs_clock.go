@@ -13,13 +13,13 @@ import (
 )
 
 // The scheduler notices a jump; the store keeps and undoes it.
-var _ scheduler.ClockJumps = Triggers{}
+var _ scheduler.ClockJumps = Jobs{}
 
 // keyClockJump is the setting with the last clock jump.
 const keyClockJump = "clock_leap"
 
 // LastJump returns the last recorded clock jump.
-func (d Triggers) LastJump(ctx context.Context) (l scheduler.ClockJump, err error) {
+func (d Jobs) LastJump(ctx context.Context) (l scheduler.ClockJump, err error) {
 	var text string
 	err = d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyClockJump).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -35,7 +35,7 @@ func (d Triggers) LastJump(ctx context.Context) (l scheduler.ClockJump, err erro
 }
 
 // NoteJump records a forward jump of the clock and tells the owner.
-func (d Triggers) NoteJump(ctx context.Context, l scheduler.ClockJump) error {
+func (d Jobs) NoteJump(ctx context.Context, l scheduler.ClockJump) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		if err := noteClockJump(tx, l); err != nil {
 			return err
@@ -57,7 +57,7 @@ func noteClockJump(tx *Tx, l scheduler.ClockJump) error {
 const jumpPage = 1000
 
 // UndoJump takes back what jobs did while the clock was far ahead.
-func (d Triggers) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time) error {
+func (d Jobs) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		tx.Wake(sqlite.SignalJobs)
 		version, err := nextTriggerVersion(tx)
@@ -83,7 +83,7 @@ func (d Triggers) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.
 			after = page[len(page)-1].ID
 		}
 		// Holds that end in the far future stem from the wrong clock.
-		if err := releaseHolds(tx, now); err != nil {
+		if err := limitBackoffs(tx, now); err != nil {
 			return err
 		}
 		if err := noteClockJump(tx, l.Left(now)); err != nil {
@@ -156,8 +156,8 @@ func newestSlot(tx *Tx, job int64, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// releaseHolds limits the pauses after failures that were computed with the wrong clock.
-func releaseHolds(tx *Tx, now time.Time) error {
+// limitBackoffs limits the pauses after failures that were computed with the wrong clock.
+func limitBackoffs(tx *Tx, now time.Time) error {
 	longest := sqlite.Micros(now.Add(scheduler.Backoff(askAfterFailures)))
 	if err := tx.Run("UPDATE triggers SET hold = ?1 WHERE hold > ?1", longest); err != nil {
 		return fmt.Errorf("end holds: %w", err)

@@ -18,8 +18,8 @@ func (s *testStore) runner() (look func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	changed := make(chan struct{})
-	r := scheduler.NewRunner(s.Triggers, sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
-	r.FollowClock(s.Triggers)
+	r := scheduler.NewRunner(s.Jobs, sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
+	r.FollowClock(s.Jobs)
 	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	group.Go(ctx, "runner", r.Run)
 	s.t.Cleanup(func() { stop(); group.Wait() })
@@ -71,12 +71,12 @@ func TestClockJumpInTheStore(t *testing.T) {
 		t.Errorf("held until %v and %v", time.UnixMicro(hold), time.UnixMicro(before))
 	}
 	for _, id := range []int64{hourly.ID, gated.ID, alone.ID} {
-		j, err := s.Triggers.Job(t.Context(), id)
+		j, err := s.Jobs.Job(t.Context(), id)
 		if err != nil || j.Due.After(now.Add(time.Hour)) || j.Last.After(now) {
 			t.Errorf("%s: last %v, due %v at %v, %v", j.Name, j.Last, j.Due, now, err)
 		}
 	}
-	if j, err := s.Triggers.Job(t.Context(), paused.ID); err != nil || j.Last.After(now) || !j.Paused {
+	if j, err := s.Jobs.Job(t.Context(), paused.ID); err != nil || j.Last.After(now) || !j.Paused {
 		t.Errorf("paused: last %v, %v", j.Last, err)
 	}
 	for range 3 {
@@ -90,7 +90,7 @@ func TestClockJumpInTheStore(t *testing.T) {
 	if want := fmt.Sprintf("The clock went ahead by 183 days, from %s", start.UTC().Format("2 Jan 2006 15:04")); strings.Count(told, "\n") != 1 || !strings.Contains(told, want) || !strings.Contains(told, "The clock is back from") {
 		t.Errorf("told %q, want it to begin with %q", told, want)
 	}
-	if l, err := s.Triggers.LastJump(t.Context()); err != nil || l != (scheduler.ClockJump{}) {
+	if l, err := s.Jobs.LastJump(t.Context()); err != nil || l != (scheduler.ClockJump{}) {
 		t.Errorf("left of it: %+v, %v", l, err)
 	}
 }
@@ -120,14 +120,14 @@ func TestClockJumpToTheSameTimeTwice(t *testing.T) {
 	}
 	look()
 	ran := func() int { return one[int](s, "SELECT count(*) FROM inbox") }
-	if got, err := s.Triggers.Job(t.Context(), j.ID); err != nil || !got.Due.Equal(j.Due) || ran() != 2 {
+	if got, err := s.Jobs.Job(t.Context(), j.ID); err != nil || !got.Due.Equal(j.Due) || ran() != 2 {
 		t.Fatalf("due %v, want %v; it ran %d times for two jumps; %v", got.Due, j.Due, ran(), err)
 	}
 	for range 5 {
 		s.later(20*24*time.Hour + time.Second)
 		look()
 	}
-	if got, err := s.Triggers.Job(t.Context(), j.ID); err != nil || !got.Due.IsZero() || ran() != 3 || one[int](s, "SELECT count(*) FROM fires WHERE key = ?", scheduler.Key(j.Due)) != 1 {
+	if got, err := s.Jobs.Job(t.Context(), j.ID); err != nil || !got.Due.IsZero() || ran() != 3 || one[int](s, "SELECT count(*) FROM fires WHERE key = ?", scheduler.Key(j.Due)) != 1 {
 		t.Errorf("due %v, it ran %d times, %v", got.Due, ran(), err)
 	}
 }

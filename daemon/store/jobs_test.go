@@ -31,7 +31,7 @@ func (s *testStore) job(name string, change ...func(*scheduler.Job)) scheduler.J
 	if err := s.Questions.Record(context.Background(), scheduler.Put{Job: j}); err != nil {
 		s.t.Fatal(err)
 	}
-	if j, err = s.Triggers.JobNamed(context.Background(), name); err != nil {
+	if j, err = s.Jobs.JobNamed(context.Background(), name); err != nil {
 		s.t.Fatal(err)
 	}
 	return j
@@ -40,7 +40,7 @@ func (s *testStore) job(name string, change ...func(*scheduler.Job)) scheduler.J
 // due is the firing of a job's next slot.
 func (s *testStore) due(id int64) scheduler.Firing {
 	s.t.Helper()
-	j, err := s.Triggers.Job(context.Background(), id)
+	j, err := s.Jobs.Job(context.Background(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -68,16 +68,16 @@ func TestFireOnce(t *testing.T) {
 	ctx := t.Context()
 	j := s.job("j")
 	f := s.due(j.ID)
-	if err := s.Triggers.Fire(ctx, []scheduler.Firing{f}); err != nil {
+	if err := s.Jobs.Fire(ctx, []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Triggers.Fire(ctx, []scheduler.Firing{f}); !errors.Is(err, scheduler.ErrMoved) {
+	if err := s.Jobs.Fire(ctx, []scheduler.Firing{f}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("the same firing again: %v, want ErrMoved", err)
 	}
 	s.sql("UPDATE fires SET reason = 'as it was'")
 	again := f // a clock put back: the same slot with the row as it is now
 	again.From = f.Job.Due
-	if err := s.Triggers.Fire(ctx, []scheduler.Firing{again}); err != nil {
+	if err := s.Jobs.Fire(ctx, []scheduler.Firing{again}); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 || one[int](s, "SELECT count(*) FROM inbox") != 1 {
@@ -93,7 +93,7 @@ func TestFireOnce(t *testing.T) {
 	if err := s.Questions.Record(ctx, scheduler.Pause{ID: k.ID, Paused: true, Due: k.Due}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
+	if err := s.Jobs.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("a paused job: %v", err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome <> 'missed'"); n != 1 { // what k missed before its pause has rows
@@ -118,7 +118,7 @@ func TestOverlap(t *testing.T) {
 			}
 		})
 		for range 2 {
-			if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+			if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -140,7 +140,7 @@ func TestCatchUpAll(t *testing.T) {
 	if err != nil || !ok || len(f.Run) != 5 {
 		t.Fatalf("%d runs, %v", len(f.Run), err)
 	}
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM inbox"); n != 5 {
@@ -171,12 +171,12 @@ func TestBackoff(t *testing.T) {
 		ctx := t.Context()
 		j := s.job("j")
 		for n, wait := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, time.Hour} {
-			if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
+			if err := s.Jobs.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
 				t.Fatal(err)
 			}
 			s.later(3 * time.Hour) // over any hold
 			s.end(turn.Failed)
-			j, err := s.Triggers.Job(ctx, j.ID)
+			j, err := s.Jobs.Job(ctx, j.ID)
 			if err != nil || j.Failures != n+1 {
 				t.Fatalf("%d failures after %d, %v", j.Failures, n+1, err)
 			}
@@ -192,18 +192,18 @@ func TestBackoff(t *testing.T) {
 		if _, err := s.Commands.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), tc.answer); err != nil {
 			t.Fatalf("%s: %v", tc.answer, err)
 		}
-		j, err := s.Triggers.Job(ctx, j.ID)
+		j, err := s.Jobs.Job(ctx, j.ID)
 		if err != nil || j.Paused != tc.paused || j.Failures != 0 || !j.Hold.IsZero() {
 			t.Errorf("after %q: %+v, %v", tc.answer, j, err)
 		}
 		if tc.paused {
 			continue
 		}
-		if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
+		if err := s.Jobs.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
-		if j, err = s.Triggers.Job(ctx, j.ID); err != nil || j.Failures != 0 {
+		if j, err = s.Jobs.Job(ctx, j.ID); err != nil || j.Failures != 0 {
 			t.Errorf("a run that went well left %d failures (%v)", j.Failures, err)
 		}
 	}
@@ -213,11 +213,11 @@ func TestBackoff(t *testing.T) {
 func TestStopIsNoFailure(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Stopped)
-	if j, err := s.Triggers.Job(t.Context(), j.ID); err != nil || j.Failures != 0 {
+	if j, err := s.Jobs.Job(t.Context(), j.ID); err != nil || j.Failures != 0 {
 		t.Errorf("%d failures, %v", j.Failures, err)
 	}
 }
@@ -229,7 +229,7 @@ func TestMissedAsk(t *testing.T) {
 	if err != nil || f.Ask == "" {
 		t.Fatalf("no question: %+v, %v", f, err)
 	}
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
 	in := message("answer")
@@ -248,17 +248,17 @@ func TestSpoiltRow(t *testing.T) {
 	j := s.job("bad")
 	s.job("good")
 	s.sql(`UPDATE triggers SET body = '[]' WHERE id = ?`, j.ID)
-	if _, err := s.Triggers.Job(t.Context(), j.ID); !errors.Is(err, scheduler.ErrUnreadable) {
+	if _, err := s.Jobs.Job(t.Context(), j.ID); !errors.Is(err, scheduler.ErrUnreadable) {
 		t.Errorf("%v, want ErrUnreadable", err)
 	}
-	if err := s.Triggers.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
+	if err := s.Jobs.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Triggers.AllJobs(t.Context())
+	list, err := s.Jobs.AllJobs(t.Context())
 	if err != nil || len(list) != 2 || list[0].Broken == "" || list[1].Broken != "" {
 		t.Errorf("jobs %+v, %v", list, err)
 	}
-	moved, _, err := s.Triggers.Moved(t.Context(), 0)
+	moved, _, err := s.Jobs.Moved(t.Context(), 0)
 	if err != nil || len(moved) != 2 || !moved[0].Due.IsZero() && !moved[1].Due.IsZero() {
 		t.Errorf("moved %+v, %v", moved, err)
 	}
@@ -279,12 +279,12 @@ func TestYear(t *testing.T) {
 
 func world(s *store.Store) schedulertest.World {
 	return schedulertest.World{
-		Store: s.Triggers,
+		Store: s.Jobs,
 		Put: func(ctx context.Context, j scheduler.Job) (scheduler.Job, error) {
 			if err := s.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				return j, err
 			}
-			return s.Triggers.JobNamed(ctx, j.Name)
+			return s.Jobs.JobNamed(ctx, j.Name)
 		},
 		Fires: func(ctx context.Context, job int64) ([]scheduler.Slot, error) {
 			rs, err := s.Reader().QueryContext(ctx, "SELECT key, due, state, outcome, late_us, reason FROM fires WHERE trigger = ? ORDER BY id", job)

@@ -30,7 +30,7 @@ type testStore struct {
 	t      *testing.T
 	dir    string
 	ahead  *atomic.Int64 // of the machine's clock
-	policy store.Policy
+	policy store.Config
 	zone   string
 	owner  []event.Address
 	ext    int
@@ -38,13 +38,13 @@ type testStore struct {
 
 func open(t *testing.T, dir string, change ...func(*testStore)) *testStore {
 	t.Helper()
-	s := &testStore{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin", owner: []event.Address{chat}}
+	s := &testStore{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Config{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin", owner: []event.Address{chat}}
 	for _, f := range change {
 		f(s)
 	}
 	s.Store = storetest.Open(t, dir, func(o *store.Options) {
 		o.Clock, o.Zone = clockOf(s), func() string { return s.zone }
-		o.Owner, o.Policy = func() []event.Address { return s.owner }, func() store.Policy { return s.policy }
+		o.Owner, o.Config = func() []event.Address { return s.owner }, func() store.Config { return s.policy }
 	})
 	s.View = store.NewView(s.Reader())
 	t.Cleanup(func() { storetest.Close(t, s.Store) })

@@ -36,7 +36,7 @@ func queueOut(tx *Tx, o event.Out) error {
 		o.Body, o.Files = o.Body+listFiles(o.Files), nil
 	}
 	o.To = to
-	policy := tx.core.opt.Policy()
+	policy := tx.core.opt.Config()
 	right, err := rightForMessage(tx, o)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	// Quiet hours and holds may delay the message.
 	o.Body = body
-	before, waits, err := heldBack(tx, o, to)
+	before, waits, err := delayOf(tx, o, to)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	tx.Wake(sqlite.SignalOutbox)
 	switch {
-	case waits == waitsHold:
+	case waits == waitsCancel:
 		return announce(tx, id, to, o.Body+nameFiles(o.Files), before)
 	case ended == 0:
 		return nil
@@ -105,7 +105,7 @@ func (s Outbox) LiveAnswers(ctx context.Context) ([]channels.LiveAnswer, error) 
 // Draft creates the draft of a turn's answer, unless a message to this address would be held back.
 func (s Outbox) Draft(ctx context.Context, o channels.NewDraft) error {
 	err := s.core.write(ctx, func(tx *Tx) error {
-		until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
+		until, _, err := delayOf(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
 		if err != nil || until.After(tx.Now) {
 			return err
 		}

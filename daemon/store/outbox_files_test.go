@@ -146,20 +146,20 @@ func TestHeard(t *testing.T) {
 	in.Parts = append(in.Parts, note, event.Part{Kind: event.File, Artifact: "x"})
 	s.accept(in)
 	id := s.take()
-	notes, err := s.Turns.Unheard(t.Context(), id)
+	notes, err := s.Turns.UntranscribedNotes(t.Context(), id)
 	if err != nil || len(notes) != 1 || notes[0].Part != note {
 		t.Fatalf("%+v, %v", notes, err)
 	}
-	if err := s.Turns.Heard(t.Context(), id+1, notes[0], "theirs"); err == nil {
+	if err := s.Turns.StoreTranscript(t.Context(), id+1, notes[0], "theirs"); err == nil {
 		t.Error("somebody else's turn has heard it")
 	}
-	if err := s.Turns.Heard(t.Context(), id, notes[0], "buy milk"); err != nil {
+	if err := s.Turns.StoreTranscript(t.Context(), id, notes[0], "buy milk"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Turns.Heard(t.Context(), id, notes[0], "again"); err == nil {
+	if err := s.Turns.StoreTranscript(t.Context(), id, notes[0], "again"); err == nil {
 		t.Error("it was heard twice")
 	}
-	if left, err := s.Turns.Unheard(t.Context(), id); err != nil || len(left) > 0 {
+	if left, err := s.Turns.UntranscribedNotes(t.Context(), id); err != nil || len(left) > 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 	want := `look//buy milk/`

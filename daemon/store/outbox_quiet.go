@@ -17,8 +17,8 @@ import (
 
 // The reasons that hold back a message, besides its own delay.
 const (
-	waitsQuiet = "quiet" // the owner's quiet hours
-	waitsHold  = "hold"  // a message to somebody else, which the owner can still stop
+	waitsQuiet  = "quiet" // the owner's quiet hours
+	waitsCancel = "hold"  // a message to somebody else, which the owner can still stop
 )
 
 // The settings of /quiet and /quiet off.
@@ -27,9 +27,9 @@ const (
 	keyAwake = "awake_until" // quiet hours do not count before this time
 )
 
-// HoldRule decides which rule can hold back a message: quiet for the owner's quiet hours, hold for the delay of messages to others; "" for none.
+// DelayRule decides which rule can hold back a message: quiet for the owner's quiet hours, hold for the delay of messages to others; "" for none.
 // What the local chat shows, urgent messages to the owner, and what the owner or hob itself sends to others go out at once.
-func HoldRule(o event.Out, to event.Address, owner bool) string {
+func DelayRule(o event.Out, to event.Address, owner bool) string {
 	switch {
 	case to.Channel() == event.CLI.Channel(), owner && o.Urgency == event.Urgent:
 		return ""
@@ -38,7 +38,7 @@ func HoldRule(o event.Out, to event.Address, owner bool) string {
 	case o.Cause.Kind == event.ByCommand || o.Cause.Kind == event.ByNotice:
 		return ""
 	default:
-		return waitsHold
+		return waitsCancel
 	}
 }
 
@@ -56,19 +56,19 @@ func QuietUntil(q QuietTimes, now, notBefore time.Time) (until time.Time, waits 
 	}
 }
 
-// HoldUntil decides how long a message to somebody else waits, and why. last is the end of the longest wait at its address: a later message never
+// CancelDelayUntil decides how long a message to somebody else waits, and why. last is the end of the longest wait at its address: a later message never
 // overtakes an earlier one, even if the delay has been shortened.
-func HoldUntil(delay time.Duration, last, now, notBefore time.Time) (until time.Time, waits string) {
+func CancelDelayUntil(delay time.Duration, last, now, notBefore time.Time) (until time.Time, waits string) {
 	at := later(now, notBefore)
 	if until = later(at.Add(delay), last); !until.After(at) {
 		return notBefore, ""
 	}
-	return until, waitsHold
+	return until, waitsCancel
 }
 
-// heldBack reads what the rule for a message needs, and returns until when it waits, and why.
-func heldBack(tx *Tx, o event.Out, to event.Address) (until time.Time, waits string, err error) {
-	switch HoldRule(o, to, slices.Contains(tx.core.opt.Owner(), to)) {
+// delayOf reads what the rule for a message needs, and returns until when it waits, and why.
+func delayOf(tx *Tx, o event.Out, to event.Address) (until time.Time, waits string, err error) {
+	switch DelayRule(o, to, slices.Contains(tx.core.opt.Owner(), to)) {
 	case waitsQuiet:
 		q, err := readQuiet(tx)
 		if err != nil {
@@ -76,12 +76,12 @@ func heldBack(tx *Tx, o event.Out, to event.Address) (until time.Time, waits str
 		}
 		until, waits = QuietUntil(q, tx.Now, o.NotBefore)
 		return until, waits, nil
-	case waitsHold:
+	case waitsCancel:
 		var last time.Time
 		if err := tx.One("SELECT coalesce(max(not_before), 0) FROM outbox WHERE address = ? AND state = 'ready' AND waits = 'hold'", []any{to}, sqlite.Stamp(&last)); err != nil {
 			return o.NotBefore, "", err
 		}
-		until, waits = HoldUntil(tx.core.opt.Policy().Hold, last, tx.Now, o.NotBefore)
+		until, waits = CancelDelayUntil(tx.core.opt.Config().CancelDelay, last, tx.Now, o.NotBefore)
 		return until, waits, nil
 	default:
 		return o.NotBefore, "", nil
@@ -90,7 +90,7 @@ func heldBack(tx *Tx, o event.Out, to event.Address) (until time.Time, waits str
 
 // announce tells the owner about a held message to somebody else, if the config says so.
 func announce(tx *Tx, id int64, to event.Address, body string, until time.Time) error {
-	if !tx.core.opt.Policy().Announce {
+	if !tx.core.opt.Config().Announce {
 		return nil
 	}
 	text := fmt.Sprintf("To %s in %s: %s\n/cancel %d stops it.", to, until.Sub(tx.Now).Round(time.Second), channels.Excerpt(body), id)
@@ -125,7 +125,7 @@ func readQuiet(tx *Tx) (q QuietTimes, err error) {
 		return q, err
 	}
 	q.Awake, err = readTime(tx, keyAwake)
-	q.Hours = tx.core.opt.Policy().Quiet
+	q.Hours = tx.core.opt.Config().Quiet
 	return q, err
 }
 
@@ -155,7 +155,7 @@ func setQuiet(tx *Tx, until time.Time) error {
 	quiet, awake := "", ""
 	if until.After(tx.Now) {
 		quiet = until.UTC().Format(time.RFC3339)
-	} else if hours := tx.core.opt.Policy().Quiet; hours != nil && !hours(tx.Now).IsZero() {
+	} else if hours := tx.core.opt.Config().Quiet; hours != nil && !hours(tx.Now).IsZero() {
 		awake = hours(tx.Now).UTC().Format(time.RFC3339)
 	}
 	if err := putSetting(tx, keyQuiet, quiet); err != nil {

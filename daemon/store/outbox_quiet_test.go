@@ -144,7 +144,7 @@ func TestQuietCommand(t *testing.T) {
 
 // What hob says to others waits a moment, in which the owner can stop it; nothing overtakes it.
 func TestHoldWindow(t *testing.T) {
-	s := fresh(t, func(s *testStore) { s.policy.Hold, s.policy.Announce = 10*time.Second, true })
+	s := fresh(t, func(s *testStore) { s.policy.CancelDelay, s.policy.Announce = 10*time.Second, true })
 	s.at(21, 9, 0)
 	typed := s.said("chat:5", event.ByCommand, event.Urgent)
 	held := s.said("chat:2", event.ByTurn, event.Urgent)
@@ -155,7 +155,7 @@ func TestHoldWindow(t *testing.T) {
 	s.policy.Announce = false
 	mine := s.said(chat, event.ByTurn, event.Urgent)
 	dropped := s.said("chat:3", event.ByTurn, event.Urgent)
-	s.policy.Hold = 0
+	s.policy.CancelDelay = 0
 	behind := s.said("chat:2", event.ByTurn, event.Urgent)
 	s.wantReady("at once", typed, one[int64](s, "SELECT id FROM outbox WHERE cause_kind = 'notice'"))
 	if n := one[int](s, "SELECT count(*) FROM outbox WHERE cause_kind = 'notice'"); n != 1 {

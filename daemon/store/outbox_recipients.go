@@ -10,7 +10,7 @@ import (
 
 // rightOf returns the present right of an address.
 func (s *core) rightOf(to event.Address) channels.Right {
-	return channels.RightOf(to, s.opt.Owner(), s.opt.Policy().named)
+	return channels.RightOf(to, s.opt.Owner(), s.opt.Config().named)
 }
 
 // rightForMessage returns the right under which a message is queued. A reply uses the permission that the sender had when the message was

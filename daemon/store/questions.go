@@ -68,7 +68,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 		return 0, err
 	}
 	// The question is a message as well, for channels without the live view.
-	body := questionText(*q, code, tx.core.opt.Policy().buttons(to))
+	body := questionText(*q, code, tx.core.opt.Config().buttons(to))
 	if err := queueOut(tx, event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 		return 0, err
 	}
@@ -156,7 +156,7 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	case q.Subject == turn.AboutJob:
 		return jobAnswered(tx, q)
 	case q.Subject == turn.AboutRestore:
-		return catchupAnswered(tx, q)
+		return restoredAnswered(tx, q)
 	case q.Subject == turn.AboutAsk && q.Tool == planTool:
 		return planAnswered(tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
@@ -167,8 +167,8 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	}
 }
 
-// Verdict is an answer to a question. It comes from a command in chat, a button, or the command line.
-type Verdict struct {
+// Answer is an answer to a question. It comes from a command in chat, a button, or the command line.
+type Answer struct {
 	Code     string // the question's code, in any case
 	Text     string // "once", "turn", "always" or "no" for an approval; free text for an ask
 	By       int64  // the inbox row with the answer
@@ -182,7 +182,7 @@ func approves(in event.In) bool {
 }
 
 // answerCode closes the question with a code. It rejects an approval of an ask, and free text for an approval.
-func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
+func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
 	list, err := sqlite.Collect(rs, err, scanQuestion)
 	if err != nil {

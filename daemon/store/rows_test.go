@@ -227,7 +227,7 @@ func TestSafeMode(t *testing.T) {
 		s := fresh(t, limits)
 		for n := 1; n <= 3; n++ {
 			s = s.crash()
-			if b := s.Boots.Boot(); !b.Crashed || b.Safe != (n == 3) || b.Culprit != 0 {
+			if b := s.Boots.Boot(); !b.Crashed || b.Safe != (n == 3) || b.CrashingTurn != 0 {
 				t.Fatalf("after %d unclean ends: %+v", n, b)
 			}
 		}
@@ -285,7 +285,7 @@ func TestSafeMode(t *testing.T) {
 			}
 			s = s.crash()
 		}
-		if b := s.Boots.Boot(); !b.Safe || b.Culprit != 0 {
+		if b := s.Boots.Boot(); !b.Safe || b.CrashingTurn != 0 {
 			t.Errorf("no single turn is to blame: %+v", b)
 		}
 	})

@@ -55,7 +55,7 @@ func (tx *Tx) spendRows() spendRows { return spendRows{Tx: tx, Day: tx.core.day}
 
 // readBudget returns today's limits and use. Limits that the owner has set by command replace those of the config.
 func readBudget(tx *Tx) (api.Budget, error) {
-	p := tx.core.opt.Policy()
+	p := tx.core.opt.Config()
 	b := api.Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
 	for key, to := range map[string]*int64{keyDayMoney: &b.PerDayMicros, keyDayCount: &b.PerDayTokens} {
 		v, err := readSetting(tx, key)

@@ -33,7 +33,7 @@ func TestCapUnderConcurrency(t *testing.T) {
 	granted, refused := 0, 0
 	for n := range children {
 		wg.Go(func() {
-			_, err := s.Turns.Begin(context.Background(), turn.Begin{Turn: int64(2 + n), Step: turn.Step{N: 1, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 100}}})
+			_, err := s.Turns.Begin(context.Background(), turn.Begin{Turn: int64(2 + n), Step: turn.Step{N: 1, Kind: turn.ModelStep, State: turn.StepIntent, Reserve: turn.Amount{Tokens: 100}}})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -65,12 +65,12 @@ func TestZoneChangesDuringARequest(t *testing.T) {
 	s := fresh(t)
 	s.accept(message("hello"))
 	id := s.take()
-	step := turn.Step{N: 1, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 500}}
+	step := turn.Step{N: 1, Kind: turn.ModelStep, State: turn.StepIntent, Reserve: turn.Amount{Tokens: 500}}
 	if _, err := s.Turns.Begin(t.Context(), turn.Begin{Turn: id, Step: step}); err != nil {
 		t.Fatal(err)
 	}
 	s.zone = map[bool]string{true: "Pacific/Kiritimati", false: "Pacific/Pago_Pago"}[s.now().UTC().Hour() >= 12] // another day there
-	step.State, step.Usage = turn.Over, llm.Usage{Input: 40, Output: 2}
+	step.State, step.Usage = turn.StepDone, llm.Usage{Input: 40, Output: 2}
 	if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{step}}); err != nil {
 		t.Fatalf("settle: %v", err)
 	}
@@ -110,7 +110,7 @@ func TestRetryAndDrop(t *testing.T) {
 func TestDroppedFireEndsItsSlot(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Inbox.Drop(t.Context(), one[int64](s, "SELECT seq FROM inbox")); err != nil {
@@ -164,7 +164,7 @@ func TestEndClosesCalls(t *testing.T) {
 	step := func(n int, id string, state turn.StepState) turn.Step {
 		return turn.Step{N: n, Kind: turn.ToolStep, State: state, CallID: id, Tool: "exec", Effect: tools.Once}
 	}
-	err := s.Turns.Commit(ctx, turn.Commit{Turn: id, Items: []llm.Item{call("begun"), call("waiting")}, Steps: []turn.Step{step(1, "begun", turn.Intent), step(2, "waiting", turn.Allowed)}})
+	err := s.Turns.Commit(ctx, turn.Commit{Turn: id, Items: []llm.Item{call("begun"), call("waiting")}, Steps: []turn.Step{step(1, "begun", turn.StepIntent), step(2, "waiting", turn.StepAllowed)}})
 	if err != nil {
 		t.Fatal(err)
 	}

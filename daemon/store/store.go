@@ -6,7 +6,7 @@
 // A transaction ends with wake signals for the goroutines that wait for such rows.
 //
 // Rules over rows are CHECK and UNIQUE constraints first. Decisions are pure functions over rows that were read (Waiting.Next, BeginsAnew,
-// AnsweredAsk, InstantReplies, QuietTimes.End, HoldRule, QuietUntil, HoldUntil, DraftFacts.Decide, FireOutcome, AfterFailure). The database file itself is package
+// AnsweredAsk, InstantReplies, QuietTimes.End, DelayRule, QuietUntil, CancelDelayUntil, DraftFacts.Decide, FireOutcome, AfterFailure). The database file itself is package
 // sqlite. Only package daemon imports store.
 package store
 
@@ -37,7 +37,7 @@ type Options struct {
 	IDs     sys.IDs
 	Zone    func() string          // the owner's zone as an IANA name, read at each use
 	Owner   func() []event.Address // the owner's addresses, the first one first, read at each use
-	Policy  func() Policy          // limits from the config, read at each use
+	Config  func() Config          // limits from the config, read at each use
 	Paired  *PairedOwners          // filled by the store; nil: not needed elsewhere
 	Log     *slog.Logger           // nil: no log
 
@@ -53,29 +53,29 @@ func (o Options) log() *slog.Logger {
 	return o.Log
 }
 
-// Policy holds the limits that the store applies inside its transactions.
-type Policy struct {
+// Config holds the limits that the store applies inside its transactions.
+type Config struct {
 	MaxAttempts  int           // attempts at a turn before it becomes a dead letter
 	SafeAfter    int           // number of crashes within SafeWindow
 	SafeWindow   time.Duration //
 	PerDayMicros int64         // daily limit in money; below 0: none
 	PerDayTokens int64         // daily limit in tokens, for models without a price; below 0: none
 
-	Quiet    func(time.Time) time.Time // end of the owner's quiet hours at an instant, zero outside; nil: there are none
-	Hold     time.Duration             // delay during which messages to others can be stopped
-	Announce bool                      // tell the owner about such messages
-	Edits    func(event.Address) bool  // whether the channel of an address can edit sent messages; nil: none can
-	Buttons  func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
-	Named    func(event.Address) bool  // whether the section of its channel names an address; nil: it names none
+	Quiet       func(time.Time) time.Time // end of the owner's quiet hours at an instant, zero outside; nil: there are none
+	CancelDelay time.Duration             // delay during which messages to others can be stopped
+	Announce    bool                      // tell the owner about such messages
+	Edits       func(event.Address) bool  // whether the channel of an address can edit sent messages; nil: none can
+	Buttons     func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
+	Named       func(event.Address) bool  // whether the section of its channel names an address; nil: it names none
 }
 
 // buttons reports whether the channel of an address shows buttons.
-func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
+func (p Config) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
 
 // edits reports whether the channel of an address can edit sent messages.
-func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
+func (p Config) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
-func (p Policy) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
+func (p Config) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
 
 // Store is the open database. Each field is a service for one subject. All are safe for concurrent use.
 type Store struct {
@@ -85,7 +85,7 @@ type Store struct {
 	Questions Questions
 	Outbox    Outbox
 	Artifacts Artifacts
-	Triggers  Triggers
+	Jobs      Jobs
 	Watches   Watches
 	Webhooks  Webhooks
 	Subagents Subagents
@@ -151,7 +151,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	c := &core{opt: o, db: d}
 	s := &Store{
-		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Questions: Questions{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Triggers: Triggers{c},
+		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Questions: Questions{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Jobs: Jobs{c},
 		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, cmp.Or(o.Paired, &PairedOwners{})},
 		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Boots: Boots{c}, Backups: Backups{c}, core: c,
 	}

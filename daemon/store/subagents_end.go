@@ -96,7 +96,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 		name += " (" + c.title + ")"
 	}
 	// A long result is cut, with a note about it.
-	text := name + " has done its task:\n" + turn.CutChild(c.Child.Text)
+	text := name + " has done its task:\n" + turn.TruncateChild(c.Child.Text)
 	if c.Child.State != turn.Done {
 		text = name + " did not finish: " + c.Child.Why
 	}

@@ -389,7 +389,7 @@ func TestPlan(t *testing.T) {
 		call := fmt.Sprint("c", i)
 		err := s.Turns.Commit(t.Context(), turn.Commit{
 			Turn: id, Items: []llm.Item{{Session: 1, Turn: id, Role: llm.Assistant, Kind: llm.CallItem, CallID: call, Tool: c.tool, Args: []byte("{}"), Trust: event.Owner, Source: "model"}},
-			Steps:    []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Parked, CallID: call, Tool: c.tool}},
+			Steps:    []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.StepParked, CallID: call, Tool: c.tool}},
 			Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: call, Tool: c.tool, Text: "May I?", Options: []string{tasks.Approve, tasks.KeepPlanning}, Until: s.now().Add(time.Hour), To: chat},
 			Wait:     &turn.Wait{CallID: call, Kind: tools.ForQuestion, Question: turn.Asks}, Park: &turn.Park{Why: "waiting", On: call},
 		})
@@ -403,7 +403,7 @@ func TestPlan(t *testing.T) {
 		if s.take() != id {
 			t.Fatal("the answer did not wake the turn")
 		}
-		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Over, CallID: call, Tool: c.tool}}}); err != nil {
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.StepDone, CallID: call, Tool: c.tool}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

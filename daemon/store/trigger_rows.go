@@ -80,18 +80,18 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 		return err
 	}
 	tx.Wake(sqlite.SignalJobs)
-	if err := endUnserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
+	if err := missUnserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
 		return err
 	}
 	n, err := tx.Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", sqlite.Micros(tx.Now), version, id, k)
 	if err := k.found(n, err, id); err != nil {
 		return err
 	}
-	return callOffFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
+	return cancelFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
 }
 
-// callOffFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
-func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
+// cancelFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
+func cancelFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
 	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
 		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
 	if err != nil {
@@ -113,10 +113,10 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 	}
 	tx.Wake(sqlite.SignalJobs)
 	if paused {
-		if err := endUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
+		if err := missUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
 			return err
 		}
-		if err := callOffFires(tx, id, scheduler.MissedOut, "the "+k.noun()+" was paused"); err != nil {
+		if err := cancelFires(tx, id, scheduler.MissedOut, "the "+k.noun()+" was paused"); err != nil {
 			return err
 		}
 	}

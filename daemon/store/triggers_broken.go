@@ -6,13 +6,13 @@ import (
 )
 
 // Disable switches off a job whose row cannot be used, and tells the owner.
-func (d Triggers) Disable(ctx context.Context, id int64, why string) error {
+func (d Jobs) Disable(ctx context.Context, id int64, why string) error {
 	return d.core.write(ctx, func(tx *Tx) error { return switchOffTrigger(tx, id, why) })
 }
 
-// SetAside switches off the watches and webhooks whose rows cannot be read, and tells the owner about each once. Jobs are checked when they
+// DisableUnreadable switches off the watches and webhooks whose rows cannot be read, and tells the owner about each once. Jobs are checked when they
 // come due.
-func (d Triggers) SetAside(ctx context.Context) error {
+func (d Jobs) DisableUnreadable(ctx context.Context) error {
 	watches, err := Watches(d).AllWatches(ctx)
 	if err != nil {
 		return fmt.Errorf("look for spoilt watches: %w", err)

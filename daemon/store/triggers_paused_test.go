@@ -126,7 +126,7 @@ func TestChangeEndsTheHold(t *testing.T) {
 	s.comes(j)
 	s.end(turn.Failed)
 	s.comes(j)
-	j, err := s.Triggers.Job(t.Context(), j.ID)
+	j, err := s.Jobs.Job(t.Context(), j.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 			j := s.job("j")
 			s.sql(c.spoil)
 			if aside {
-				if err := s.Triggers.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
+				if err := s.Jobs.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -279,7 +279,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 					t.Errorf("%s: row %d is %+v, want %v", c.name, i, r, want)
 				}
 			}
-			if err := s.Triggers.Report(t.Context()); err != nil || len(s.away()) != 0 {
+			if err := s.Jobs.Report(t.Context()); err != nil || len(s.away()) != 0 {
 				t.Errorf("%s: told %q, %v", c.name, s.away(), err)
 			}
 		}
@@ -306,7 +306,7 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		s.fire(j.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Triggers.Report(t.Context()); err != nil {
+			if err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()

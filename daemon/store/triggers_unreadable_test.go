@@ -17,7 +17,7 @@ func TestSetAside(t *testing.T) {
 	s.sql(`UPDATE triggers SET body = '{"paths": 7}' WHERE id = ?`, bad.ID)
 	s.sql(`UPDATE triggers SET body = '[]' WHERE id = ?`, worse.ID)
 	for range 2 {
-		if err := s.Triggers.SetAside(t.Context()); err != nil {
+		if err := s.Jobs.DisableUnreadable(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,16 +30,16 @@ const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.a
 // scanTurn reads a row of turnColumns. The limits of a run come as JSON from the trigger that started it.
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
-	var limits turn.Mandate
+	var limits turn.RunLimits
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
 		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan)
-	t.Only, t.Most, t.Used = limits.Only, limits.Most, limits.Used
+	t.Only, t.MaxTokens, t.UsedTokens = limits.Only, limits.MaxTokens, limits.UsedTokens
 	return t, err
 }
 
 // Load reads all rows that decide what a turn does next. turn.Next is computed from them. The caller fills in the limits.
-func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
-	st := turn.State{Epoch: s.core.epoch, Now: s.core.now()}
+func (s Turns) Load(ctx context.Context, id int64) (turn.Snapshot, error) {
+	st := turn.Snapshot{Epoch: s.core.epoch, Now: s.core.now()}
 	t, err := s.Turn(ctx, id)
 	if err != nil {
 		return st, err

@@ -116,8 +116,8 @@ type requestTally struct {
 // requestOutcome is the key of a sum.
 type requestOutcome struct{ model, fault string }
 
-// askedRequest is the requests of one turn with the same result; Count is 0 for a turn without requests.
-type askedRequest struct {
+// turnRequests is the requests of one turn with the same result; Count is 0 for a turn without requests.
+type turnRequests struct {
 	turn  int64
 	ended bool
 	Requests
@@ -169,7 +169,7 @@ func (r Requests) addTo(sums map[requestOutcome]Requests) {
 }
 
 // fresh reads the requests of all turns that are new or were still open.
-func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]askedRequest, error) {
+func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]turnRequests, error) {
 	open, err := json.Marshal(append([]int64{}, t.open...))
 	if err != nil {
 		return nil, err
@@ -179,8 +179,8 @@ func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]asked
 		coalesce(sum(`+unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (askedRequest, error) {
-		var a askedRequest
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turnRequests, error) {
+		var a turnRequests
 		var lost bool
 		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros, &a.Unpriced)
 		if lost && a.Fault == "" {

@@ -143,11 +143,11 @@ func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
 // fireWatch writes the fire and the inbox row of an observation, unless they exist. While an earlier fire is held, the observation is added
 // to that one.
 func fireWatch(tx *Tx, seen filewatch.Seen) error {
-	held, err := readHeldFire(tx, seen.Watch.ID)
+	held, err := readDelayedFire(tx, seen.Watch.ID)
 	if err != nil {
 		return err
 	}
-	until, busy, err := watchHeldUntil(tx, seen.Watch.ID) // before this commit adds a fire
+	until, busy, err := watchDelayedUntil(tx, seen.Watch.ID) // before this commit adds a fire
 	if err != nil {
 		return err
 	}
@@ -183,9 +183,9 @@ const (
 	watchBusyTime = 10 * time.Minute
 )
 
-// watchHeldUntil returns the time before which the next fire of a watch must not run: the end of ten minutes with thirty fires (busy), or
+// watchDelayedUntil returns the time before which the next fire of a watch must not run: the end of ten minutes with thirty fires (busy), or
 // of the pause after a failure; zero if there is none.
-func watchHeldUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
+func watchDelayedUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
 	var begun time.Time
 	err = tx.One(`SELECT coalesce((SELECT created FROM fires WHERE trigger = ?1 AND outcome <> 'coalesced' ORDER BY id DESC LIMIT 1 OFFSET ?2), 0), hold
 		FROM triggers WHERE id = ?1`, []any{id, maxWatchFires - 1}, sqlite.Stamp(&begun), sqlite.Stamp(&until))
@@ -208,14 +208,14 @@ func tellWatchBusy(tx *Tx, t scheduler.Trigger) error {
 	return addNotice(tx, fmt.Sprintf("watch:%d:busy:%s", t.ID, tx.Now.UTC().Format(time.DateOnly)), t.ID, text)
 }
 
-// heldFire is the inbox row of a watch that must wait. The zero value means none.
-type heldFire struct {
+// delayedFire is the inbox row of a watch that must wait. The zero value means none.
+type delayedFire struct {
 	seq, fire int64
 	parts     []event.Part
 }
 
-// readHeldFire reads the queued fire of a watch that waits for its time. New changes are added to it instead of a fire of their own.
-func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
+// readDelayedFire reads the queued fire of a watch that waits for its time. New changes are added to it instead of a fire of their own.
+func readDelayedFire(tx *Tx, id int64) (h delayedFire, err error) {
 	err = tx.One(`SELECT i.seq, f.id, i.parts FROM fires f JOIN inbox i ON i.fire = f.id
 		WHERE f.trigger = ? AND f.state = 'queued' AND i.state = 'queued' AND i.not_before > ? ORDER BY i.seq LIMIT 1`, []any{id, sqlite.Micros(tx.Now)}, &h.seq, &h.fire, sqlite.JSON(&h.parts))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -224,20 +224,20 @@ func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
 	return h, err
 }
 
-// maxHeldText limits the text of a held row, in bytes. The files themselves have the rest.
-const maxHeldText = 48 << 10
+// maxDelayedText limits the text of a held row, in bytes. The files themselves have the rest.
+const maxDelayedText = 48 << 10
 
-// heldOverflow replaces the text that exceeds the limit.
-const heldOverflow = "More has changed since than is listed here: look at the files themselves."
+// delayedOverflow replaces the text that exceeds the limit.
+const delayedOverflow = "More has changed since than is listed here: look at the files themselves."
 
 // add appends an observation to a held row. The first part, the prompt, is the same in both and not repeated.
-func (h heldFire) add(tx *Tx, parts []event.Part) error {
+func (h delayedFire) add(tx *Tx, parts []event.Part) error {
 	last := h.parts[len(h.parts)-1]
 	switch more := parts[min(1, len(parts)):]; {
-	case last.Text == heldOverflow:
+	case last.Text == delayedOverflow:
 		return nil
-	case len(event.TextOf(h.parts))+len(event.TextOf(more)) > maxHeldText:
-		h.parts = append(h.parts, event.Say(heldOverflow)...)
+	case len(event.TextOf(h.parts))+len(event.TextOf(more)) > maxDelayedText:
+		h.parts = append(h.parts, event.Say(delayedOverflow)...)
 	default:
 		h.parts = append(h.parts, more...)
 	}

@@ -398,7 +398,7 @@ func TestSpoiltWatch(t *testing.T) {
 func BenchmarkSnapshot(b *testing.B) {
 	st, err := store.Open(b.Context(), store.Options{
 		Dir: b.TempDir(), Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} },
+		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{MaxAttempts: 3} },
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -17,10 +17,10 @@ import (
 
 // Rows reads and writes the transcript.
 type Rows interface {
-	// Unheard lists the voice notes in a turn's inputs that are not transcribed yet, oldest first.
-	Unheard(ctx context.Context, id int64) ([]turn.VoiceNote, error)
-	// Heard stores the text after a note, once. It returns turn.ErrStale if the turn no longer belongs to this process.
-	Heard(ctx context.Context, id int64, n turn.VoiceNote, text string) error
+	// UntranscribedNotes lists the voice notes in a turn's inputs that are not transcribed yet, oldest first.
+	UntranscribedNotes(ctx context.Context, id int64) ([]turn.VoiceNote, error)
+	// StoreTranscript stores the text after a note, once. It returns turn.ErrStale if the turn no longer belongs to this process.
+	StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error
 }
 
 // Reserve reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
@@ -60,7 +60,7 @@ const mostText = 32 << 10
 // Hear transcribes the notes of a turn. Afterwards each has a text: its transcription, or the reason why there is none. Its errors are
 // those of the store, and the end of ctx.
 func (d Service) Hear(ctx context.Context, id int64) error {
-	notes, err := d.Rows.Unheard(ctx, id)
+	notes, err := d.Rows.UntranscribedNotes(ctx, id)
 	if err != nil {
 		return fmt.Errorf("look for voice notes: %w", err)
 	}
@@ -71,18 +71,18 @@ func (d Service) Hear(ctx context.Context, id int64) error {
 		}
 		if err != nil {
 			d.Log.Warn("voice note not transcribed", "turn", id, "file", n.Name, "err", err)
-			text = Unheard(n.Part, err)
+			text = Untranscribed(n.Part, err)
 		}
 		fail.Point("voice.heard")
-		if err := d.Rows.Heard(ctx, id, n, text); err != nil {
+		if err := d.Rows.StoreTranscript(ctx, id, n, text); err != nil {
 			return fmt.Errorf("store the transcription: %w", err)
 		}
 	}
 	return nil
 }
 
-// Unheard is the text after a note that could not be transcribed.
-func Unheard(p event.Part, why error) string {
+// Untranscribed is the text after a note that could not be transcribed.
+func Untranscribed(p event.Part, why error) string {
 	what := "voice note"
 	if length := p.Length(); length != "" {
 		what += " " + length

@@ -119,9 +119,11 @@ type sheet struct {
 	err   error
 }
 
-func (s *sheet) Unheard(context.Context, int64) ([]turn.VoiceNote, error) { return s.notes, s.err }
+func (s *sheet) UntranscribedNotes(context.Context, int64) ([]turn.VoiceNote, error) {
+	return s.notes, s.err
+}
 
-func (s *sheet) Heard(_ context.Context, _ int64, _ turn.VoiceNote, text string) error {
+func (s *sheet) StoreTranscript(_ context.Context, _ int64, _ turn.VoiceNote, text string) error {
 	s.heard = append(s.heard, text)
 	return s.err
 }

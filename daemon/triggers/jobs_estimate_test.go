@@ -21,7 +21,7 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	s := storetest.Fresh(t)
 	return triggers.Jobs{
 		Helpless: func(string) bool { return false },
-		Rows:     s.Triggers, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
+		Rows:     s.Jobs, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: triggers.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
@@ -94,7 +94,7 @@ func TestLimitsInTheConfig(t *testing.T) {
 		if err != nil || len(off) > 0 {
 			t.Fatal(off, err)
 		}
-		j, err := s.Triggers.JobNamed(t.Context(), "morning")
+		j, err := s.Jobs.JobNamed(t.Context(), "morning")
 		if err != nil || !slices.Equal(j.Tools, in.Tools) || j.Tokens != in.MaxTokens {
 			t.Errorf("of %+v: %+v, %v", in, j.Mandate, err)
 		}

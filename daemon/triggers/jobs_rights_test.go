@@ -25,7 +25,7 @@ func TestRightsOfAJob(t *testing.T) {
 	} {
 		c.wish.ID = j.ID
 		planned(t, d, s, c.wish)
-		now, err := s.Triggers.Job(t.Context(), j.ID)
+		now, err := s.Jobs.Job(t.Context(), j.ID)
 		if err != nil || !slices.Equal(now.Allow, c.want) {
 			t.Errorf("%s: %v, %v", c.about, now.Allow, err)
 		}

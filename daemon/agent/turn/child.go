@@ -69,7 +69,7 @@ func (c Child) result() tools.Result {
 	case c.State == Done && c.Text == "":
 		r.Content = "the sub-agent ended and said nothing"
 	case c.State == Done:
-		r.Content = CutChild(c.Text)
+		r.Content = TruncateChild(c.Text)
 	case c.State == Stopped:
 		r = tools.Fail(tools.Cancelled, "", "sub-agent %s was stopped: %s", c.Agent, c.Why)
 	case c.Timeout > 0 && c.Running >= c.Timeout:
@@ -83,8 +83,8 @@ func (c Child) result() tools.Result {
 	return r
 }
 
-// CutChild shortens a sub-agent's answer to maxChildAnswer bytes, without splitting a character, and appends a note about it.
-func CutChild(text string) string {
+// TruncateChild shortens a sub-agent's answer to maxChildAnswer bytes, without splitting a character, and appends a note about it.
+func TruncateChild(text string) string {
 	if len(text) <= maxChildAnswer {
 		return text
 	}

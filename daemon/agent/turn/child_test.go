@@ -62,11 +62,11 @@ func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 }
 
 // forChild is a turn whose call has waited for a sub-agent.
-func forChild(w turn.Wait, relations turn.Relations) turn.State {
+func forChild(w turn.Wait, relations turn.Relations) turn.Snapshot {
 	w.CallID, w.Kind = "t1_1", tools.ForChild
-	return turn.State{
+	return turn.Snapshot{
 		Items: []llm.Item{{Kind: llm.CallItem, CallID: "t1_1", Tool: "sessions_spawn"}}, Relations: relations,
-		Steps: []turn.Step{{N: 2, Kind: turn.ToolStep, State: turn.Parked, CallID: "t1_1"}}, Waits: []turn.Wait{w},
+		Steps: []turn.Step{{N: 2, Kind: turn.ToolStep, State: turn.StepParked, CallID: "t1_1"}}, Waits: []turn.Wait{w},
 	}
 }
 
@@ -105,12 +105,12 @@ func TestOutcomeOfAChild(t *testing.T) {
 func TestAnswersOfChildrenAreCut(t *testing.T) {
 	const most = 32 << 10
 	for _, text := range []string{"short", strings.Repeat("x", most)} {
-		if turn.CutChild(text) != text {
+		if turn.TruncateChild(text) != text {
 			t.Errorf("%d bytes were cut", len(text))
 		}
 	}
 	for _, text := range []string{strings.Repeat("x", most+1), strings.Repeat("漢", most)} {
-		got := turn.CutChild(text)
+		got := turn.TruncateChild(text)
 		if len(got) > most || len(got) < most-100 || !utf8.ValidString(got) || !strings.Contains(got, "(cut: the answer has") {
 			t.Errorf("%d bytes became %d: %q", len(text), len(got), got[len(got)-40:])
 		}

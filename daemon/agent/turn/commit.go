@@ -35,18 +35,18 @@ type Begun struct {
 
 // Commit is the result of one step of a turn. The store writes it in one transaction. Zero fields change nothing.
 type Commit struct {
-	Turn     int64
-	Items    []llm.Item
-	Steps    []Step         // inserted or updated by N; a step with Question = Asks gets the id of Question
-	Wait     *Wait          // the wait of the call that parks or needs approval
-	Question *Question      // asked by this commit
-	Consume  int64          // id of the question whose approval is used up
-	Changes  []tools.Change // outbox rows, job changes, artifacts, audit rows
-	Park     *Park          // parks the turn; nil does not
-	End      *Finish        // ends the turn; nil does not
-	Taint    string         // the source of foreign text that the step read, "" for none
-	Ran      time.Duration  // running time since the last commit
-	Events   []event.Event
+	Turn         int64
+	Items        []llm.Item
+	Steps        []Step         // inserted or updated by N; a step with Question = Asks gets the id of Question
+	Wait         *Wait          // the wait of the call that parks or needs approval
+	Question     *Question      // asked by this commit
+	UsedApproval int64          // id of the question whose approval is used up
+	Changes      []tools.Change // outbox rows, job changes, artifacts, audit rows
+	Park         *Park          // parks the turn; nil does not
+	End          *Finish        // ends the turn; nil does not
+	Taint        string         // the source of foreign text that the step read, "" for none
+	Ran          time.Duration  // running time since the last commit
+	Events       []event.Event
 }
 
 // Asks is a placeholder for the id of the question in the same commit.

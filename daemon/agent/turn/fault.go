@@ -19,7 +19,7 @@ var (
 
 // Fault returns why a trigger's run counts as failed although its turn ended normally, "" when it did not fail. A run fails if
 // the last call gave an error result, or if the prompt is a literal command ("run …") whose exit code is not 0.
-func Fault(s State) string {
+func Fault(s Snapshot) string {
 	if s.Turn.Fire == 0 {
 		return ""
 	}

@@ -11,8 +11,8 @@ import (
 	"hob/tools"
 )
 
-// State holds all rows that decide what a turn does next.
-type State struct {
+// Snapshot holds all rows that decide what a turn does next.
+type Snapshot struct {
 	Turn      Turn
 	Items     []llm.Item // the turn's own items, ordered by seq
 	Steps     []Step     // ordered by N
@@ -93,7 +93,7 @@ func (Finish) action()  {}
 // Next returns the action for the rows of a turn. It is pure: equal rows give equal actions, also in another process. A restart
 // after a crash is therefore not a special case. The order is: reminder, limits, the first open tool step, the end of the turn
 // if the model has answered, else a request to the model.
-func Next(s State) Action {
+func Next(s Snapshot) Action {
 	if text, ok := reminder(s); ok {
 		return Say{Text: text}
 	}
@@ -101,7 +101,7 @@ func Next(s State) Action {
 		return Finish{State: Failed, Why: why}
 	}
 	for _, step := range s.Steps {
-		if step.Kind != ToolStep || step.State == Over || step.State == Lost {
+		if step.Kind != ToolStep || step.State == StepDone || step.State == StepUnknown {
 			continue
 		}
 		return nextOf(s, step)
@@ -114,7 +114,7 @@ func Next(s State) Action {
 
 // reminder returns the text of a fire whose prompt is "say: TEXT". It ignores the input's further parts, which are for models:
 // missed slots, the output of a gate, the data of a watch or webhook.
-func reminder(s State) (string, bool) {
+func reminder(s Snapshot) (string, bool) {
 	if len(s.Items) != 1 || len(s.Steps) != 0 || s.Items[0].Envelope == nil || s.Items[0].Envelope.Kind != event.Fire {
 		return "", false
 	}
@@ -124,10 +124,10 @@ func reminder(s State) (string, bool) {
 }
 
 // exceeded returns the limit that the turn has reached as a text for the owner, "" for none.
-func exceeded(s State) string {
+func exceeded(s Snapshot) string {
 	requests := 0
 	for _, step := range s.Steps {
-		if step.Kind == ModelStep && step.State != Lost {
+		if step.Kind == ModelStep && step.State != StepUnknown {
 			requests++
 		}
 	}
@@ -160,9 +160,9 @@ func lastFault(items []llm.Item) string {
 }
 
 // readyToAsk reports whether the next action would be a request to the model.
-func readyToAsk(s State) bool {
+func readyToAsk(s Snapshot) bool {
 	for _, step := range s.Steps {
-		if step.Kind == ToolStep && step.State != Over && step.State != Lost {
+		if step.Kind == ToolStep && step.State != StepDone && step.State != StepUnknown {
 			return false
 		}
 	}
@@ -228,7 +228,7 @@ func repeated(list []string, n int) bool {
 }
 
 // answered returns the model's text if it is the newest item, so that no call and no further input follow it.
-func answered(s State) (string, bool) {
+func answered(s Snapshot) (string, bool) {
 	for i := len(s.Items) - 1; i >= 0; i-- {
 		switch s.Items[i].Kind {
 		case llm.Reasoning:
@@ -243,14 +243,14 @@ func answered(s State) (string, bool) {
 }
 
 // nextOf returns the action for the first call without a result.
-func nextOf(s State, step Step) Action {
+func nextOf(s Snapshot, step Step) Action {
 	call := callOf(s.Items, step.CallID)
 	switch step.State {
-	case Intent:
+	case StepIntent:
 		return interrupted(step, call)
-	case Asked:
+	case StepAsked:
 		return asked(s, step, call)
-	case Parked:
+	case StepParked:
 		return parked(s, step, call)
 	default:
 		if overtaken(s, call) {
@@ -271,7 +271,7 @@ func callOf(items []llm.Item, id string) llm.Item {
 }
 
 // overtaken reports whether another turn has added to the session since the model made the call.
-func overtaken(s State, call llm.Item) bool { return s.Overtaken > call.Seq }
+func overtaken(s Snapshot, call llm.Item) bool { return s.Overtaken > call.Seq }
 
 // notRun resolves an overtaken call without running it. The model sees the added items and decides again.
 func notRun(step Step, call llm.Item) Action {
@@ -300,7 +300,7 @@ func Unknown(step Step, call llm.Item) Resolve {
 }
 
 // asked decides about a call that needs approval, by the state of its question. No answer in time counts as no.
-func asked(s State, step Step, call llm.Item) Action {
+func asked(s Snapshot, step Step, call llm.Item) Action {
 	q := s.Questions[step.Question]
 	switch {
 	case q.State == Open:
@@ -316,7 +316,7 @@ func asked(s State, step Step, call llm.Item) Action {
 }
 
 // parked decides about a call whose tool waits: park until the wait is met, then resolve the call.
-func parked(s State, step Step, call llm.Item) Action {
+func parked(s Snapshot, step Step, call llm.Item) Action {
 	for _, w := range s.Waits {
 		if w.CallID != step.CallID {
 			continue
@@ -330,7 +330,7 @@ func parked(s State, step Step, call llm.Item) Action {
 }
 
 // waited makes the result of a call that parked the turn.
-func waited(s State, w Wait) tools.Result {
+func waited(s Snapshot, w Wait) tools.Result {
 	q, isQuestion := s.Questions[w.Question]
 	switch {
 	case isQuestion && q.State == Expired:
@@ -349,7 +349,7 @@ func waited(s State, w Wait) tools.Result {
 }
 
 // With returns the state as it will be after a commit of these items.
-func (s State) With(items []llm.Item) State {
+func (s Snapshot) With(items []llm.Item) Snapshot {
 	all := make([]llm.Item, 0, len(s.Items)+len(items))
 	s.Items = append(append(all, s.Items...), items...)
 	return s

@@ -20,27 +20,27 @@ import (
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 // calling is a turn whose first answer made one call that is in the given state.
-func calling(state turn.StepState, effect tools.Effect) turn.State {
-	return turn.State{
+func calling(state turn.StepState, effect tools.Effect) turn.Snapshot {
+	return turn.Snapshot{
 		Turn:  turn.Turn{ID: 1},
 		Items: []llm.Item{input(1, 1, "do it"), call(2, 1, 1, "t1_1")},
 		Steps: []turn.Step{
-			{N: 1, Kind: turn.ModelStep, State: turn.Over},
+			{N: 1, Kind: turn.ModelStep, State: turn.StepDone},
 			{N: 2, Kind: turn.ToolStep, State: state, CallID: "t1_1", Tool: "exec", Effect: effect, Question: 7},
 		},
 		Epoch: 3, Now: now, Limits: turn.Limits{Requests: 50, Running: time.Minute},
 	}
 }
 
-func asked(q turn.Question) turn.State {
-	s := calling(turn.Asked, tools.Once)
+func asked(q turn.Question) turn.Snapshot {
+	s := calling(turn.StepAsked, tools.Once)
 	q.ID, q.Code = 7, "ABCD"
 	s.Questions = map[int64]turn.Question{7: q}
 	return s
 }
 
-func waiting(w turn.Wait) turn.State {
-	s := calling(turn.Parked, tools.Keyed)
+func waiting(w turn.Wait) turn.Snapshot {
+	s := calling(turn.StepParked, tools.Keyed)
 	w.CallID = "t1_1"
 	s.Waits = []turn.Wait{w}
 	return s
@@ -64,45 +64,45 @@ func kind(a turn.Action) string {
 }
 
 func TestNext(t *testing.T) {
-	fresh := calling(turn.Over, tools.Read)
+	fresh := calling(turn.StepDone, tools.Read)
 	fresh.Items, fresh.Steps = fresh.Items[:1], nil
 	answered := fresh.With([]llm.Item{said(2, 1, 1, "done")})
 	reminder := fresh
 	reminder.Items = []llm.Item{{Kind: llm.Input, Parts: event.Say("say: stretch"), Envelope: &llm.Envelope{Kind: event.Fire}}}
 	typed := reminder
 	typed.Items = []llm.Item{{Kind: llm.Input, Parts: event.Say("say: stretch"), Envelope: &llm.Envelope{Kind: event.Message}}}
-	overtaken := calling(turn.Allowed, tools.Once)
+	overtaken := calling(turn.StepAllowed, tools.Once)
 	overtaken.Overtaken = 9
 	long := fresh
 	long.Turn.Running = time.Minute
-	many := calling(turn.Over, tools.Read).With([]llm.Item{result(3, 1, "t1_1", "ok")})
+	many := calling(turn.StepDone, tools.Read).With([]llm.Item{result(3, 1, "t1_1", "ok")})
 	many.Limits.Requests = 1
-	same := calling(turn.Allowed, tools.Read).With([]llm.Item{call(3, 1, 2, "t1_2"), call(4, 1, 3, "t1_3")})
+	same := calling(turn.StepAllowed, tools.Read).With([]llm.Item{call(3, 1, 2, "t1_2"), call(4, 1, 3, "t1_3")})
 
 	for name, c := range map[string]struct {
-		state turn.State
+		state turn.Snapshot
 		want  string
 	}{
 		"a new turn asks the model":                      {fresh, "request"},
 		"an answer without calls ends it":                {answered, "finish done"},
 		"a reminder needs no model":                      {reminder, "say"},
 		"only a fire can be a reminder":                  {typed, "request"},
-		"a judged call runs":                             {calling(turn.Allowed, tools.Once), "execute"},
+		"a judged call runs":                             {calling(turn.StepAllowed, tools.Once), "execute"},
 		"a call that was overtaken does not":             {overtaken, "resolve CANCELLED"},
-		"an interrupted read runs again":                 {calling(turn.Intent, tools.Read), "execute again"},
-		"an interrupted keyed call runs again":           {calling(turn.Intent, tools.Keyed), "execute again"},
-		"an interrupted write is looked at":              {calling(turn.Intent, tools.Checkable), "probe"},
-		"an interrupted command is unknown":              {calling(turn.Intent, tools.Once), "resolve OUTCOME_UNKNOWN"},
+		"an interrupted read runs again":                 {calling(turn.StepIntent, tools.Read), "execute again"},
+		"an interrupted keyed call runs again":           {calling(turn.StepIntent, tools.Keyed), "execute again"},
+		"an interrupted write is looked at":              {calling(turn.StepIntent, tools.Checkable), "probe"},
+		"an interrupted command is unknown":              {calling(turn.StepIntent, tools.Once), "resolve OUTCOME_UNKNOWN"},
 		"an open question parks":                         {asked(turn.Question{State: turn.Open}), "park"},
 		"an expired one is a no":                         {asked(turn.Question{State: turn.Expired}), "resolve PERMISSION_DENIED"},
 		"no is no":                                       {asked(turn.Question{State: turn.Answered, Answer: turn.AnswerNo}), "resolve PERMISSION_DENIED"},
 		"silence is no":                                  {asked(turn.Question{State: turn.Answered}), "resolve PERMISSION_DENIED"},
 		"yes runs":                                       {asked(turn.Question{State: turn.Answered, Answer: turn.AnswerOnce}), "execute"},
-		"an approval that was used up by this turn runs": {asked(turn.Question{State: turn.Consumed, Answer: turn.AnswerTurn}), "execute"},
+		"an approval that was used up by this turn runs": {asked(turn.Question{State: turn.Used, Answer: turn.AnswerTurn}), "execute"},
 		"a wait that is not met parks":                   {waiting(turn.Wait{Kind: tools.ForTimer}), "park"},
 		"a wait that is met goes on":                     {waiting(turn.Wait{Kind: tools.ForTimer, Met: now}), "resolve"},
-		"a parked call whose wait is gone is unknown":    {calling(turn.Parked, tools.Once), "resolve OUTCOME_UNKNOWN"},
-		"the model goes on after all results":            {calling(turn.Over, tools.Read).With([]llm.Item{result(3, 1, "t1_1", "ok")}), "request"},
+		"a parked call whose wait is gone is unknown":    {calling(turn.StepParked, tools.Once), "resolve OUTCOME_UNKNOWN"},
+		"the model goes on after all results":            {calling(turn.StepDone, tools.Read).With([]llm.Item{result(3, 1, "t1_1", "ok")}), "request"},
 		"running too long fails":                         {long, "finish failed"},
 		"too many requests fail":                         {many, "finish failed"},
 		"three identical calls in a row fail":            {same, "finish failed"},
@@ -147,9 +147,9 @@ func TestJoins(t *testing.T) {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
-	for _, m := range []turn.Mandate{{Only: []string{"read"}}, {Most: 5000}} { // a report to a job's run has opened it
+	for _, m := range []turn.RunLimits{{Only: []string{"read"}}, {MaxTokens: 5000}} { // a report to a job's run has opened it
 		limited := running
-		if limited.Mandate = m; turn.Joins(limited, turn.Queued{Seq: 1, In: message}, now) {
+		if limited.RunLimits = m; turn.Joins(limited, turn.Queued{Seq: 1, In: message}, now) {
 			t.Errorf("joins a turn with the limits %+v", m)
 		}
 	}
@@ -160,7 +160,7 @@ func TestJoins(t *testing.T) {
 // no `once` call starts twice, and the turn ends.
 func TestAnyCrashIsSurvived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &playedTurn{t: t, started: map[string]int{}, state: turn.State{
+		w := &playedTurn{t: t, started: map[string]int{}, state: turn.Snapshot{
 			Turn: turn.Turn{ID: 1}, Items: []llm.Item{input(1, 1, "go")}, Questions: map[int64]turn.Question{}, Epoch: 1, Now: now,
 			Limits: turn.Limits{Requests: 8},
 		}}
@@ -176,7 +176,7 @@ func TestAnyCrashIsSurvived(t *testing.T) {
 // playedTurn carries actions out in memory, as the agent does in the database.
 type playedTurn struct {
 	t       *rapid.T
-	state   turn.State
+	state   turn.Snapshot
 	seq     int64
 	started map[string]int
 	before  []llm.Message
@@ -191,9 +191,9 @@ func (w *playedTurn) act(a turn.Action) (ended bool) {
 	case turn.Execute:
 		w.run(a.Step, a.Call, a.Again)
 	case turn.Probe:
-		w.settle(a.Step, a.Call, turn.Over)
+		w.settle(a.Step, a.Call, turn.StepDone)
 	case turn.Resolve:
-		w.settle(a.Step, a.Call, turn.Over)
+		w.settle(a.Step, a.Call, turn.StepDone)
 	case turn.Park:
 		w.unpark()
 	case turn.Finish:
@@ -214,11 +214,11 @@ func (w *playedTurn) request() {
 	w.before = got
 	n := len(w.state.Steps) + 1
 	if w.crash() {
-		w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.Lost})
+		w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepUnknown})
 		w.state.Epoch++
 		return
 	}
-	w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.Over})
+	w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepDone})
 	calls := rapid.IntRange(0, 3).Draw(w.t, "calls")
 	w.state.Items = append(w.state.Items, said(w.next(), 1, n, "hm"))
 	if calls > 0 {
@@ -235,10 +235,10 @@ func (w *playedTurn) call(n int) {
 	seq := w.next()
 	c := call(seq, 1, n, fmt.Sprintf("t1_%d", seq))
 	c.Args = json.RawMessage(fmt.Sprintf(`{"n":%d}`, seq))
-	step := turn.Step{N: len(w.state.Steps) + 1, Kind: turn.ToolStep, State: turn.Allowed, CallID: c.CallID, Tool: "x"}
+	step := turn.Step{N: len(w.state.Steps) + 1, Kind: turn.ToolStep, State: turn.StepAllowed, CallID: c.CallID, Tool: "x"}
 	step.Effect = rapid.SampledFrom([]tools.Effect{tools.Read, tools.Keyed, tools.Checkable, tools.Once}).Draw(w.t, "effect")
 	if rapid.Bool().Draw(w.t, "asks") {
-		step.State, step.Question = turn.Asked, int64(step.N)
+		step.State, step.Question = turn.StepAsked, int64(step.N)
 		w.state.Questions[step.Question] = turn.Question{ID: step.Question, State: turn.Open}
 	}
 	w.state.Items, w.state.Steps = append(w.state.Items, c), append(w.state.Steps, step)
@@ -249,17 +249,17 @@ func (w *playedTurn) run(step turn.Step, c llm.Item, again bool) {
 	if step.Effect == tools.Once && (w.started[c.CallID] > 1 || again) {
 		w.t.Fatalf("call %s with effect once ran twice", c.CallID)
 	}
-	w.put(step, turn.Intent)
+	w.put(step, turn.StepIntent)
 	if w.crash() {
 		w.state.Epoch++
 		return
 	}
 	if rapid.IntRange(0, 4).Draw(w.t, "parks") == 0 {
-		w.put(step, turn.Parked)
+		w.put(step, turn.StepParked)
 		w.state.Waits = append(w.state.Waits, turn.Wait{CallID: c.CallID, Kind: tools.ForTimer})
 		return
 	}
-	w.settle(step, c, turn.Over)
+	w.settle(step, c, turn.StepDone)
 }
 
 func (w *playedTurn) put(step turn.Step, state turn.StepState) {

@@ -13,7 +13,7 @@ func TestWhatAReminderSays(t *testing.T) {
 	const want = "stretch"
 	for _, trust := range []event.Trust{event.Owner, event.Machine, event.Public} {
 		parts := append(event.Say("say: stretch"), event.Say("(2 were missed)")...)
-		s := turn.State{Items: []llm.Item{{Kind: llm.Input, Parts: parts, Envelope: &llm.Envelope{Kind: event.Fire, Trust: trust}}}}
+		s := turn.Snapshot{Items: []llm.Item{{Kind: llm.Input, Parts: parts, Envelope: &llm.Envelope{Kind: event.Fire, Trust: trust}}}}
 		if got, ok := turn.Next(s).(turn.Say); !ok || got.Text != want {
 			t.Errorf("%s: %+v, want %q", trust, turn.Next(s), want)
 		}

@@ -52,22 +52,22 @@ type Turn struct {
 	Tainted  bool          `json:"tainted,omitempty"` // the turn or its session has read foreign text; never reset
 	Foreign  string        `json:"foreign,omitempty"` // the source of the foreign text, in a few words
 	Plan     bool          `json:"plan,omitempty"`    // the session is in plan mode: nothing may change
-	Mandate
+	RunLimits
 }
 
-// Mandate holds the extra rights and the limits of the trigger that a turn serves. A sub-agent has its parent's limits.
-type Mandate struct {
-	Rights []string `json:"rights,omitempty"`     // rights that the owner gave to the trigger
-	Only   []string `json:"tools,omitempty"`      // the only tools that the run may call; empty means all
-	Most   int64    `json:"max_tokens,omitempty"` // the tokens that a run may use; 0 means no limit
-	Used   int64    `json:"used,omitempty"`       // tokens used by the turn and its sub-agents; counted only with a limit
+// RunLimits holds the extra rights and the limits of the trigger that a turn serves. A sub-agent has its parent's limits.
+type RunLimits struct {
+	Rights     []string `json:"rights,omitempty"`     // rights that the owner gave to the trigger
+	Only       []string `json:"tools,omitempty"`      // the only tools that the run may call; empty means all
+	MaxTokens  int64    `json:"max_tokens,omitempty"` // the tokens that a run may use; 0 means no limit
+	UsedTokens int64    `json:"used,omitempty"`       // tokens used by the turn and its sub-agents; counted only with a limit
 }
 
 // Limited reports whether the run has a limit of tools or tokens.
-func (m Mandate) Limited() bool { return len(m.Only) > 0 || m.Most > 0 }
+func (m RunLimits) Limited() bool { return len(m.Only) > 0 || m.MaxTokens > 0 }
 
 // Left returns the tokens that a run may still use, and false when there is no limit.
-func (m Mandate) Left() (int64, bool) { return max(m.Most-m.Used, 0), m.Most > 0 }
+func (m RunLimits) Left() (int64, bool) { return max(m.MaxTokens-m.UsedTokens, 0), m.MaxTokens > 0 }
 
 // Trust is the trust in what a turn says or writes: that of its asker, or Public once the turn has read foreign text.
 func (t Turn) Trust() event.Trust {
@@ -91,12 +91,12 @@ type StepState string
 
 // The states of steps.
 const (
-	Allowed StepState = "allowed" // may run, has not started
-	Asked   StepState = "asked"   // waits for the approval of Question
-	Intent  StepState = "intent"  // started; the result is not committed yet
-	Parked  StepState = "parked"  // its tool waits (Result.Next was Wait)
-	Over    StepState = "done"    // its result is committed
-	Lost    StepState = "unknown" // interrupted; nobody knows whether it took effect
+	StepAllowed StepState = "allowed" // may run, has not started
+	StepAsked   StepState = "asked"   // waits for the approval of Question
+	StepIntent  StepState = "intent"  // started; the result is not committed yet
+	StepParked  StepState = "parked"  // its tool waits (Result.Next was Wait)
+	StepDone    StepState = "done"    // its result is committed
+	StepUnknown StepState = "unknown" // interrupted; nobody knows whether it took effect
 )
 
 // Step is the control row of one model request or one tool call.
@@ -144,7 +144,7 @@ const (
 	Open     QuestionState = "open"
 	Answered QuestionState = "answered"
 	Expired  QuestionState = "expired"
-	Consumed QuestionState = "consumed"
+	Used     QuestionState = "consumed"
 )
 
 // Subject is what a question is about.

@@ -91,10 +91,10 @@ func (w *fakeDaemon) After(_ context.Context, seq int64, _ int) ([]event.Event, 
 	return all[min(seq, 3):], nil
 }
 
-func (w *fakeDaemon) Last(context.Context) (int64, error)            { return 3, nil }
-func (w *fakeDaemon) Wake() <-chan struct{}                          { return w.wake }
-func (w *fakeDaemon) Health(context.Context) (bool, map[string]any)  { return true, nil }
-func (w *fakeDaemon) Follow() (pieces <-chan event.Live, end func()) { return w.feed.Follow() }
+func (w *fakeDaemon) Last(context.Context) (int64, error)             { return 3, nil }
+func (w *fakeDaemon) Wake() <-chan struct{}                           { return w.wake }
+func (w *fakeDaemon) Health(context.Context) (bool, map[string]any)   { return true, nil }
+func (w *fakeDaemon) Follow() (pieces <-chan event.Piece, end func()) { return w.feed.Follow() }
 
 // home starts a daemon and returns its home; far makes the path too long for a socket.
 func home(t *testing.T, far bool) (string, *fakeDaemon) {
@@ -231,7 +231,7 @@ func TestFollow(t *testing.T) {
 	enough := errors.New("enough")
 	err = c.Follow(t.Context(), 2, true, func(f client.Frame) error {
 		if f.Event != nil { // the stream stands: now a piece can be published
-			w.feed.Publish(event.Live{Turn: 7, Offset: 2, Text: "h\né"})
+			w.feed.Publish(event.Piece{Turn: 7, Offset: 2, Text: "h\né"})
 			return nil
 		}
 		if f.Live.Turn != 7 || f.Live.Offset != 2 || f.Live.Text != "h\né" {

@@ -78,7 +78,7 @@ type stream struct {
 	w      http.ResponseWriter
 	seq    int64 // newest event written
 	events Events
-	pieces <-chan event.Live
+	pieces <-chan event.Piece
 }
 
 func (s *stream) run(ctx context.Context, stay bool) error {

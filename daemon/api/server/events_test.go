@@ -136,12 +136,12 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		w.add("turn.started", nil)
 		expect(t, p, "event: turn.started")
-		w.feed.Publish(event.Live{Turn: 1, Text: "hel"})
+		w.feed.Publish(event.Piece{Turn: 1, Text: "hel"})
 		expect(t, p, "event: text.delta\ndata: {\"turn\":1,\"step\":0,\"offset\":0,\"text\":\"hel\"")
 		for range 20 { // the stream is held up until both the piece and the end are there
 			w.add("pause", nil)
 			synctest.Wait()
-			w.feed.Publish(event.Live{Turn: 1, Offset: 3, Text: "lo"})
+			w.feed.Publish(event.Piece{Turn: 1, Offset: 3, Text: "lo"})
 			w.add("turn.finished", nil)
 			text := p.rest()
 			if d, f := strings.Index(text, "lo\""), strings.Index(text, "turn.finished"); d < 0 || f < d {

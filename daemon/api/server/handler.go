@@ -44,7 +44,7 @@ type Events interface {
 
 // Feed is the part of the live view that is not stored: text that the model is still writing.
 type Feed interface {
-	Follow() (pieces <-chan event.Live, end func())
+	Follow() (pieces <-chan event.Piece, end func())
 }
 
 // Health reports hob's state: its progress, its metrics and its log.

@@ -173,7 +173,7 @@ func fileLine(p event.Part) string {
 	if p.Artifact != "" {
 		line += ", artifact " + p.Artifact
 	}
-	if p.Heard {
+	if p.Transcribed {
 		line += "; its transcript follows"
 	}
 	return line + "]"

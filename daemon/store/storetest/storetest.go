@@ -87,7 +87,7 @@ func Open(t testing.TB, dir string, change ...func(*store.Options)) *store.Store
 	Prepare(t, dir)
 	o := store.Options{
 		Dir: dir, Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
+		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)

@@ -14,7 +14,7 @@ import (
 func TestPreparedIsAsNew(t *testing.T) {
 	made, err := store.Open(t.Context(), store.Options{
 		Dir: t.TempDir(), Clock: sys.RealClock(), IDs: sys.RandomIDs(),
-		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
+		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{} },
 	})
 	if err != nil {
 		t.Fatal(err)

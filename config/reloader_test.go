@@ -176,7 +176,7 @@ func TestReloadUnderLoad(t *testing.T) {
 }
 
 // running starts the watcher and gives the wake-ups.
-func running(t *testing.T, path string) (*config.Live, <-chan struct{}) {
+func running(t *testing.T, path string) (*config.Reloader, <-chan struct{}) {
 	t.Helper()
 	l, err := config.Open(path, "", nil)
 	if err != nil {

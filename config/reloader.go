@@ -14,9 +14,9 @@ import (
 	"hob/daemon/fail"
 )
 
-// Live is the configuration of a running daemon: the last good snapshot, replaced as a whole when the file changes. It is safe for
+// Reloader is the configuration of a running daemon: the last good snapshot, replaced as a whole when the file changes. It is safe for
 // concurrent use.
-type Live struct {
+type Reloader struct {
 	path string
 	kept string
 	env  []string
@@ -37,10 +37,10 @@ type state struct {
 }
 
 // Open reads the configuration. kept is the path of the copy of the last good file (in hob's state folder; "": no copy). If the file cannot
-// be read at all, hob starts with that copy, or with the defaults if there is none. The error describes the file; the Live is valid in any
+// be read at all, hob starts with that copy, or with the defaults if there is none. The error describes the file; the Reloader is valid in any
 // case.
-func Open(path, kept string, env []string) (*Live, error) {
-	l := &Live{path: path, kept: kept, env: slices.Clone(env), wakes: map[chan struct{}]bool{}}
+func Open(path, kept string, env []string) (*Reloader, error) {
+	l := &Reloader{path: path, kept: kept, env: slices.Clone(env), wakes: map[chan struct{}]bool{}}
 	l.now.Store(&state{snap: Default()})
 	_, _, err := l.reload(time.Time{}, true)
 	if kept != "" { // possibly left by a crash
@@ -52,18 +52,18 @@ func Open(path, kept string, env []string) (*Live, error) {
 }
 
 // Current returns the snapshot in use.
-func (l *Live) Current() *Snapshot { return l.now.Load().snap }
+func (l *Reloader) Current() *Snapshot { return l.now.Load().snap }
 
 // Problems returns the mistakes in the configuration in use. The error says why the current content of the file is not in use; otherwise it
 // is nil.
-func (l *Live) Problems() ([]Problem, error) {
+func (l *Reloader) Problems() ([]Problem, error) {
 	s := l.now.Load()
 	return slices.Clone(s.problems), s.err
 }
 
 // Reload reads the file again. changed reports whether a new snapshot is in use. On an error (the file is not TOML, or cannot be read) the
 // last good snapshot stays.
-func (l *Live) Reload() (problems []Problem, changed bool, err error) {
+func (l *Reloader) Reload() (problems []Problem, changed bool, err error) {
 	return l.reload(time.Time{}, false)
 }
 
@@ -71,7 +71,7 @@ func (l *Live) Reload() (problems []Problem, changed bool, err error) {
 var errEmptied = errors.New("the file is empty")
 
 // reload reads the file. It does not accept an empty file before acceptEmptyAt if the last one had content: it returns errEmptied.
-func (l *Live) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, error) {
+func (l *Reloader) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now.Load()
@@ -105,7 +105,7 @@ func (l *Live) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, err
 }
 
 // refuse keeps the current snapshot and records the error. At the start it falls back to the copy.
-func (l *Live) refuse(before *state, first bool, err error) {
+func (l *Reloader) refuse(before *state, first bool, err error) {
 	next := &state{snap: before.snap, problems: before.problems, err: err}
 	if first && l.kept != "" {
 		doc, _, bad := ReadFile(l.kept)
@@ -125,7 +125,7 @@ func (l *Live) refuse(before *state, first bool, err error) {
 }
 
 // swap makes a state current and wakes all listeners.
-func (l *Live) swap(s *state) {
+func (l *Reloader) swap(s *state) {
 	l.now.Store(s)
 	for wake := range l.wakes {
 		select {
@@ -137,7 +137,7 @@ func (l *Live) swap(s *state) {
 
 // Changes returns a channel that receives a value after the snapshot, the problems or the error have changed. Several changes may cause one
 // value. stop ends it.
-func (l *Live) Changes() (wake <-chan struct{}, stop func()) {
+func (l *Reloader) Changes() (wake <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func (l *Live) Changes() (wake <-chan struct{}, stop func()) {
 }
 
 // keep writes the copy for the next start: to a new file that is synced and renamed.
-func (l *Live) keep(doc []byte) error {
+func (l *Reloader) keep(doc []byte) error {
 	if l.kept == "" {
 		return nil
 	}

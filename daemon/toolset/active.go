@@ -11,25 +11,25 @@ import (
 	"hob/tools/runtime"
 )
 
-// Live is the set of tools that the config in force allows. It begins empty, so that services can look tools up before the first set is built from them.
+// Active is the set of tools that the config in force allows. It begins empty, so that services can look tools up before the first set is built from them.
 // Replace swaps in a new set whole; calls that run keep the set that they began with. It is safe for concurrent use.
-type Live struct{ now atomic.Pointer[inForce] }
+type Active struct{ now atomic.Pointer[inForce] }
 
 type inForce struct {
 	set   Set
 	hooks []ToolHook
 }
 
-// NewLive returns an empty Live.
-func NewLive() *Live {
-	l := &Live{}
+// NewActive returns an Active without tools.
+func NewActive() *Active {
+	l := &Active{}
 	l.now.Store(&inForce{})
 	return l
 }
 
 // Replace puts a set and the hooks of its config into force. A mistake among the hooks denies every tool; the hooks of before stay, for calls that were
 // judged before.
-func (l *Live) Replace(s Set, c *config.Snapshot) {
+func (l *Active) Replace(s Set, c *config.Snapshot) {
 	next := &inForce{set: s}
 	for _, h := range c.ToolHooks {
 		next.hooks = append(next.hooks, ToolHook(h))
@@ -41,16 +41,16 @@ func (l *Live) Replace(s Set, c *config.Snapshot) {
 }
 
 // Set returns the set in force.
-func (l *Live) Set() Set { return l.now.Load().set }
+func (l *Active) Set() Set { return l.now.Load().set }
 
 // Hooks returns the owner's commands around tool calls.
-func (l *Live) Hooks() []ToolHook { return l.now.Load().hooks }
+func (l *Active) Hooks() []ToolHook { return l.now.Load().hooks }
 
 // Guard returns the guard over the files that the tools may touch; nil before the first set.
-func (l *Live) Guard() *fsguard.Guard { return l.Set().Guard }
+func (l *Active) Guard() *fsguard.Guard { return l.Set().Guard }
 
 // Sum hashes a file or a folder, and opens nothing of hob's own.
-func (l *Live) Sum(path string) (string, error) {
+func (l *Active) Sum(path string) (string, error) {
 	g := l.Guard()
 	if g == nil {
 		return "", errors.New("there are no tools yet")
@@ -59,31 +59,31 @@ func (l *Live) Sum(path string) (string, error) {
 }
 
 // Find finds a tool by its name.
-func (l *Live) Find(name string) (tools.Tool, bool) { return l.Set().Find(name) }
+func (l *Active) Find(name string) (tools.Tool, bool) { return l.Set().Find(name) }
 
 // Has reports whether there is a tool of that name.
-func (l *Live) Has(name string) bool {
+func (l *Active) Has(name string) bool {
 	_, ok := l.Find(name)
 	return ok
 }
 
 // Nearest lists names of tools that are like a wrong one.
-func (l *Live) Nearest(name string) []string { return l.Set().Nearest(name) }
+func (l *Active) Nearest(name string) []string { return l.Set().Nearest(name) }
 
 // Specs lists the tools.
-func (l *Live) Specs() []tools.Spec { return l.Set().Specs() }
+func (l *Active) Specs() []tools.Spec { return l.Set().Specs() }
 
 // Core lists the tools whose descriptions every request contains.
-func (l *Live) Core() []tools.Spec { return l.Set().Core() }
+func (l *Active) Core() []tools.Spec { return l.Set().Core() }
 
 // Lacks says why an existing tool cannot work here, see Set.Lacks.
-func (l *Live) Lacks(name string) string { return l.Set().Lacks(name) }
+func (l *Active) Lacks(name string) string { return l.Set().Lacks(name) }
 
 // Guests returns the same tools for calls of anyone but the owner.
-func (l *Live) Guests() Guests { return Guests{l} }
+func (l *Active) Guests() Guests { return Guests{l} }
 
 // Guests finds the tools that are confined for others than the owner. Their descriptions are those of the owner's tools.
-type Guests struct{ live *Live }
+type Guests struct{ live *Active }
 
 // Find finds a tool by its name.
 func (g Guests) Find(name string) (tools.Tool, bool) { return g.live.Set().Guests().Find(name) }
@@ -99,7 +99,7 @@ func (g Guests) Core() []tools.Spec { return g.live.Core() }
 
 // Hooks runs the owner's commands around the calls of the tools in force. A hook is not confined and may read foreign files, so record marks the files
 // that it writes as foreign.
-func (b *Deps) Hooks(l *Live, record func(ctx context.Context, changes ...tools.Change) error) *ToolHooks {
+func (b *Deps) Hooks(l *Active, record func(ctx context.Context, changes ...tools.Change) error) *ToolHooks {
 	return &ToolHooks{
 		List: l.Hooks, Dir: b.Workspace, Environ: runtime.HandedOn(b.Environ), Log: b.Log,
 		Begins: func(ctx context.Context) (ended func() error) {
