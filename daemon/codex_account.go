@@ -48,7 +48,7 @@ func (a *codexAccount) begin(ctx context.Context, _ api.None) (api.SignIn, error
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.login, a.begun = l, true
-	return api.SignIn{Address: l.Address, Listens: l.Listens, Note: l.Note, Until: l.Until}, nil
+	return api.SignIn{Address: l.Address, Loopback: l.Loopback, Note: l.Note, Until: l.Until}, nil
 }
 
 // wait blocks until the newest sign-in has ended, and returns the account that is signed in.

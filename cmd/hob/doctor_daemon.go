@@ -103,7 +103,7 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 	var v findings
 	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
 	switch {
-	case voice.Error != "" && voice.Passing:
+	case voice.Error != "" && voice.Temporary:
 		v.add(checkWarn, "try it again in a while: hob doctor", "%s", found)
 	case voice.Error != "":
 		v.add(checkFail, "look at base_url, model and api_key in [voice] of config.toml", "%s", found)

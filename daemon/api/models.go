@@ -6,49 +6,49 @@ import (
 	"hob/daemon/llm/catalog"
 )
 
-// SignIn is a sign-in under way.
+// SignIn is a sign-in that has begun: the user must open Address.
 type SignIn struct {
-	Address string    `json:"address"` // to be opened in a browser
-	Listens bool      `json:"listens"` // a browser on this machine ends it by itself; else its last address must be pasted
-	Note    string    `json:"note,omitempty"`
-	Until   time.Time `json:"until"`
+	Address  string    `json:"address"` // to be opened in a browser
+	Loopback bool      `json:"listens"` // a browser on this machine completes it (RFC 8252, section 7.3); otherwise the user pastes the last address
+	Note     string    `json:"note,omitempty"`
+	Until    time.Time `json:"until"`
 }
 
-// SignedOut says what became of a sign-out.
+// SignedOut is the result of a sign-out.
 type SignedOut struct {
-	Revoked bool `json:"revoked"` // the server has said so; else the last access token lives to its end
+	Revoked bool `json:"revoked"` // the server has confirmed it; otherwise the last access token stays valid until it expires
 }
 
-// Account says who is signed in.
+// Account describes the account that is signed in.
 type Account struct {
 	SignedIn bool       `json:"signed_in"`         // there are tokens, and the server has not refused them
 	Account  string     `json:"account,omitempty"` // the account's id
 	Email    string     `json:"email,omitempty"`   // "" when the server names none
-	Where    string     `json:"where,omitempty"`   // what keeps the tokens: "keyring", or the path of a file
-	Until    *time.Time `json:"until,omitempty"`   // how long the access token lives; it is renewed by itself
-	Problem  string     `json:"problem,omitempty"` // why the tokens are of no use, and what to do
+	Where    string     `json:"where,omitempty"`   // where the tokens are stored: "keyring", or the path of a file
+	Until    *time.Time `json:"until,omitempty"`   // when the access token expires; hob renews it
+	Problem  string     `json:"problem,omitempty"` // why the tokens cannot be used, and what to do
 }
 
-// Transcription is what a check of the endpoint came to.
+// Transcription is the result of a check of the endpoint for voice notes.
 type Transcription struct {
-	BaseURL string `json:"base_url"` // "": none is configured
-	Model   string `json:"model"`
-	Key     bool   `json:"key"`               // one is sent
-	Error   string `json:"error,omitempty"`   // why nothing would be transcribed now, without the key
-	Passing bool   `json:"passing,omitempty"` // and that may be over by itself
+	BaseURL   string `json:"base_url"` // "": none is configured
+	Model     string `json:"model"`
+	Key       bool   `json:"key"`               // a key is sent
+	Error     string `json:"error,omitempty"`   // why transcription would fail now; it never contains the key
+	Temporary bool   `json:"passing,omitempty"` // the error may go away by itself
 }
 
-// Roster is the models that the config knows.
+// Roster lists the models of the config.
 type Roster = catalog.Roster
 
-// Model is one of them.
+// Model is a row of Roster.
 type Model = catalog.Row
 
-// ModelServer is a server and the models that it has.
+// ModelServer is a server with its models.
 type ModelServer = catalog.Server
 
-// ModelTest is what a test of a model came to.
+// ModelTest is the result of a test of a model.
 type ModelTest = catalog.Report
 
-// ModelCheck is one thing that a model was put to.
+// ModelCheck is one check of such a test.
 type ModelCheck = catalog.Check

@@ -33,17 +33,17 @@ type Status struct {
 	Problems
 }
 
-// Problems is what is wrong, a sentence each.
+// Problems lists what is wrong, one sentence each.
 type Problems struct {
 	Config  []string `json:"config"`
 	Trouble []string `json:"trouble,omitempty"` // why hob is not healthy
 }
 
-// Commands is how shell commands are confined, and what of them runs on by itself.
+// Commands describes the sandbox of shell commands, and the commands that still run.
 type Commands struct {
-	Sandbox    Sandbox  `json:"sandbox"`              // of shell commands
-	Background []string `json:"background,omitempty"` // commands that run on by themselves, a line each; they end with hob
-	Terminals  []string `json:"terminals,omitempty"`  // sessions of tmux, a line each, which outlive hob
+	Sandbox    Sandbox  `json:"sandbox"`              // the sandbox in which they run
+	Background []string `json:"background,omitempty"` // commands in the background, a line each; they end with hob
+	Terminals  []string `json:"terminals,omitempty"`  // sessions of tmux, a line each; they outlive hob
 }
 
 // ThreadStatus is what the thread does.

@@ -153,7 +153,7 @@ func (l *layout) show(s *Sandbox, b Spec, own []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.Path, err)
 		}
-		v.Write = v.Write && !b.Sealed
+		v.Write = v.Write && !b.ScratchOnly
 		l.views = append(l.views, view{at: from, from: from, write: v.Write})
 		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {
 			l.views = append(l.views, view{at: at, from: from, write: v.Write}) // a link such as ~/.gitconfig is visible under its own name too

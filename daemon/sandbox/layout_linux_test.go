@@ -99,7 +99,7 @@ func TestProfile(t *testing.T) {
 	if strings.Count(text, "(") != strings.Count(text, ")") {
 		t.Errorf("the brackets do not match:\n%s", text)
 	}
-	c.Network, b.Sealed, b.Scratch = true, true, ""
+	c.Network, b.ScratchOnly, b.Scratch = true, true, ""
 	if text, err = sandbox.Profile(c, b); err != nil || !strings.Contains(text, "network-outbound (remote ip)") || strings.Contains(text, `file-write* (subpath "`+space+`"))`+"\n") && !strings.Contains(text, `(deny file-write* (subpath "`+space+`"))`) {
 		t.Errorf("%v\n%s", err, text)
 	}

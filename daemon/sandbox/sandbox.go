@@ -51,12 +51,12 @@ type Bind struct {
 
 // Spec describes the sandbox of one command. All paths are absolute. For a folder inside another one, the inner entry decides.
 type Spec struct {
-	Dir      string   // the working folder; it must be in a visible folder
-	Writable []string // the workspace and roots that may be written
-	Readable []string // roots that may only be read
-	Hidden   []string // files and folders inside those that stay invisible; a path that does not exist at the start is not hidden
-	Sealed   bool     // true: only Scratch may be written of everything that outlives the sandbox
-	Scratch  string   // a writable folder, possibly inside a hidden one; it must exist. "": none
+	Dir         string   // the working folder; it must be in a visible folder
+	Writable    []string // the workspace and roots that may be written
+	Readable    []string // roots that may only be read
+	Hidden      []string // files and folders inside those that stay invisible; a path that does not exist at the start is not hidden
+	ScratchOnly bool     // true: only Scratch may be written of everything that outlives the sandbox
+	Scratch     string   // a writable folder, possibly inside a hidden one; it must exist. "": none
 }
 
 // Errors of Wrap and Fits.

@@ -49,11 +49,11 @@ func (w *machine) inside(t *testing.T, c sandbox.Config, b sandbox.Spec, command
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-func TestSealedSandboxWritesScratchOnly(t *testing.T) {
+func TestSandboxWritesScratchOnly(t *testing.T) {
 	w := newMachine(t)
 	w.Binds = append(w.Binds, sandbox.Bind{Path: w.top + "/other", Write: true})
 	b := w.spec()
-	b.Sealed, b.Scratch = true, w.space+"/.scratch/s1"
+	b.ScratchOnly, b.Scratch = true, w.space+"/.scratch/s1"
 	out, _ := w.inside(t, w.Config, b, `cat "$SCRATCH" | wc -c; for d in "$WS" "$RW" "$RO" "$TOP/other" "$WS/.scratch"; do touch "$d/planted" && echo "wrote $d"; done
 		echo new > "$WS/.scratch/s1/new"; echo tmp > /tmp/x; cat "$WS/mine.txt" "$WS/.scratch/s1/new"; ls -A "$WS/.scratch"; echo x 2>/dev/null >> "$WS/mine.txt" || echo sealed`)
 	if !strings.HasPrefix(out, fmt.Sprintln(len(token))) || !strings.HasSuffix(out, "workspacenew\ns1\nsealed\n") || strings.Contains(out, "wrote") {

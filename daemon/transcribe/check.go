@@ -16,11 +16,11 @@ const checkTime = 10 * time.Second
 
 // State is the result of a check of the endpoint.
 type State struct {
-	BaseURL string // "": none is configured
-	Model   string
-	Key     bool   // a key is sent
-	Error   string // why transcription would fail now; it never contains the key
-	Passing bool   // the error may go away by itself
+	BaseURL   string // "": none is configured
+	Model     string
+	Key       bool   // a key is sent
+	Error     string // why transcription would fail now; it never contains the key
+	Temporary bool   // the error may go away by itself
 }
 
 // Look checks the configured endpoint.
@@ -35,7 +35,7 @@ func (d Service) Look(ctx context.Context) State {
 	s := State{BaseURL: e.URL, Model: e.Model, Key: e.Key != ""}
 	if err != nil {
 		no := (*refused)(nil)
-		s.Error, s.Passing = err.Error(), errors.As(err, &no) && no.again()
+		s.Error, s.Temporary = err.Error(), errors.As(err, &no) && no.again()
 	}
 	return s
 }

@@ -16,10 +16,10 @@ import (
 // TestCheck asks endpoints that are right and wrong in every way: once, with the key, and without a recording.
 func TestCheck(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		reply   transcribetest.Reply
-		says    string // "": it is fine
-		passing bool
+		name      string
+		reply     transcribetest.Reply
+		says      string // "": it is fine
+		temporary bool
 	}{
 		{"OpenAI", transcribetest.Reply{Status: 400, Text: "Could not parse multipart form"}, "", false},
 		{"FastAPI", transcribetest.Reply{Status: 422, Raw: `{"detail":[{"loc":["body","file"],"msg":"field required"}]}`}, "", false},
@@ -40,8 +40,8 @@ func TestCheck(t *testing.T) {
 			e.Language = "de"
 			d := transcribe.Service{Log: slog.New(slog.DiscardHandler), Endpoint: func(context.Context) (transcribe.Endpoint, error) { return e, nil }}
 			got := d.Look(t.Context())
-			if got.BaseURL != s.URL || got.Model != "whisper-1" || !got.Key || got.Passing != tc.passing || (got.Error == "") != (tc.says == "") || !strings.Contains(got.Error, tc.says) {
-				t.Errorf("%+v, want %q, passing: %v", got, tc.says, tc.passing)
+			if got.BaseURL != s.URL || got.Model != "whisper-1" || !got.Key || got.Temporary != tc.temporary || (got.Error == "") != (tc.says == "") || !strings.Contains(got.Error, tc.says) {
+				t.Errorf("%+v, want %q, temporary: %v", got, tc.says, tc.temporary)
 			}
 			if strings.Contains(got.Error, "sk-canary") {
 				t.Errorf("the key stands in %q", got.Error)
@@ -65,7 +65,7 @@ func TestCheckOfNobody(t *testing.T) {
 	if got := look(transcribe.Endpoint{}, transcribe.ErrNone); got != (transcribe.State{}) {
 		t.Errorf("none: %+v", got)
 	}
-	if got := look(transcribe.Endpoint{}, errNoKey); got.Error != errNoKey.Error() || got.Passing {
+	if got := look(transcribe.Endpoint{}, errNoKey); got.Error != errNoKey.Error() || got.Temporary {
 		t.Errorf("no key: %+v", got)
 	}
 	e := at(serve(t, transcribetest.Reply{Hang: true}))
@@ -80,7 +80,7 @@ func TestCheckOfNobody(t *testing.T) {
 	}
 	gone := transcribetest.NewServer()
 	gone.Close()
-	if got := look(at(gone), nil); !strings.Contains(got.Error, "cannot be reached") || got.Passing {
+	if got := look(at(gone), nil); !strings.Contains(got.Error, "cannot be reached") || got.Temporary {
 		t.Errorf("gone: %+v", got)
 	}
 }

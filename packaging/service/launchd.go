@@ -150,14 +150,14 @@ func (l launchd) folder(dir string) Step {
 // is retried.
 func (l launchd) load() []Step {
 	bootstrap := l.ctl("bootstrap", l.domain(), l.file())
-	bootstrap.patience = unloadTime
+	bootstrap.retryFor = unloadTime
 	return []Step{l.ctl("enable", l.target()), bootstrap}
 }
 
 // unload accepts the exit codes that mean that the service is already gone.
 func (l launchd) unload() Step {
 	s := l.ctl("bootout", l.target())
-	s.fine = []int{noProcess, inProgress, noService}
+	s.okCodes = []int{noProcess, inProgress, noService}
 	return s
 }
 

@@ -30,7 +30,7 @@ func (s systemd) libraryUninstall() []Step {
 // byLibrary lets the first of several steps call the library, which carries out all of them.
 func (s systemd) byLibrary(steps []Step, act func(kardianos.Service) error) []Step {
 	for i := range steps {
-		steps[i].covered = i > 0
+		steps[i].byLibrary = i > 0
 	}
 	steps[0].library = func() error {
 		unit, err := s.library()

@@ -27,12 +27,12 @@ type Step struct {
 	Remove string   `json:"remove,omitempty"` // a file to remove
 	Run    []string `json:"run,omitempty"`    // a command to run
 
-	check    func(context.Context) error // runs before anything is changed
-	library  func() error                // carries out this step and the covered ones after it
-	covered  bool
-	fine     []int         // exit codes of Run that count as success
-	patience time.Duration // how long Run is retried
-	env      []string      // for Run, in addition to the environment of the process
+	check     func(context.Context) error // runs before anything is changed
+	library   func() error                // carries out this step and the steps after it that are marked byLibrary
+	byLibrary bool
+	okCodes   []int         // exit codes of Run that count as success
+	retryFor  time.Duration // how long Run is retried
+	env       []string      // for Run, in addition to the environment of the process
 }
 
 // Shown reports whether the step changes something.
@@ -85,7 +85,7 @@ func Do(ctx context.Context, steps []Step, told func(Step)) error {
 
 func (s Step) do(ctx context.Context) error {
 	switch {
-	case s.covered:
+	case s.byLibrary:
 		return nil
 	case s.check != nil:
 		return s.check(ctx)
@@ -104,16 +104,16 @@ func (s Step) do(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// run runs the command until it succeeds or patience ends.
+// run runs the command until it succeeds or retryFor is over.
 func (s Step) run(ctx context.Context) error {
 	begin := time.Now()
 	for {
 		_, err := command(ctx, s.env, s.Run...)
 		var bad *exec.ExitError
-		if err == nil || errors.As(err, &bad) && slices.Contains(s.fine, bad.ExitCode()) {
+		if err == nil || errors.As(err, &bad) && slices.Contains(s.okCodes, bad.ExitCode()) {
 			return nil
 		}
-		if time.Since(begin) >= s.patience {
+		if time.Since(begin) >= s.retryFor {
 			return err
 		}
 		pause := time.NewTimer(retryPause)

@@ -61,7 +61,7 @@ func (s systemd) ctl(verb string, args ...string) []string {
 }
 
 func (s systemd) step(verb string, fine ...int) Step {
-	return Step{Run: s.ctl(verb, unitName), fine: fine, env: s.env()}
+	return Step{Run: s.ctl(verb, unitName), okCodes: fine, env: s.env()}
 }
 
 // env returns the variable by which systemctl --user finds the user's manager. A login over SSH has it; su and cron do not.

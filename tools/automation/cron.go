@@ -18,15 +18,15 @@ import (
 // maxRuns is how many slots the action runs shows.
 const maxRuns = 20
 
-// Request is the input of cron.
-type Request struct {
+// CronInput is the input of cron.
+type CronInput struct {
 	Action string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
 	ID     int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
 	scheduler.Draft
 }
 
-// Schedule is the data that cron returns.
-type Schedule struct {
+// CronOutput is the data that cron returns.
+type CronOutput struct {
 	Jobs []scheduler.View `json:"jobs,omitempty" jsonschema:"the jobs concerned"`
 	Runs []Run            `json:"runs,omitempty" jsonschema:"of action runs: slots, newest first"`
 }
@@ -38,7 +38,7 @@ type Schedule struct {
 // store; the store commits it together with the result of the call.
 func NewCron(jobs Jobs, gates Gates) tools.Tool {
 	c := cron{jobs, gates}
-	return tools.New[Request, Schedule](tools.Spec{
+	return tools.New[CronInput, CronOutput](tools.Spec{
 		Name: "cron", Group: "automation", Core: true, Positional: "action", Example: "add --schedule 'every weekday at 9' --prompt 'brief me'",
 		Description: "Schedule prompts and reminders. Answers with the next times.",
 	}, c.intent, c.run)
@@ -51,7 +51,7 @@ type cron struct {
 }
 
 // intent describes what a call would do, for the decision whether it needs approval.
-func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.Intent, error) {
+func (c cron) intent(ctx context.Context, call tools.Call, in CronInput) (tools.Intent, error) {
 	if err := complete(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -78,14 +78,14 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	}
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
-		Request
+		CronInput
 	}{"cron", in})
 	return i, err
 }
 
 // planned returns the job that a call concerns, as it is now; the zero View for a new job and for lists. It also works out the wished job,
 // so that the user is not asked to approve a call that would be refused later.
-func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job scheduler.View, err error) {
+func (c cron) planned(ctx context.Context, call tools.Call, in CronInput) (job scheduler.View, err error) {
 	switch in.Action {
 	case "list", "runs":
 		return scheduler.View{}, nil
@@ -103,7 +103,7 @@ func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job sch
 
 // speaksTo returns the address that the job will answer after the call: the given one, else the job's own. An update or a run needs a
 // new approval of that address, even if it was approved before.
-func speaksTo(in Request, job scheduler.View) event.Address {
+func speaksTo(in CronInput, job scheduler.View) event.Address {
 	switch {
 	case in.Deliver != "":
 		return event.Address(strings.TrimSpace(in.Deliver))
@@ -117,7 +117,7 @@ func speaksTo(in Request, job scheduler.View) event.Address {
 var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
 
 // complete lists all fields that are missing or not allowed for the action, in one error.
-func complete(in Request) error {
+func complete(in CronInput) error {
 	faults := in.Faults()
 	if len(faults) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func complete(in Request) error {
 }
 
 // Faults lists errors in the fields that their schema cannot express.
-func (in Request) Faults() (faults []string) {
+func (in CronInput) Faults() (faults []string) {
 	// Each action needs other fields.
 	if in.Action == "add" {
 		if strings.TrimSpace(in.When) == "" {
@@ -190,7 +190,7 @@ func lateness(text string) (time.Duration, error) {
 }
 
 // summary describes the call in one line, for approvals and the log.
-func summary(in Request) string {
+func summary(in CronInput) string {
 	which := in.Name
 	if which == "" && in.ID != 0 {
 		which = "#" + strconv.FormatInt(in.ID, 10)
@@ -223,7 +223,7 @@ func brief(text string) string {
 }
 
 // run executes the call. Changes are rows that the store commits with the result.
-func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Intent) (tools.Result, error) {
+func (c cron) run(ctx context.Context, call tools.Call, in CronInput, _ tools.Intent) (tools.Result, error) {
 	if err := complete(in); err != nil {
 		return tools.Result{}, err
 	}
@@ -231,7 +231,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	switch in.Action {
 	case "list":
 		list, err := c.jobs.List(ctx)
-		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}, Foreign: foreign(list)}, err
+		return tools.Result{Content: table(list), Data: CronOutput{Jobs: list}, Foreign: foreign(list)}, err
 	case "add":
 		return c.plan(ctx, call, in, scheduler.View{}, "added")
 	case "runs":
@@ -270,7 +270,7 @@ func foreign(list []scheduler.View, runs ...Run) string {
 
 // find returns the job that the call names, by id or else by name. If there is none, the error suggests similar names. An id and a name
 // must agree, except in an update, where the name is the new one.
-func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
+func (c cron) find(ctx context.Context, in CronInput) (scheduler.View, error) {
 	which := in.Name
 	if in.ID != 0 {
 		which = strconv.FormatInt(in.ID, 10)
@@ -304,7 +304,7 @@ func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 
 // wish works out the job that an add or update would make. The call, not the model, supplies the trust, the taint and the default zone and
 // address.
-func (c cron) wish(ctx context.Context, call tools.Call, in Request, old scheduler.View) (scheduler.View, tools.Change, error) {
+func (c cron) wish(ctx context.Context, call tools.Call, in CronInput, old scheduler.View) (scheduler.View, tools.Change, error) {
 	d := in.Draft
 	d.ID, d.Trust, d.Mandate.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
 	// An unchanged name is no change to the job.
@@ -329,13 +329,13 @@ func (c cron) wish(ctx context.Context, call tools.Call, in Request, old schedul
 
 // plan returns the result of add and update with the row to store. Nothing is stored here: the agent commits the change with the result,
 // and the scheduler reads it from the table.
-func (c cron) plan(ctx context.Context, call tools.Call, in Request, old scheduler.View, done string) (tools.Result, error) {
+func (c cron) plan(ctx context.Context, call tools.Call, in CronInput, old scheduler.View, done string) (tools.Result, error) {
 	job, change, err := c.wish(ctx, call, in, old)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return tools.Result{
-		Content: fmt.Sprintf("%s: %s", done, sentence(job)), Data: Schedule{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job}),
+		Content: fmt.Sprintf("%s: %s", done, sentence(job)), Data: CronOutput{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job}),
 	}, nil
 }
 
@@ -346,13 +346,13 @@ func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v 
 		return tools.Result{}, err
 	}
 	if change == nil {
-		return tools.Result{Content: unchanged("job "+job.Name, v), Data: Schedule{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
+		return tools.Result{Content: unchanged("job "+job.Name, v), Data: CronOutput{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
 	text := map[Verb]string{
 		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "resumed: " + sentence(job),
 		RunNow: "queued to run now: " + job.Name,
 	}[v]
-	return tools.Result{Content: text, Data: Schedule{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
+	return tools.Result{Content: text, Data: CronOutput{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
 }
 
 // unchanged states that a job or watch is already in the state that a verb makes.

@@ -18,7 +18,7 @@ type Gates interface {
 
 // gated adds the scopes, paths and hosts of the call's gate to the intent of the call. The gate later runs without approval, so the
 // caller must have permission for all of them now.
-func (c cron) gated(ctx context.Context, call tools.Call, in Request, old scheduler.View, i *tools.Intent) error {
+func (c cron) gated(ctx context.Context, call tools.Call, in CronInput, old scheduler.View, i *tools.Intent) error {
 	if in.GateText == "" || in.Action != "add" && in.Action != "update" {
 		return nil
 	}

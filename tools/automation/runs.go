@@ -13,7 +13,7 @@ import (
 )
 
 // runs returns the newest slots of a job, or of all jobs if none is named. A removed job still has its slots, which record its name.
-func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
+func (c cron) runs(ctx context.Context, in CronInput) (tools.Result, error) {
 	var job scheduler.View
 	var missing error
 	if in.ID != 0 || in.Name != "" {
@@ -36,7 +36,7 @@ func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 	}
 	// A run may quote foreign text, which then taints the turn that reads this result.
 	res := tools.Result{Content: history(of, runs), Foreign: foreign(nil, runs...)}
-	out := Schedule{Runs: runs}
+	out := CronOutput{Runs: runs}
 	if job.ID != 0 {
 		out.Jobs, res.Foreign = []scheduler.View{job}, foreign([]scheduler.View{job}, runs...)
 	}

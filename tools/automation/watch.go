@@ -16,15 +16,15 @@ import (
 	"hob/tools"
 )
 
-// WatchRequest is the input of watch.
-type WatchRequest struct {
+// WatchInput is the input of watch.
+type WatchInput struct {
 	Action string `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
 	ID     int64  `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
 	filewatch.Draft
 }
 
-// Watching is the data that watch returns.
-type Watching struct {
+// WatchOutput is the data that watch returns.
+type WatchOutput struct {
 	Watches []filewatch.View `json:"watches,omitempty" jsonschema:"the watches concerned"`
 }
 
@@ -32,7 +32,7 @@ type Watching struct {
 // takes the same two steps as one of cron.
 func NewWatch(watches Watches, g *fsguard.Guard) tools.Tool {
 	w := watcher{watches, g}
-	return tools.New[WatchRequest, Watching](tools.Spec{
+	return tools.New[WatchInput, WatchOutput](tools.Spec{
 		Name: "watch", Group: "automation", Positional: "action", Example: "add --paths '~/Downloads/*.pdf' --prompt 'name the new file'",
 		Description: "Run a prompt when files or folders change, and look after such watches.",
 	}, w.intent, w.run)
@@ -45,7 +45,7 @@ type watcher struct {
 }
 
 // intent describes what a call would do. Paths are resolved here and kept for the run, which watches exactly the approved places.
-func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (tools.Intent, error) {
+func (w watcher) intent(ctx context.Context, call tools.Call, in WatchInput) (tools.Intent, error) {
 	if err := wellFormed(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -84,7 +84,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 	speaks(call, in, old, &i)
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
-		WatchRequest
+		WatchInput
 		Resolved []string `json:"resolved,omitempty"`
 	}{"watch", in, keep})
 	return i, err
@@ -98,7 +98,7 @@ func within(path, folder string) bool {
 
 // planned returns the watch that a call concerns, as it is now; the zero View for a new one and for lists. It also works out a new watch,
 // so that the user is not asked to approve a call that would be refused later.
-func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old filewatch.View, err error) {
+func (w watcher) planned(ctx context.Context, call tools.Call, in WatchInput, paths []string) (old filewatch.View, err error) {
 	switch in.Action {
 	case "list":
 	case "add":
@@ -110,7 +110,7 @@ func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, 
 }
 
 // speaks adds the address that the watch answers to, if the call makes the watch or resumes it.
-func speaks(call tools.Call, in WatchRequest, old filewatch.View, i *tools.Intent) {
+func speaks(call tools.Call, in WatchInput, old filewatch.View, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
 		to = old.Deliver
@@ -150,7 +150,7 @@ func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, e
 }
 
 // wellFormed lists all fields that are missing or not allowed for the action, in one error. The file watcher checks their values.
-func wellFormed(in WatchRequest) error {
+func wellFormed(in WatchInput) error {
 	faults := in.Faults()
 	if len(faults) == 0 {
 		return nil
@@ -159,7 +159,7 @@ func wellFormed(in WatchRequest) error {
 }
 
 // Faults lists errors in the fields that their schema cannot express.
-func (in WatchRequest) Faults() (faults []string) {
+func (in WatchInput) Faults() (faults []string) {
 	add := func(bad bool, text string) {
 		if bad {
 			faults = append(faults, text)
@@ -191,7 +191,7 @@ func (in WatchRequest) Faults() (faults []string) {
 
 // unruly checks the address and the rights of a new watch. Its runs read file names and contents that anybody may have written, so they
 // never get the shell or a folder to write to.
-func unruly(in WatchRequest) (faults []string) {
+func unruly(in WatchInput) (faults []string) {
 	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
 		faults = append(faults, "deliver: "+err.Error())
 	}
@@ -218,7 +218,7 @@ func span(text string) (time.Duration, error) {
 }
 
 // told describes the call in one line, for approvals and the log.
-func told(in WatchRequest) string {
+func told(in WatchInput) string {
 	text := strings.TrimSpace("watch " + in.Action + " " + in.Name)
 	if in.Name == "" && in.ID != 0 {
 		text += " #" + strconv.FormatInt(in.ID, 10)
@@ -233,14 +233,14 @@ func told(in WatchRequest) string {
 }
 
 // run executes the call. Changes are rows that the store commits with the result.
-func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i tools.Intent) (tools.Result, error) {
+func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tools.Intent) (tools.Result, error) {
 	if err := wellFormed(in); err != nil {
 		return tools.Result{}, err
 	}
 	switch in.Action {
 	case "list":
 		list, err := w.watches.List(ctx)
-		return tools.Result{Content: watchTable(list), Data: Watching{list}, Foreign: strange(list...)}, err
+		return tools.Result{Content: watchTable(list), Data: WatchOutput{list}, Foreign: strange(list...)}, err
 	case "add":
 		// The paths as the intent resolved them.
 		paths, _ := i.Keep.([]string)
@@ -255,7 +255,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 		return tools.Result{}, err
 	}
 	if change == nil {
-		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]filewatch.View{one}}, Foreign: strange(one)}, nil
+		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: strange(one)}, nil
 	}
 	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
@@ -263,11 +263,11 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 
 // answer returns the result for a changed watch. The agent commits the change with the result.
 func answer(text string, one filewatch.View, change tools.Change) tools.Result {
-	return tools.Result{Content: text, Data: Watching{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
+	return tools.Result{Content: text, Data: WatchOutput{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
 
 // wish works out a new watch. The call, not the model, supplies the trust, the taint and the address.
-func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (filewatch.View, tools.Change, error) {
+func (w watcher) wish(ctx context.Context, call tools.Call, in WatchInput, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
 	d.Paths, d.Trust, d.Mandate.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
 	for _, period := range []*string{&d.Settle, &d.Poll} {
@@ -283,7 +283,7 @@ func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, pat
 }
 
 // add returns the result of add with the row to store, and warns about folders that are missing or too many.
-func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (tools.Result, error) {
+func (w watcher) add(ctx context.Context, call tools.Call, in WatchInput, paths []string) (tools.Result, error) {
 	one, change, err := w.wish(ctx, call, in, paths)
 	if err != nil {
 		return tools.Result{}, err
@@ -316,7 +316,7 @@ func strange(list ...filewatch.View) string {
 }
 
 // whichWatch returns the id of the call, else its name.
-func whichWatch(in WatchRequest) string {
+func whichWatch(in WatchInput) string {
 	if in.ID != 0 {
 		return strconv.FormatInt(in.ID, 10)
 	}
@@ -324,7 +324,7 @@ func whichWatch(in WatchRequest) string {
 }
 
 // find returns the watch that the call names. If there is none, the error suggests similar names.
-func (w watcher) find(ctx context.Context, in WatchRequest) (filewatch.View, error) {
+func (w watcher) find(ctx context.Context, in WatchInput) (filewatch.View, error) {
 	which := whichWatch(in)
 	one, ok, err := w.watches.Find(ctx, which)
 	if err == nil && ok && in.ID != 0 && in.Name != "" && in.Name != one.Name {

@@ -49,8 +49,8 @@ type Replacement struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"everywhere"`
 }
 
-// Editing is the input of edit: either one replacement or a list.
-type Editing struct {
+// EditInput is the input of edit: either one replacement or a list.
+type EditInput struct {
 	Path       string        `json:"path,omitempty" jsonschema:"file"`
 	OldText    string        `json:"old_text,omitempty" jsonschema:"text that stands exactly once"`
 	NewText    *string       `json:"new_text,omitempty" jsonschema:"text to put there"`
@@ -58,8 +58,8 @@ type Editing struct {
 	Edits      []Replacement `json:"edits,omitempty" jsonschema:"instead: several, in order; all or none" max:"500"`
 }
 
-// Edited is the output of edit.
-type Edited struct {
+// EditOutput is the output of edit.
+type EditOutput struct {
 	Files        []Change `json:"files" jsonschema:"the changed files"`
 	Replacements int      `json:"replacements" jsonschema:"places changed, in all files"`
 	Diff         string   `json:"diff" jsonschema:"unified diff; cut when it is long"`
@@ -78,7 +78,7 @@ type Change struct {
 // NewEdit builds the tool edit: exact replacements in files.
 func NewEdit(d Deps) tools.Tool {
 	e := editor{d}
-	return tools.NewCheckable[Editing, Edited](tools.Spec{
+	return tools.NewCheckable[EditInput, EditOutput](tools.Spec{
 		Name: "edit", Group: "fs", Core: true, Positional: "path", Example: "notes.md --old_text milk --new_text cream",
 		Description: "Replace text in files: path, old_text and new_text, or edits. Answers with a diff.",
 	}, e.intent, e.run, e.probe)
@@ -88,7 +88,7 @@ func NewEdit(d Deps) tools.Tool {
 type editor struct{ Deps }
 
 // intent resolves the files of a call for the gate.
-func (e editor) intent(_ context.Context, call tools.Call, in Editing) (tools.Intent, error) {
+func (e editor) intent(_ context.Context, call tools.Call, in EditInput) (tools.Intent, error) {
 	list, err := in.list()
 	if err != nil {
 		return tools.Intent{}, err
@@ -101,7 +101,7 @@ func (e editor) intent(_ context.Context, call tools.Call, in Editing) (tools.In
 }
 
 // list returns the replacements of either form of input, or refuses an incomplete or mixed one.
-func (in Editing) list() ([]Replacement, error) {
+func (in EditInput) list() ([]Replacement, error) {
 	single := in.Path != "" || in.OldText != "" || in.NewText != nil
 	switch {
 	case single && len(in.Edits) > 0:
@@ -127,7 +127,7 @@ func (in Editing) list() ([]Replacement, error) {
 
 // run makes the replacements in order, so that a later one sees the result of an earlier one, and
 // then commits them together.
-func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent tools.Intent) (tools.Result, error) {
+func (e editor) run(ctx context.Context, call tools.Call, in EditInput, intent tools.Intent) (tools.Result, error) {
 	list, err := in.list()
 	if err != nil {
 		return tools.Result{}, err
@@ -148,7 +148,7 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 		}
 		f.count, total = f.count+n, total+n
 	}
-	out := Edited{Replacements: total}
+	out := EditOutput{Replacements: total}
 	var head, diffs strings.Builder
 	for _, f := range s.order {
 		c, diff, err := f.change(ctx)
@@ -167,7 +167,7 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 }
 
 // probe reports whether an interrupted call was carried out.
-func (e editor) probe(_ context.Context, call tools.Call, in Editing, _ tools.Intent) (bool, error) {
+func (e editor) probe(_ context.Context, call tools.Call, in EditInput, _ tools.Intent) (bool, error) {
 	return e.wasApplied(call, in)
 }
 

@@ -80,7 +80,7 @@ func TestEdit(t *testing.T) {
 			if got := d.all(t); !maps.Equal(got, m{"f": want}) {
 				t.Errorf("%q, want %q", got, want)
 			}
-			out, _ := res.Data.(edit.Edited)
+			out, _ := res.Data.(edit.EditOutput)
 			if (c.err != "") != res.IsError || res.Code != c.code || !strings.Contains(res.Content, c.err) || out.Replacements != c.n {
 				t.Errorf("%d replacements, code %q:\n%s", out.Replacements, res.Code, res.Content)
 			}
@@ -103,7 +103,7 @@ func TestEditOfSeveralFilesIsAllOrNothing(t *testing.T) {
 	if got := d.all(t); res.IsError || !maps.Equal(got, m{"a": "xx\n", "b": "y\n", "c": "3\n"}) {
 		t.Fatalf("%q %s", got, res.Content)
 	}
-	out := res.Data.(edit.Edited)
+	out := res.Data.(edit.EditOutput)
 	if len(out.Files) != 2 || out.Replacements != 3 || out.Files[0].Replacements != 2 || out.Files[1].Added != 1 || out.Files[1].Removed != 1 {
 		t.Errorf("%+v", out)
 	}
@@ -120,7 +120,7 @@ func TestEditDiff(t *testing.T) {
 	d.put(t, "f", numbered(1, 90))
 	res := d.do(t, d.edit, one("line 50\n", "LINE 50\nand more\n"))
 	want := "@@ -47,7 +47,8 @@\n line 47\n line 48\n line 49\n-line 50\n+LINE 50\n+and more\n line 51\n line 52\n line 53\n"
-	if diff := res.Data.(edit.Edited).Diff; !strings.HasSuffix(diff, want) || !strings.Contains(res.Content, "+2 -1 lines") {
+	if diff := res.Data.(edit.EditOutput).Diff; !strings.HasSuffix(diff, want) || !strings.Contains(res.Content, "+2 -1 lines") {
 		t.Errorf("%s", res.Content)
 	}
 }
@@ -129,7 +129,7 @@ func TestALongDiffIsCut(t *testing.T) {
 	d := newFixture(t)
 	d.put(t, "f", strings.Repeat("a line that is changed\n", 3000))
 	res := d.do(t, d.edit, everywhere("changed", "other"))
-	out := res.Data.(edit.Edited)
+	out := res.Data.(edit.EditOutput)
 	if out.Replacements != 3000 || out.Files[0].Added != 3000 || len(out.Diff) > 17<<10 || !strings.Contains(out.Diff, "lines of the diff more)") {
 		t.Errorf("%d, %+v, %d bytes", out.Replacements, out.Files, len(out.Diff))
 	}
@@ -149,7 +149,7 @@ func TestEditDiffsApply(t *testing.T) {
 		if res.IsError || d.get(t, "f") == text {
 			return
 		}
-		files, _, err := gitdiff.Parse(strings.NewReader(res.Data.(edit.Edited).Diff))
+		files, _, err := gitdiff.Parse(strings.NewReader(res.Data.(edit.EditOutput).Diff))
 		if err != nil || len(files) != 1 {
 			rt.Fatalf("%v\n%s", err, res.Content)
 		}

@@ -63,7 +63,7 @@ func TestLongFilesAreEditedLikeShortOnes(t *testing.T) {
 					t.Errorf("%s: %s\nwant %s", where, got.Content, want.Content)
 				}
 				if !got.IsError {
-					sameDiff(t, got.Data.(edit.Edited), want.Data.(edit.Edited), before)
+					sameDiff(t, got.Data.(edit.EditOutput), want.Data.(edit.EditOutput), before)
 				}
 			}
 		})
@@ -88,7 +88,7 @@ func shifted(text string, by int) string {
 var hunk = regexp.MustCompile(`(?m)^@@ -(\d+)`)
 
 // sameDiff says that the same lines came and went, and in the same place, which is so many lines further down.
-func sameDiff(t *testing.T, got, want edit.Edited, before int) {
+func sameDiff(t *testing.T, got, want edit.EditOutput, before int) {
 	t.Helper()
 	if got.Replacements != want.Replacements || got.Files[0].Added != want.Files[0].Added || got.Files[0].Removed != want.Files[0].Removed {
 		t.Errorf("%+v\nwant %+v", got, want)

@@ -11,8 +11,8 @@ import (
 	"hob/tools/edit/notebook"
 )
 
-// CellEditing is the input of notebook_edit.
-type CellEditing struct {
+// NotebookInput is the input of notebook_edit.
+type NotebookInput struct {
 	Path      string `json:"path" jsonschema:"a .ipynb file" min:"1"`
 	NewSource string `json:"new_source" jsonschema:"the cell's whole new source; ignored by delete"`
 	CellID    string `json:"cell_id,omitempty" jsonschema:"the cell's id, or its number from 0; insert: the new cell comes after it, without one at the beginning"`
@@ -20,8 +20,8 @@ type CellEditing struct {
 	Mode      string `json:"mode,omitempty" jsonschema:"what to do" enum:"replace,insert,delete" default:"replace"`
 }
 
-// CellEdited is the output of notebook_edit.
-type CellEdited struct {
+// NotebookOutput is the output of notebook_edit.
+type NotebookOutput struct {
 	Path   string `json:"path" jsonschema:"file, links resolved"`
 	Mode   string `json:"mode" jsonschema:"what was done"`
 	CellID string `json:"cell_id,omitempty" jsonschema:"the cell's id; empty when it has none"`
@@ -33,7 +33,7 @@ type CellEdited struct {
 // NewNotebook builds the tool notebook_edit, which changes one cell of a Jupyter notebook.
 func NewNotebook(d Deps) tools.Tool {
 	n := notebookEditor{d}
-	return tools.NewCheckable[CellEditing, CellEdited](tools.Spec{
+	return tools.NewCheckable[NotebookInput, NotebookOutput](tools.Spec{
 		Name: "notebook_edit", Group: "fs", Positional: "path", Example: "plot.ipynb --cell_id 3 --new_source 'print(1)'",
 		Description: "Replace, insert or delete one cell of a Jupyter notebook. The rest of the file keeps its bytes.",
 	}, n.intent, n.run, n.probe)
@@ -43,7 +43,7 @@ func NewNotebook(d Deps) tools.Tool {
 type notebookEditor struct{ Deps }
 
 // intent resolves the notebook for the gate. It does not look for the cell.
-func (n notebookEditor) intent(_ context.Context, call tools.Call, in CellEditing) (tools.Intent, error) {
+func (n notebookEditor) intent(_ context.Context, call tools.Call, in NotebookInput) (tools.Intent, error) {
 	if in.CellID == "" && in.Mode != string(notebook.Insert) {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "read shows the cells", "notebook_edit: cell_id: missing (a string); only insert goes without")
 	}
@@ -57,7 +57,7 @@ func (n notebookEditor) intent(_ context.Context, call tools.Call, in CellEditin
 }
 
 // run changes the cell and writes the notebook.
-func (n notebookEditor) run(ctx context.Context, call tools.Call, in CellEditing, intent tools.Intent) (tools.Result, error) {
+func (n notebookEditor) run(ctx context.Context, call tools.Call, in NotebookInput, intent tools.Intent) (tools.Result, error) {
 	s := n.changeSet(call, intent)
 	f, err := s.existing(in.Path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (n notebookEditor) run(ctx context.Context, call tools.Call, in CellEditing
 	if err := s.commit(ctx, in); err != nil {
 		return tools.Result{}, err
 	}
-	out := CellEdited{Path: f.place.Path, Mode: in.Mode, Number: at, Cells: len(after)}
+	out := NotebookOutput{Path: f.place.Path, Mode: in.Mode, Number: at, Cells: len(after)}
 	if e.Mode == notebook.Delete {
 		out.CellID = before[at].ID
 	} else {
@@ -99,7 +99,7 @@ func (n notebookEditor) run(ctx context.Context, call tools.Call, in CellEditing
 }
 
 // probe reports whether an interrupted call was carried out.
-func (n notebookEditor) probe(_ context.Context, call tools.Call, in CellEditing, _ tools.Intent) (bool, error) {
+func (n notebookEditor) probe(_ context.Context, call tools.Call, in NotebookInput, _ tools.Intent) (bool, error) {
 	return n.wasApplied(call, in)
 }
 
@@ -113,7 +113,7 @@ func called(id string, at int) string {
 
 // unfit refuses a file that is not a notebook, or a cell that does not exist; the hint lists the
 // cells.
-func (n notebookEditor) unfit(in CellEditing, f *file, err error) error {
+func (n notebookEditor) unfit(in NotebookInput, f *file, err error) error {
 	if !errors.Is(err, notebook.ErrCell) {
 		return tools.Refuse(tools.Validation, "edit changes other files", "%s: %v", tools.ShownPath(in.Path), err)
 	}

@@ -108,7 +108,7 @@ func TestNotebookEdit(t *testing.T) {
 			d.put(t, "n.ipynb", c.file)
 			c.args["path"] = "n.ipynb"
 			res := d.do(t, d.notebook, c.args)
-			out, _ := res.Data.(edit.CellEdited)
+			out, _ := res.Data.(edit.NotebookOutput)
 			if res.IsError || out.Number != c.n || out.Cells != c.left {
 				t.Fatalf("%+v %s", out, res.Content)
 			}

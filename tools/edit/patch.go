@@ -12,13 +12,13 @@ import (
 	"hob/tools/edit/patch"
 )
 
-// Patching is the input of apply_patch.
-type Patching struct {
+// PatchInput is the input of apply_patch.
+type PatchInput struct {
 	Patch string `json:"patch" jsonschema:"*** Begin Patch … *** End Patch, or a unified diff" min:"1"`
 }
 
-// Patched is the output of apply_patch.
-type Patched struct {
+// PatchOutput is the output of apply_patch.
+type PatchOutput struct {
 	Files []Change `json:"files" jsonschema:"what became of each file"`
 	Diff  string   `json:"diff" jsonschema:"unified diff; cut when it is long"`
 }
@@ -28,7 +28,7 @@ type Patched struct {
 // none.
 func NewPatch(d Deps) tools.Tool {
 	p := patcher{d}
-	return tools.NewCheckable[Patching, Patched](tools.Spec{
+	return tools.NewCheckable[PatchInput, PatchOutput](tools.Spec{
 		Name: "apply_patch", Group: "fs", Core: true, Positional: "patch", Example: `"$(cat fix.diff)"`,
 		Description: "Add, update, move and delete files by a patch: all or none.",
 	}, p.intent, p.run, p.probe)
@@ -38,7 +38,7 @@ func NewPatch(d Deps) tools.Tool {
 type patcher struct{ Deps }
 
 // intent resolves the files that the patch names for the gate.
-func (p patcher) intent(_ context.Context, call tools.Call, in Patching) (tools.Intent, error) {
+func (p patcher) intent(_ context.Context, call tools.Call, in PatchInput) (tools.Intent, error) {
 	sections, err := patch.Parse(in.Patch)
 	if err != nil {
 		return tools.Intent{}, unfit(err)
@@ -54,7 +54,7 @@ func (p patcher) intent(_ context.Context, call tools.Call, in Patching) (tools.
 }
 
 // run applies the sections in order and then commits all files together.
-func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent tools.Intent) (tools.Result, error) {
+func (p patcher) run(ctx context.Context, call tools.Call, in PatchInput, intent tools.Intent) (tools.Result, error) {
 	sections, err := patch.Parse(in.Patch)
 	if err != nil {
 		return tools.Result{}, unfit(err)
@@ -69,7 +69,7 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		done = append(done, line)
 	}
 	slices.SortStableFunc(done, func(a, b string) int { return strings.IndexByte("AMD", a[0]) - strings.IndexByte("AMD", b[0]) }) // the order of Codex
-	out := Patched{}
+	out := PatchOutput{}
 	var diffs strings.Builder
 	for _, f := range s.order {
 		// The old name of a moved file appears with its new one; a file that was added and deleted
@@ -92,7 +92,7 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 }
 
 // probe reports whether an interrupted call was carried out.
-func (p patcher) probe(_ context.Context, call tools.Call, in Patching, _ tools.Intent) (bool, error) {
+func (p patcher) probe(_ context.Context, call tools.Call, in PatchInput, _ tools.Intent) (bool, error) {
 	return p.wasApplied(call, in)
 }
 

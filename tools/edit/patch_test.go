@@ -228,7 +228,7 @@ func TestApplyPatchAnswers(t *testing.T) {
 	if want := "Success. Updated the following files:\nA n\nM d/f\nD g"; res.Content != want {
 		t.Errorf("%q", res.Content)
 	}
-	out := res.Data.(edit.Patched)
+	out := res.Data.(edit.PatchOutput)
 	got := map[string]edit.Change{}
 	for _, c := range out.Files {
 		got[filepath.Base(c.Path)+" "+c.Action] = c

@@ -167,7 +167,7 @@ func TestReadPages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := d.do(t, d.read, c.args)
-			p, _ := res.Data.(fs.Page)
+			p, _ := res.Data.(fs.ReadOutput)
 			if res.IsError || p.First != c.first || p.Lines != c.n || p.Next != c.next {
 				t.Fatalf("first %d, lines %d, next %d: %.200s", p.First, p.Lines, p.Next, res.Content)
 			}
@@ -198,7 +198,7 @@ func TestPagesAddUpToTheFile(t *testing.T) {
 		var got []string
 		for offset := 0; ; {
 			res := d.do(t, d.read, args{"path": "f", "offset": offset, "limit": limit})
-			p, _ := res.Data.(fs.Page)
+			p, _ := res.Data.(fs.ReadOutput)
 			if res.IsError {
 				rt.Fatal(res.Content)
 			}
@@ -320,7 +320,7 @@ func TestLs(t *testing.T) {
 		{args{"path": ".", "all": true, "depth": 2}, ".ssh/ m/ m/x z/ z/inner/ z/y.txt .hidden a.txt b.txt link zlink"},
 	} {
 		res := d.do(t, d.ls, c.args)
-		out, _ := res.Data.(fs.Listed)
+		out, _ := res.Data.(fs.LsOutput)
 		names := []string{}
 		for _, e := range out.Entries {
 			if e.Type == "folder" {
@@ -358,7 +358,7 @@ func TestLsSaysWhenItIsCut(t *testing.T) {
 		d.put(t, fmt.Sprintf("f%04d", i), "")
 	}
 	res := d.do(t, d.ls, args{"path": "."})
-	out, _ := res.Data.(fs.Listed)
+	out, _ := res.Data.(fs.LsOutput)
 	if !out.Cut || len(out.Entries) != 2000 || !strings.Contains(res.Content, "there is more") {
 		t.Errorf("%d entries, cut %v", len(out.Entries), out.Cut)
 	}
@@ -410,11 +410,11 @@ func TestReadUTF16(t *testing.T) {
 	} {
 		d.put(t, name+".txt", content)
 		res := d.do(t, d.read, args{"path": name + ".txt", "limit": 2})
-		p, _ := res.Data.(fs.Page)
+		p, _ := res.Data.(fs.ReadOutput)
 		if res.IsError || p.Text != "first line\nzweite Zeile: \u00fc, \u20ac and \U0001F600" || !p.CRLF || p.Next != 2 || !strings.Contains(res.Content, "(UTF-16)") {
 			t.Errorf("%s: %.300s", name, res.Content)
 		}
-		if p, _ := d.do(t, d.read, args{"path": name + ".txt", "offset": 1, "limit": 1}).Data.(fs.Page); !strings.HasPrefix(p.Text, "zweite") {
+		if p, _ := d.do(t, d.read, args{"path": name + ".txt", "offset": 1, "limit": 1}).Data.(fs.ReadOutput); !strings.HasPrefix(p.Text, "zweite") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}

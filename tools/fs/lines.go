@@ -96,14 +96,14 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 
 // pageView is a page together with the facts needed to format it.
 type pageView struct {
-	Page
+	ReadOutput
 	list []string
 	what string // the source of the lines, for people; "" for a text file
 	note string // an additional note
 }
 
 // collect takes lines until a limit is reached.
-func (s *pageView) collect(ctx context.Context, l *lines, in Reading) error {
+func (s *pageView) collect(ctx context.Context, l *lines, in ReadInput) error {
 	budget, limit := defaultBytes, defaultLines
 	if in.Limit > 0 {
 		budget, limit = maxBytes, in.Limit

@@ -19,15 +19,15 @@ import (
 // maxEntries limits the names that ls lists. The result says when there are more.
 const maxEntries = 2000
 
-// Listing is the input of ls.
-type Listing struct {
+// LsInput is the input of ls.
+type LsInput struct {
 	Path  string `json:"path" jsonschema:"folder" min:"1"`
 	Depth int    `json:"depth,omitempty" jsonschema:"levels" default:"1" min:"1" max:"5"`
 	All   bool   `json:"all,omitempty" jsonschema:"hidden ones too"`
 }
 
-// Listed is the output of ls.
-type Listed struct {
+// LsOutput is the output of ls.
+type LsOutput struct {
 	Path    string  `json:"path" jsonschema:"the folder, links resolved"`
 	Entries []Entry `json:"entries" jsonschema:"what is in it; folders first"`
 	Cut     bool    `json:"cut,omitempty" jsonschema:"there is more"`
@@ -47,7 +47,7 @@ type Entry struct {
 // NewLs builds the tool ls, which lists a folder.
 func NewLs(g *fsguard.Guard) tools.Tool {
 	l := lister{g}
-	return tools.New[Listing, Listed](tools.Spec{
+	return tools.New[LsInput, LsOutput](tools.Spec{
 		Name: "ls", Group: "fs", Core: true, ReadOnly: true, Positional: "path", Example: "src --depth 2",
 		Description: "List a folder: type, size, time of change.",
 	}, l.intent, l.run)
@@ -57,7 +57,7 @@ func NewLs(g *fsguard.Guard) tools.Tool {
 type lister struct{ guard *fsguard.Guard }
 
 // intent resolves the folder for the gate.
-func (l lister) intent(_ context.Context, call tools.Call, in Listing) (tools.Intent, error) {
+func (l lister) intent(_ context.Context, call tools.Call, in LsInput) (tools.Intent, error) {
 	p, err := resolve(l.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
@@ -66,7 +66,7 @@ func (l lister) intent(_ context.Context, call tools.Call, in Listing) (tools.In
 }
 
 // run lists the folder.
-func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent tools.Intent) (tools.Result, error) {
+func (l lister) run(ctx context.Context, call tools.Call, in LsInput, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(l.guard, call, in.Path, intent)
 	if err != nil {
 		return tools.Result{}, err
@@ -74,7 +74,7 @@ func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent too
 	if p.Exists() && !p.IsDir() {
 		return tools.Fail(tools.Validation, "use read", "%s is %s, not a folder", tools.ShownPath(in.Path), fsguard.Kind(p.Info.Mode())), nil
 	}
-	out := Listed{Path: p.Path, Entries: []Entry{}}
+	out := LsOutput{Path: p.Path, Entries: []Entry{}}
 	if err := l.fill(ctx, &out, p, "", in); err != nil {
 		return tools.Result{}, tools.RefusePath(l.guard, call, in.Path, err)
 	}
@@ -82,7 +82,7 @@ func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent too
 }
 
 // fill adds the entries of a folder, each subfolder followed by its own entries.
-func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below string, in Listing) error {
+func (l lister) fill(ctx context.Context, out *LsOutput, p fsguard.Place, below string, in LsInput) error {
 	entries, err := l.names(p, in.All)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below st
 
 // descend lists a subfolder of p, or returns why not. A folder that cannot be read does not stop
 // the listing.
-func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name, path string, in Listing) string {
+func (l lister) descend(ctx context.Context, out *LsOutput, p fsguard.Place, name, path string, in LsInput) string {
 	sub, err := l.guard.Resolve(p.Path, name)
 	// The gate has decided on the parent only. A folder with keys needs a call of its own.
 	if err == nil && sub.Area == fsguard.Sensitive && p.Area != fsguard.Sensitive {
@@ -209,7 +209,7 @@ func typeName(m iofs.FileMode) string {
 }
 
 // table formats the listing for the model, with times in the owner's zone.
-func (l Listed) table(zone string) string {
+func (l LsOutput) table(zone string) string {
 	loc, err := tools.Zone(zone)
 	if err != nil {
 		loc = time.UTC

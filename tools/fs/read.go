@@ -23,16 +23,16 @@ const (
 	maxLineChars = 2000
 )
 
-// Reading is the input of read.
-type Reading struct {
+// ReadInput is the input of read.
+type ReadInput struct {
 	Path   string `json:"path" jsonschema:"file" min:"1"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, 0-based" min:"0"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"lines; default 2000" min:"1"`
 	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: 1-3,7"`
 }
 
-// Page is the output of read.
-type Page struct {
+// ReadOutput is the output of read.
+type ReadOutput struct {
 	Path    string   `json:"path" jsonschema:"the file, links resolved"`
 	Format  string   `json:"format" jsonschema:"text, image, pdf, docx or notebook"`
 	First   int      `json:"first" jsonschema:"number of the first line shown, from 1; 0: none"`
@@ -76,7 +76,7 @@ type ReadDeps struct {
 // NewRead builds the tool read for text with line numbers, documents as text, and pictures.
 func NewRead(d ReadDeps) tools.Tool {
 	r := reader{d.Guard, d.Seen, d}
-	return tools.New[Reading, Page](tools.Spec{
+	return tools.New[ReadInput, ReadOutput](tools.Spec{
 		Name: "read", Group: "fs", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "notes.md --offset 100",
 		Description: "Read a file: text with line numbers, PDF, docx, notebook, image. Long ones come in pages.",
 	}, r.intent, r.run)
@@ -90,7 +90,7 @@ type reader struct {
 }
 
 // intent resolves the path for the gate, and checks the page numbers early.
-func (r reader) intent(_ context.Context, call tools.Call, in Reading) (tools.Intent, error) {
+func (r reader) intent(_ context.Context, call tools.Call, in ReadInput) (tools.Intent, error) {
 	if _, err := document.ParsePages(in.Pages); err != nil {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "", "pages: %v", err)
 	}
@@ -115,7 +115,7 @@ func readIntent(tool string, p fsguard.Place) (tools.Intent, error) {
 }
 
 // run opens the file and shows it.
-func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent tools.Intent) (tools.Result, error) {
+func (r reader) run(ctx context.Context, call tools.Call, in ReadInput, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(r.guard, call, in.Path, intent)
 	if err != nil {
 		return tools.Result{}, err
@@ -136,7 +136,7 @@ func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent too
 
 // open detects the format of the file and shows it accordingly. It records in Seen what the session
 // has read.
-func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File) (tools.Result, error) {
+func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsguard.Place, f *os.File) (tools.Result, error) {
 	head := make([]byte, sniffLen)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -159,7 +159,7 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 	}
 	// From here on a write of this session is safe as long as the file stays the same.
 	r.seen.note(call.Session, p.Path, m)
-	s := pageView{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
+	s := pageView{ReadOutput: ReadOutput{Path: p.Path, Format: format, Size: info.Size()}}
 	switch format {
 	case formatImage:
 		return r.picture(ctx, call, in, p, f, s)
@@ -175,7 +175,7 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 }
 
 // text shows a text file.
-func (r reader) text(ctx context.Context, in Reading, f *os.File, s pageView) (tools.Result, error) {
+func (r reader) text(ctx context.Context, in ReadInput, f *os.File, s pageView) (tools.Result, error) {
 	// Skip as much as possible in whole blocks, and the rest line by line.
 	done, at, err := r.skipBlocks(ctx, f, s.Size, in.Offset)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r reader) text(ctx context.Context, in Reading, f *os.File, s pageView) (t
 }
 
 // from shows the requested lines of r; done lines have been skipped already.
-func (s pageView) from(ctx context.Context, in Reading, r io.Reader, done int) (tools.Result, error) {
+func (s pageView) from(ctx context.Context, in ReadInput, r io.Reader, done int) (tools.Result, error) {
 	l := newLines(r)
 	more, err := l.skip(ctx, in.Offset-done)
 	if err != nil {
@@ -201,5 +201,5 @@ func (s pageView) from(ctx context.Context, in Reading, r io.Reader, done int) (
 	if err := s.collect(ctx, l, in); err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Result{Content: s.numbered(), Data: s.Page}, nil
+	return tools.Result{Content: s.numbered(), Data: s.ReadOutput}, nil
 }

@@ -26,7 +26,7 @@ type Picture struct {
 }
 
 // picture shows an image as a part of the result that a model can look at.
-func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File, s pageView) (tools.Result, error) {
+func (r reader) picture(ctx context.Context, call tools.Call, in ReadInput, p fsguard.Place, f *os.File, s pageView) (tools.Result, error) {
 	if r.deps.Artifacts == nil {
 		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is no place to store the picture", tools.ShownPath(in.Path)), nil
 	}
@@ -49,7 +49,7 @@ func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsgu
 	if fit.Changed() {
 		content += fmt.Sprintf("; shown as %s, %d × %d", strings.ToUpper(strings.TrimPrefix(fit.MIME, "image/")), fit.Width, fit.Height)
 	}
-	return tools.Result{Content: content, Data: s.Page, Parts: []event.Part{part}}, nil
+	return tools.Result{Content: content, Data: s.ReadOutput, Parts: []event.Part{part}}, nil
 }
 
 // keep stores a picture. It counts as foreign if its file is, or if the turn has read foreign text.
@@ -65,7 +65,7 @@ func (r reader) keep(ctx context.Context, call tools.Call, p fsguard.Place, name
 }
 
 // document shows a document as text. Offset and limit count the lines of that text.
-func (r reader) document(ctx context.Context, in Reading, f *os.File, s pageView) (res tools.Result, err error) {
+func (r reader) document(ctx context.Context, in ReadInput, f *os.File, s pageView) (res tools.Result, err error) {
 	kind, args := document.Notebook, []string(nil)
 	switch s.Format {
 	case formatPDF:
@@ -92,7 +92,7 @@ func (r reader) document(ctx context.Context, in Reading, f *os.File, s pageView
 }
 
 // asText shows a broken notebook as text, so that it can be repaired.
-func (r reader) asText(ctx context.Context, in Reading, f *os.File, s pageView, why error) (tools.Result, error) {
+func (r reader) asText(ctx context.Context, in ReadInput, f *os.File, s pageView, why error) (tools.Result, error) {
 	s.Format, s.note = formatText, fmt.Sprintf("not a notebook: %v", why)
 	return r.text(ctx, in, f, s)
 }

@@ -77,21 +77,21 @@ func TestReadDocuments(t *testing.T) {
 	d.put(t, "none.ipynb", "")
 	for _, c := range []struct {
 		args args
-		want fs.Page
+		want fs.ReadOutput
 		end  string
 	}{
-		{args{"path": "a.pdf"}, fs.Page{Format: "pdf", Pages: 3, First: 1, Lines: 7, Text: "--- page 1 of 3 ---\nfirst page\nsecond line\n--- page 2 of 3 ---\n(no text on this page: it may be a picture of one)\n--- page 3 of 3 ---\nthird page"}, "(end of file)"},
-		{args{"path": "a.pdf", "pages": "3,1"}, fs.Page{Format: "pdf", Pages: 3, First: 1, Lines: 5, Text: "--- page 3 of 3 ---\nthird page\n--- page 1 of 3 ---\nfirst page\nsecond line"}, "(end of file)"},
-		{args{"path": "a.pdf", "offset": 1, "limit": 2}, fs.Page{Format: "pdf", Pages: 3, First: 2, Lines: 2, Next: 3, Text: "first page\nsecond line"}, "(2 lines shown of a PDF of 3 pages; continue with offset=3)"},
-		{args{"path": "a.docx"}, fs.Page{Format: "docx", First: 1, Lines: 3, Text: "one\ntwo\nthree"}, "(end of file)"},
-		{args{"path": "a.docx", "offset": 2}, fs.Page{Format: "docx", First: 3, Lines: 1, Text: "three"}, "     3\tthree\n(end of file)"},
-		{args{"path": "UPPER.DOCX"}, fs.Page{Format: "docx", First: 1, Lines: 1, Text: "upper"}, "(end of file)"},
-		{args{"path": "a.ipynb"}, fs.Page{Format: "notebook", First: 1, Lines: 5, Text: "--- cell 1 of 1: code, id 0 ---\na = 1\na\n--- output ---\n1"}, "(end of file)"},
-		{args{"path": "broken.ipynb"}, fs.Page{Format: "text", First: 1, Lines: 1, Text: `{"cells": [`}, "(not a notebook: broken: unexpected end of JSON input)"},
-		{args{"path": "none.ipynb"}, fs.Page{Format: "text"}, "(the file is empty)"},
+		{args{"path": "a.pdf"}, fs.ReadOutput{Format: "pdf", Pages: 3, First: 1, Lines: 7, Text: "--- page 1 of 3 ---\nfirst page\nsecond line\n--- page 2 of 3 ---\n(no text on this page: it may be a picture of one)\n--- page 3 of 3 ---\nthird page"}, "(end of file)"},
+		{args{"path": "a.pdf", "pages": "3,1"}, fs.ReadOutput{Format: "pdf", Pages: 3, First: 1, Lines: 5, Text: "--- page 3 of 3 ---\nthird page\n--- page 1 of 3 ---\nfirst page\nsecond line"}, "(end of file)"},
+		{args{"path": "a.pdf", "offset": 1, "limit": 2}, fs.ReadOutput{Format: "pdf", Pages: 3, First: 2, Lines: 2, Next: 3, Text: "first page\nsecond line"}, "(2 lines shown of a PDF of 3 pages; continue with offset=3)"},
+		{args{"path": "a.docx"}, fs.ReadOutput{Format: "docx", First: 1, Lines: 3, Text: "one\ntwo\nthree"}, "(end of file)"},
+		{args{"path": "a.docx", "offset": 2}, fs.ReadOutput{Format: "docx", First: 3, Lines: 1, Text: "three"}, "     3\tthree\n(end of file)"},
+		{args{"path": "UPPER.DOCX"}, fs.ReadOutput{Format: "docx", First: 1, Lines: 1, Text: "upper"}, "(end of file)"},
+		{args{"path": "a.ipynb"}, fs.ReadOutput{Format: "notebook", First: 1, Lines: 5, Text: "--- cell 1 of 1: code, id 0 ---\na = 1\na\n--- output ---\n1"}, "(end of file)"},
+		{args{"path": "broken.ipynb"}, fs.ReadOutput{Format: "text", First: 1, Lines: 1, Text: `{"cells": [`}, "(not a notebook: broken: unexpected end of JSON input)"},
+		{args{"path": "none.ipynb"}, fs.ReadOutput{Format: "text"}, "(the file is empty)"},
 	} {
 		res := d.do(t, d.read, c.args)
-		got, _ := res.Data.(fs.Page)
+		got, _ := res.Data.(fs.ReadOutput)
 		c.want.Path, c.want.Size = got.Path, got.Size
 		if diff := cmp.Diff(c.want, got); res.IsError || diff != "" || !strings.HasSuffix(res.Content, c.end) {
 			t.Errorf("%v: %s\n%s", c.args, diff, res.Content)
@@ -145,7 +145,7 @@ func TestReadPictures(t *testing.T) {
 		{"large.png", "; shown as PNG, 2000 × 500", fs.Picture{Width: 4000, Height: 1000, Shown: [2]int{2000, 500}, MIME: "image/png", Artifact: "a3"}},
 	} {
 		res := d.do(t, d.read, args{"path": c.path})
-		p, _ := res.Data.(fs.Page)
+		p, _ := res.Data.(fs.ReadOutput)
 		if res.IsError || p.Format != "image" || !strings.Contains(res.Content, c.content) || p.Picture == nil || *p.Picture != c.picture {
 			t.Fatalf("%s: %s %+v", c.path, res.Content, p.Picture)
 		}
@@ -225,12 +225,12 @@ func TestReadFarIntoALargeFile(t *testing.T) {
 	block := 4 << 20 / width
 	for _, offset := range []int{1, block - 1, block, block + 1, 2*block - 1, 2 * block, 3*block + 7, 8*block - 1, 8 * block, all - 1} {
 		res := d.do(t, d.read, args{"path": "big", "offset": offset, "limit": 1})
-		p, _ := res.Data.(fs.Page)
+		p, _ := res.Data.(fs.ReadOutput)
 		if want := fmt.Sprintf("%0*d", width-1, offset); p.Text != want || p.First != offset+1 || p.Next != offset+1 {
 			t.Errorf("offset %d: %q, line %d, next %d: %.100s", offset, p.Text, p.First, p.Next, res.Content)
 		}
 	}
-	if p, _ := d.do(t, d.read, args{"path": "big", "offset": all}).Data.(fs.Page); p.Text != "the end" || p.Next != 0 {
+	if p, _ := d.do(t, d.read, args{"path": "big", "offset": all}).Data.(fs.ReadOutput); p.Text != "the end" || p.Next != 0 {
 		t.Errorf("%q", p.Text)
 	}
 	if res := d.do(t, d.read, args{"path": "big", "offset": all + 1}); !strings.Contains(res.Content, fmt.Sprintf("offset %d shows its last line", all)) {
@@ -248,7 +248,7 @@ func TestReadALargeFileThatEndsWithABlock(t *testing.T) {
 			t.Errorf("%s", res.Content)
 		}
 	}
-	if p, _ := d.do(t, d.read, args{"path": "big", "offset": lines - 1}).Data.(fs.Page); p.Text != "sixteen letters!" {
+	if p, _ := d.do(t, d.read, args{"path": "big", "offset": lines - 1}).Data.(fs.ReadOutput); p.Text != "sixteen letters!" {
 		t.Errorf("%q", p.Text)
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"hob/tools"
 )
 
-// Writing is the input of write.
-type Writing struct {
+// WriteInput is the input of write.
+type WriteInput struct {
 	Path       string `json:"path" jsonschema:"file" min:"1"`
 	Content    string `json:"content" jsonschema:"the whole new content"`
 	OnConflict string `json:"on_conflict,omitempty" jsonschema:"if it is there" enum:"overwrite,error" default:"overwrite"`
 }
 
-// Written is the output of write.
-type Written struct {
+// WriteOutput is the output of write.
+type WriteOutput struct {
 	Path    string `json:"path" jsonschema:"where it was written, links resolved"`
 	Created bool   `json:"created" jsonschema:"false: it was overwritten"`
 	Bytes   int    `json:"bytes" jsonschema:"size"`
@@ -33,7 +33,7 @@ type Written struct {
 // NewWrite builds the tool write, which writes a whole file atomically.
 func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
 	w := writer{g, seen}
-	return tools.NewCheckable[Writing, Written](tools.Spec{
+	return tools.NewCheckable[WriteInput, WriteOutput](tools.Spec{
 		Name: "write", Group: "fs", Core: true, Positional: "path", Example: "notes.md --content 'buy milk'",
 		Description: "Write a whole file. Refuses when it changed since you read it.",
 	}, w.intent, w.run, w.probe)
@@ -50,7 +50,7 @@ type writer struct {
 
 // intent resolves the path for the gate. The canonical bytes include the old content, so that an
 // approval is void when it changes.
-func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.Intent, error) {
+func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools.Intent, error) {
 	if strings.HasSuffix(in.Path, "/") { // otherwise a missing folder would become a file
 		return tools.Intent{}, tools.Refuse(tools.Validation, nameIt, "%s is a folder", tools.ShownPath(in.Path))
 	}
@@ -100,7 +100,7 @@ func (w writer) before(p fsguard.Place) (string, error) {
 }
 
 // run writes the file, unless that would destroy something.
-func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools.Intent) (tools.Result, error) {
+func (w writer) run(_ context.Context, call tools.Call, in WriteInput, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(w.guard, call, in.Path, intent)
 	if err != nil {
 		return tools.Result{}, err
@@ -159,7 +159,7 @@ func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
 
 // conflict refuses to overwrite a file if the caller asked for that, or if the file has changed
 // since the session last saw it.
-func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Result, bool) {
+func (w writer) conflict(call tools.Call, in WriteInput, p fsguard.Place) (tools.Result, bool) {
 	if in.OnConflict == "error" && p.Exists() {
 		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", tools.ShownPath(in.Path), sized(p.Info.Size())), true
 	}
@@ -178,7 +178,7 @@ func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Re
 
 // probe reports whether the file already has the content, and removes the temporary file of an
 // interrupted write.
-func (w writer) probe(_ context.Context, call tools.Call, in Writing, _ tools.Intent) (bool, error) {
+func (w writer) probe(_ context.Context, call tools.Call, in WriteInput, _ tools.Intent) (bool, error) {
 	p, err := resolve(w.guard, call, in.Path)
 	if err != nil {
 		return false, err
@@ -198,8 +198,8 @@ func (w writer) probe(_ context.Context, call tools.Call, in Writing, _ tools.In
 }
 
 // report describes a finished write.
-func report(in Writing, p fsguard.Place, data []byte) tools.Result {
-	out := Written{Path: p.Path, Created: !p.Exists(), Bytes: len(data), Lines: lineCount(data)}
+func report(in WriteInput, p fsguard.Place, data []byte) tools.Result {
+	out := WriteOutput{Path: p.Path, Created: !p.Exists(), Bytes: len(data), Lines: lineCount(data)}
 	verb := "overwritten"
 	if out.Created {
 		verb = "created"

@@ -19,15 +19,15 @@ const (
 	mostAround = 100 // bytes reserved for the note after the lines
 )
 
-// Asked is the input of memory_get.
-type Asked struct {
+// GetInput is the input of memory_get.
+type GetInput struct {
 	Path  string `json:"path" jsonschema:"MEMORY.md or memory/*.md" min:"1"`
 	From  int    `json:"from,omitempty" jsonschema:"first line, from 1" min:"1" default:"1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"default 40" min:"1" max:"1000" default:"40"`
 }
 
-// Passage is the output of memory_get.
-type Passage struct {
+// GetOutput is the output of memory_get.
+type GetOutput struct {
 	Path  string `json:"path" jsonschema:"the file, in the workspace"`
 	First int    `json:"first_line" jsonschema:"from 1; 0: the file is empty"`
 	Last  int    `json:"last_line" jsonschema:"the last line shown"`
@@ -40,7 +40,7 @@ type Passage struct {
 // the workspace, whatever the caller's working folder is.
 func NewGet(g *fsguard.Guard) tools.Tool {
 	s := getter{store{g}}
-	return tools.New[Asked, Passage](tools.Spec{
+	return tools.New[GetInput, GetOutput](tools.Spec{
 		Name: "memory_get", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "MEMORY.md --from 1 --lines 20",
 		Description: "Read lines of a memory file.",
 	}, s.intent, s.run)
@@ -85,7 +85,7 @@ func (s getter) nearby(name string) string {
 }
 
 // intent resolves the file for the gate.
-func (s getter) intent(_ context.Context, _ tools.Call, in Asked) (tools.Intent, error) {
+func (s getter) intent(_ context.Context, _ tools.Call, in GetInput) (tools.Intent, error) {
 	p, name, err := s.place(in.Path)
 	if err != nil {
 		return tools.Intent{}, err
@@ -102,7 +102,7 @@ func (s getter) intent(_ context.Context, _ tools.Call, in Asked) (tools.Intent,
 }
 
 // run shows the requested lines with their numbers.
-func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
+func (s getter) run(_ context.Context, _ tools.Call, in GetInput, intent tools.Intent) (tools.Result, error) {
 	p, name, err := s.place(in.Path)
 	if err != nil {
 		return tools.Result{}, err
@@ -119,7 +119,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Inte
 	if cut {
 		return tools.Fail(tools.Validation, "use read, and let the file become smaller", "%s is larger than %d bytes", shown(name), mostOfFile), nil
 	}
-	out := Passage{Path: name}
+	out := GetOutput{Path: name}
 	if text == "" {
 		return tools.Result{Content: name + " is empty", Data: out}, nil
 	}
@@ -131,7 +131,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Inte
 }
 
 // show adds the requested lines that fit to the answer.
-func (p Passage) show(lines []string, in Asked) tools.Result {
+func (p GetOutput) show(lines []string, in GetInput) tools.Result {
 	p.First, p.Last = in.From, in.From-1
 	var numbered strings.Builder
 	var plain []string

@@ -79,10 +79,10 @@ func (d *fixture) call(t testing.TB, tool tools.Tool, args string) (tools.Intent
 	return intent, res
 }
 
-func (d *fixture) found(t testing.TB, args string) memory.Found {
+func (d *fixture) found(t testing.TB, args string) memory.SearchOutput {
 	t.Helper()
 	_, res := d.call(t, d.search, args)
-	f, ok := res.Data.(memory.Found)
+	f, ok := res.Data.(memory.SearchOutput)
 	if !ok {
 		t.Fatalf("%s: %+v", args, res)
 	}
@@ -105,7 +105,7 @@ Dentist: Dr. Weiss,
 
 ` + "```sh\n# not a heading\n\ndentist --help\n```\n"
 
-func places(f memory.Found) (list []string) {
+func places(f memory.SearchOutput) (list []string) {
 	for _, r := range f.Results {
 		list = append(list, fmt.Sprintf("%s:%d-%d", r.Path, r.First, r.Last))
 	}
@@ -219,7 +219,7 @@ func TestMarkedFilesAreForeign(t *testing.T) {
 	if res.Foreign != "memory/mail.md: written after reading mail" || intent.Foreign+intent.Paths[0].Foreign != "" {
 		t.Errorf("found: %q; intent %+v", res.Foreign, intent)
 	}
-	if f := res.Data.(memory.Found); f.Results[0].Foreign != "written after reading mail" {
+	if f := res.Data.(memory.SearchOutput); f.Results[0].Foreign != "written after reading mail" {
 		t.Errorf("%+v", f)
 	}
 	if _, res := d.call(t, d.search, `{"query": "Anna"}`); res.Foreign != "" {
@@ -285,11 +285,11 @@ func TestGet(t *testing.T) {
 		}
 	}
 	_, res := d.call(t, d.get, `{"path": `+fmt.Sprintf("%q", filepath.Join(d.space, "memory", "long.md"))+`}`)
-	if p, ok := res.Data.(memory.Passage); !ok || p.First != 1 || p.Last != 40 || p.Total != 100 || p.Path != "memory/long.md" || !strings.HasSuffix(res.Content, "(40 of 100 lines; continue with from=41)") {
+	if p, ok := res.Data.(memory.GetOutput); !ok || p.First != 1 || p.Last != 40 || p.Total != 100 || p.Path != "memory/long.md" || !strings.HasSuffix(res.Content, "(40 of 100 lines; continue with from=41)") {
 		t.Errorf("an absolute path, and 40 lines by default: %+v", res)
 	}
 	_, res = d.call(t, d.get, `{"path": "memory/wide.md"}`)
-	if p := res.Data.(memory.Passage); len(res.Content) > 40<<10 || p.Cut == 0 || p.Last >= 30 || !strings.Contains(res.Content, fmt.Sprintf("continue with from=%d)", p.Last+1)) {
+	if p := res.Data.(memory.GetOutput); len(res.Content) > 40<<10 || p.Cut == 0 || p.Last >= 30 || !strings.Contains(res.Content, fmt.Sprintf("continue with from=%d)", p.Last+1)) {
 		t.Errorf("%d bytes: %d to %d, %d cut", len(res.Content), p.First, p.Last, p.Cut)
 	}
 }

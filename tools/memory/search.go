@@ -19,16 +19,16 @@ const (
 // mostOfSnippet limits the text of a result, in bytes.
 const mostOfSnippet = 600
 
-// Query is the input of memory_search.
-type Query struct {
+// SearchInput is the input of memory_search.
+type SearchInput struct {
 	Query      string  `json:"query" jsonschema:"words" min:"1" max:"1000"`
 	MaxResults int     `json:"max_results,omitempty" jsonschema:"default 6" min:"1" max:"20" default:"6"`
 	MinScore   float64 `json:"min_score,omitempty" jsonschema:"0 to 1; default 0.35" min:"0" max:"1" default:"0.35"`
 	Scope      string  `json:"scope,omitempty" jsonschema:"main: MEMORY.md; notes: memory/*.md" enum:"all,main,notes" default:"all"`
 }
 
-// Found is the output of memory_search.
-type Found struct {
+// SearchOutput is the output of memory_search.
+type SearchOutput struct {
 	Results []Finding `json:"results" jsonschema:"the best first"`
 	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
 	Files   int       `json:"files" jsonschema:"files that were looked at"`
@@ -51,7 +51,7 @@ type Finding struct {
 // words of a query.
 func NewSearch(g *fsguard.Guard) tools.Tool {
 	s := searcher{store{g}}
-	return tools.New[Query, Found](tools.Spec{
+	return tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "memory_search", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "query", Example: `"dentist appointment" --max-results 3`,
 		Description: "Search your memory, by words.",
 	}, s.intent, s.run)
@@ -61,10 +61,10 @@ func NewSearch(g *fsguard.Guard) tools.Tool {
 type searcher struct{ store }
 
 // intent asks for the whole workspace: only the search shows which files contain the words.
-func (s searcher) intent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
+func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
 	return s.readIntent("search the memory for "+shown(in.Query), struct {
-		Tool  string `json:"tool"`
-		Query Query  `json:"query"`
+		Tool  string      `json:"tool"`
+		Query SearchInput `json:"query"`
 	}{"memory_search", in})
 }
 
@@ -75,8 +75,8 @@ type piece struct {
 }
 
 // run reads the files, ranks their chunks and shows the best.
-func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
-	out := Found{Results: []Finding{}, By: "words", Cut: []string{}}
+func (s searcher) run(ctx context.Context, _ tools.Call, in SearchInput, _ tools.Intent) (tools.Result, error) {
+	out := SearchOutput{Results: []Finding{}, By: "words", Cut: []string{}}
 	pieces, err := s.pieces(ctx, in.Scope, &out)
 	if err != nil {
 		return tools.Result{}, refusal("the memory", err)
@@ -103,7 +103,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 }
 
 // pieces reads the files of a scope and splits them. It counts the files in out.
-func (s searcher) pieces(ctx context.Context, scope string, out *Found) (list []piece, err error) {
+func (s searcher) pieces(ctx context.Context, scope string, out *SearchOutput) (list []piece, err error) {
 	names, err := s.names(scope)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func snippet(text, query string) string {
 }
 
 // text formats the findings for the model.
-func (f Found) text(in Query) string {
+func (f SearchOutput) text(in SearchInput) string {
 	var b strings.Builder
 	switch {
 	case f.Files == 0:

@@ -17,8 +17,8 @@ const (
 	mostWait    = 90 * 24 * time.Hour
 )
 
-// Questions is the input of ask.
-type Questions struct {
+// AskInput is the input of ask.
+type AskInput struct {
 	Questions []Question `json:"questions" jsonschema:"one to four" min:"1" max:"4"`
 	Deadline  string     `json:"deadline,omitempty" jsonschema:"go on without an answer then: 2h, 17:00"`
 }
@@ -37,28 +37,28 @@ type Option struct {
 	Description string `json:"description,omitempty" jsonschema:"what it means"`
 }
 
-// Asked is the output of ask. The owner's answer becomes the result of the call later.
-type Asked struct {
+// AskOutput is the output of ask. The owner's answer becomes the result of the call later.
+type AskOutput struct {
 	Text  string    `json:"text" jsonschema:"the question as it is sent"`
 	Until time.Time `json:"until" jsonschema:"how long the turn waits"`
 }
 
 // NewAsk builds the tool ask, which asks the owner and parks the turn until the answer comes.
 func NewAsk() tools.Tool {
-	return tools.New[Questions, Asked](tools.Spec{
+	return tools.New[AskInput, AskOutput](tools.Spec{
 		Name: "ask", Group: "messaging", Core: true, Terminal: true, Example: `--input '{"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]}'`,
 		Description: "Ask the owner and wait. Only what you cannot find out or decide.",
 	}, askIntent, askRun)
 }
 
 // askIntent names the owner as the recipient, so that the gate decides as for a message.
-func askIntent(_ context.Context, call tools.Call, in Questions) (tools.Intent, error) {
+func askIntent(_ context.Context, call tools.Call, in AskInput) (tools.Intent, error) {
 	if _, err := deadline(call, in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
-		Questions
+		AskInput
 	}{"ask", in})
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner},
@@ -68,7 +68,7 @@ func askIntent(_ context.Context, call tools.Call, in Questions) (tools.Intent, 
 
 // askRun parks the turn. Only a single question can have buttons, because one press answers one
 // question.
-func askRun(_ context.Context, call tools.Call, in Questions, _ tools.Intent) (tools.Result, error) {
+func askRun(_ context.Context, call tools.Call, in AskInput, _ tools.Intent) (tools.Result, error) {
 	until, err := deadline(call, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -82,13 +82,13 @@ func askRun(_ context.Context, call tools.Call, in Questions, _ tools.Intent) (t
 	}
 	return tools.Result{
 		Content: "asked; the turn waits until " + until.UTC().Format(time.RFC3339),
-		Data:    Asked{Text: ask.Text, Until: until},
+		Data:    AskOutput{Text: ask.Text, Until: until},
 		Next:    tools.Wait{Kind: tools.ForQuestion, Until: until, Ask: &ask},
 	}, nil
 }
 
 // deadline returns until when the turn waits.
-func deadline(call tools.Call, in Questions) (time.Time, error) {
+func deadline(call tools.Call, in AskInput) (time.Time, error) {
 	if in.Deadline == "" {
 		return call.Now.Add(defaultWait), nil
 	}

@@ -27,8 +27,8 @@ type Addresses interface {
 	Known(ctx context.Context) ([]event.Address, error)
 }
 
-// Note is the input of message.
-type Note struct {
+// MessageInput is the input of message.
+type MessageInput struct {
 	To      string `json:"to" jsonschema:"owner, or channel:address" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
 	ReplyTo string `json:"reply_to,omitempty" jsonschema:"id of the message it answers"`
@@ -40,8 +40,8 @@ type Note struct {
 // longestButton limits the label of a button, in characters.
 const longestButton = 60
 
-// Queued is the output of message.
-type Queued struct {
+// MessageOutput is the output of message.
+type MessageOutput struct {
 	To         event.Address `json:"to" jsonschema:"where it goes"`
 	Key        string        `json:"key" jsonschema:"key of its outbox row"`
 	Characters int           `json:"characters" jsonschema:"length"`
@@ -52,7 +52,7 @@ type Queued struct {
 // the outbox.
 func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts) tools.Tool {
 	m := messenger{a, g, s}
-	return tools.New[Note, Queued](tools.Spec{
+	return tools.New[MessageInput, MessageOutput](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
 		Description: "Send a message now. Your final answer is sent without it.",
 	}, m.intent, m.run)
@@ -72,7 +72,7 @@ type draft struct {
 }
 
 // intent resolves address and files for the gate.
-func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.Intent, error) {
+func (m messenger) intent(ctx context.Context, call tools.Call, in MessageInput) (tools.Intent, error) {
 	l, err := m.draft(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
@@ -101,7 +101,7 @@ func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.
 }
 
 // draft resolves the address and the files.
-func (m messenger) draft(ctx context.Context, call tools.Call, in Note) (draft, error) {
+func (m messenger) draft(ctx context.Context, call tools.Call, in MessageInput) (draft, error) {
 	to, err := m.resolve(ctx, in)
 	if err != nil {
 		return draft{}, err
@@ -118,7 +118,7 @@ func (m messenger) draft(ctx context.Context, call tools.Call, in Note) (draft, 
 }
 
 // resolve finds the address. It refuses an unknown one, and lists the known ones.
-func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) {
+func (m messenger) resolve(ctx context.Context, in MessageInput) (event.Address, error) {
 	if strings.TrimSpace(in.Content) == "" {
 		return "", tools.Refuse(tools.Validation, "", "content: there is no text in it")
 	}
@@ -153,7 +153,7 @@ func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) 
 }
 
 // run stores the attachments and queues the message.
-func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent tools.Intent) (tools.Result, error) {
+func (m messenger) run(ctx context.Context, call tools.Call, in MessageInput, intent tools.Intent) (tools.Result, error) {
 	l, ok := intent.Keep.(draft)
 	if !ok {
 		var err error
@@ -173,7 +173,7 @@ func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent too
 	}
 	return tools.Result{
 		Content: fmt.Sprintf("queued for %s (%s)", to, size),
-		Data:    Queued{To: to, Key: call.ID, Characters: n, Files: len(files)},
+		Data:    MessageOutput{To: to, Key: call.ID, Characters: n, Files: len(files)},
 		Changes: []tools.Change{event.Out{
 			Key: call.ID, Cause: event.Cause{Kind: event.ByTurn, ID: call.Turn}, To: to, Body: in.Content, Buttons: in.Buttons, ReplyRef: in.ReplyTo, Urgency: event.Normal, Files: files,
 		}},

@@ -50,7 +50,7 @@ type binding struct {
 // bind collects the files that a command names, the files that its programs read by default, and
 // the programs that it starts. An approval of "sh x.sh" thereby also covers the content of x.sh.
 // The files of a remote host cannot be read, so nothing is bound there.
-func bind(e executor, at *site, in Command) binding {
+func bind(e executor, at *site, in ExecInput) binding {
 	if at.host != "" {
 		return binding{unbound: []string{"the contents of files and programs on " + at.host}}
 	}

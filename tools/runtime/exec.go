@@ -90,8 +90,8 @@ type ExecDeps struct {
 	SSH       []string // the command line of ssh; nil: "ssh" with the owner's own configuration
 }
 
-// Command is the input of exec.
-type Command struct {
+// ExecInput is the input of exec.
+type ExecInput struct {
 	Command     string            `json:"command" jsonschema:"shell command" min:"1"`
 	Description string            `json:"description,omitempty" jsonschema:"what it is for"`
 	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in"`
@@ -102,8 +102,8 @@ type Command struct {
 	Host        string            `json:"host,omitempty" jsonschema:"a configured machine"`
 }
 
-// Outcome is the output of exec.
-type Outcome struct {
+// ExecOutput is the output of exec.
+type ExecOutput struct {
 	ExitCode   *int   `json:"exit_code,omitempty" jsonschema:"exit code; 128 + the signal when one ended it; missing while it runs"`
 	ProcessID  string `json:"process_id,omitempty" jsonschema:"of a command that goes on in the background"`
 	DurationMS int64  `json:"duration_ms" jsonschema:"how long it has run"`
@@ -116,7 +116,7 @@ type Outcome struct {
 }
 
 // Ran returns the folder of the command, and its exit code if it has ended.
-func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
+func (o ExecOutput) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 
 // NewExec builds the tool exec, which runs one shell command in a session of its own. No process of
 // a foreground command outlives the call, unless the command takes longer than Limits.Yield: then
@@ -125,7 +125,7 @@ func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	e := executor{d, shellArgs(d.Sandbox.Program)}
-	return traced{tools.New[Command, Outcome](tools.Spec{
+	return traced{tools.New[ExecInput, ExecOutput](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
 		Description: "Run a shell command; after " + spanText(d.Limits.Yield) + ", or with background, it goes on as a process.",
 	}, e.intent, e.run), e.traces}
@@ -150,7 +150,7 @@ func shellArgs(look func(string) (string, error)) []string {
 
 // intent describes the call to the gate. The canonical bytes hold everything that an approval
 // depends on, including the hashes of the files that the command names.
-func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.Intent, error) {
+func (e executor) intent(_ context.Context, call tools.Call, in ExecInput) (tools.Intent, error) {
 	if err := validate(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -208,7 +208,7 @@ const hiddenSecret = "it stands for a value that you were not shown: let the pro
 
 // validate refuses commands that a shell cannot be given, and commands in which a placeholder has
 // replaced a secret.
-func validate(in Command) error {
+func validate(in ExecInput) error {
 	if len(in.Command) > maxCommand {
 		return tools.Refuse(tools.Validation, "write it to a file and run that", "the command is longer than %d KB", (maxCommand+1)>>10)
 	}
@@ -233,7 +233,7 @@ func validate(in Command) error {
 }
 
 // folder resolves the working folder of a command on this machine.
-func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
+func (e executor) folder(call tools.Call, in ExecInput) (fsguard.Place, error) {
 	p, err := e.Guard.Resolve(call.Workdir, or(in.Workdir, "."))
 	if err != nil {
 		return p, tools.Refuse(tools.Validation, "", "workdir: %v", err)
@@ -250,7 +250,7 @@ func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
 }
 
 // run starts the command and waits for it, or moves it to the background at once.
-func (e executor) run(ctx context.Context, call tools.Call, in Command, intent tools.Intent) (tools.Result, error) {
+func (e executor) run(ctx context.Context, call tools.Call, in ExecInput, intent tools.Intent) (tools.Result, error) {
 	if err := validate(in); err != nil {
 		return tools.Result{}, err
 	}
@@ -290,7 +290,7 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 }
 
 // ready prepares a command for its start.
-func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
+func (e executor) ready(ctx context.Context, call tools.Call, in ExecInput, at *site) (*proc, error) {
 	mark := e.Instance + "/" + call.ID + "/" + sys.RandomIDs().Code(16)
 	env := newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Sandboxed: at.sandboxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
 	o, err := e.line(call, in, at, env)
@@ -333,7 +333,7 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 }
 
 // limit returns how long the command may run, and a note if the requested timeout was changed.
-func (e executor) limit(in Command) (time.Duration, string) {
+func (e executor) limit(in ExecInput) (time.Duration, string) {
 	if in.Timeout == nil {
 		return e.Limits.Timeout, ""
 	}

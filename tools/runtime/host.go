@@ -31,7 +31,7 @@ exec $s -c "$1"`
 
 // hostOf returns the host that a command runs on, or "" for this machine. The call may name a host.
 // Otherwise the longest configured prefix decides that matches the command by whole words.
-func (e executor) hostOf(in Command) (string, error) {
+func (e executor) hostOf(in ExecInput) (string, error) {
 	if in.Host != "" {
 		if _, ok := e.Hosts[in.Host]; !ok {
 			known := strings.Join(slices.Sorted(maps.Keys(e.Hosts)), ", ")
@@ -55,7 +55,7 @@ func (e executor) hostOf(in Command) (string, error) {
 
 // sshArgs builds the command line that runs a command on a host. ssh runs in batch mode and asks no
 // questions: the owner's ssh config, keys and agent must suffice.
-func (e executor) sshArgs(host string, in Command) ([]string, error) {
+func (e executor) sshArgs(host string, in ExecInput) ([]string, error) {
 	script, terminal := remote, "-T"
 	if in.PTY {
 		script, terminal = remoteTerminal, "-tt"

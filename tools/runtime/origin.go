@@ -21,7 +21,7 @@ type origin struct {
 // originOf returns the origin that the site has determined. A sealed sandbox, or a host, leaves no
 // files on this machine.
 func originOf(at *site) *origin {
-	return &origin{lasting: at.host == "" && (!at.sandboxed || !at.sandbox.Sealed), foreign: at.foreign, why: at.why}
+	return &origin{lasting: at.host == "" && (!at.sandboxed || !at.sandbox.ScratchOnly), foreign: at.foreign, why: at.why}
 }
 
 // markStarted notes that the process may change files from now on.

@@ -18,8 +18,8 @@ const (
 	killGrace = time.Second // between TERM and KILL of kill
 )
 
-// Handling is the input of process.
-type Handling struct {
+// ProcessInput is the input of process.
+type ProcessInput struct {
 	Action    string `json:"action" jsonschema:"what to do" enum:"list,status,poll,input,signal,kill"`
 	ProcessID string `json:"process_id,omitempty" jsonschema:"all but list need it"`
 	Input     string `json:"input,omitempty" jsonschema:"text to write, with its line end"`
@@ -28,8 +28,8 @@ type Handling struct {
 	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait" min:"0" max:"600"`
 }
 
-// Handled is the output of process.
-type Handled struct {
+// ProcessOutput is the output of process.
+type ProcessOutput struct {
 	Processes []Process `json:"processes" jsonschema:"the processes it is about, as they are now"`
 	Output    string    `json:"output,omitempty" jsonschema:"what was not polled yet"`
 }
@@ -39,7 +39,7 @@ type Handled struct {
 func NewProcess(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	h := handler{executor{ExecDeps: d}}
-	return traced{tools.New[Handling, Handled](tools.Spec{
+	return traced{tools.New[ProcessInput, ProcessOutput](tools.Spec{
 		Name: "process", Group: "runtime", Core: true, SelfPaging: true, Positional: "action", Example: "list",
 		Description: "Look after background commands. poll gives only new output.",
 	}, h.intent, h.run), h.traces}
@@ -50,7 +50,7 @@ type handler struct{ executor executor }
 
 // intent describes the call to the gate. To write to a process or to signal it needs the same
 // scopes as to run a command there.
-func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.Intent, error) {
+func (h handler) intent(_ context.Context, call tools.Call, in ProcessInput) (tools.Intent, error) {
 	if in.Action == "list" {
 		return tools.Intent{Effect: tools.Read, Summary: "list background processes", Canonical: call.Args, Foreign: h.listed(call)}, nil
 	}
@@ -62,10 +62,10 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
-		Tool    string   `json:"tool"`
-		Do      Handling `json:"do"`
-		Command string   `json:"command"`
-		Call    string   `json:"call"`
+		Tool    string       `json:"tool"`
+		Do      ProcessInput `json:"do"`
+		Command string       `json:"command"`
+		Call    string       `json:"call"`
 	}{"process", in, p.request.summary, p.request.by.ID})
 	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.request.summary, Canonical: canonical, Foreign: h.source(p), Keep: p}
 	switch in.Action {
@@ -90,7 +90,7 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 }
 
 // validate refuses missing or unusable input for an action.
-func (h handler) validate(in Handling) error {
+func (h handler) validate(in ProcessInput) error {
 	if in.Action == "input" && in.Input == "" {
 		return tools.Refuse(tools.Validation, "", "input: the action input needs a text")
 	}
@@ -109,7 +109,7 @@ func (h handler) validate(in Handling) error {
 }
 
 // find returns the process that a call names.
-func (h handler) find(call tools.Call, in Handling) (*proc, error) {
+func (h handler) find(call tools.Call, in ProcessInput) (*proc, error) {
 	if in.ProcessID == "" {
 		return nil, tools.Refuse(tools.Validation, "process list shows them", "process_id: the action %s needs it", in.Action)
 	}
@@ -140,7 +140,7 @@ func (h handler) visible(call tools.Call) []*proc {
 
 // run carries out one action. After input from a tainted turn, everything that the process does
 // counts as foreign.
-func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent tools.Intent) (tools.Result, error) {
+func (h handler) run(ctx context.Context, call tools.Call, in ProcessInput, intent tools.Intent) (tools.Result, error) {
 	if in.Action == "list" {
 		return h.list(call), nil
 	}
@@ -173,7 +173,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 		return h.kill(call, p), nil
 	}
 	s := p.status(call.Session)
-	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}, Foreign: h.source(p)}, nil
+	return tools.Result{Content: s.line(), Data: ProcessOutput{Processes: []Process{s}}, Foreign: h.source(p)}, nil
 }
 
 // source returns why the command line and output of a process are foreign text, or "". It checks
@@ -197,7 +197,7 @@ func (h handler) listed(call tools.Call) string {
 
 // list shows the visible processes, one line each.
 func (h handler) list(call tools.Call) tools.Result {
-	out, lines := Handled{Processes: []Process{}}, []string{}
+	out, lines := ProcessOutput{Processes: []Process{}}, []string{}
 	for _, p := range h.visible(call) {
 		s := p.status(call.Session)
 		out.Processes, lines = append(out.Processes, s), append(lines, s.line())
@@ -209,7 +209,7 @@ func (h handler) list(call tools.Call) tools.Result {
 }
 
 // poll returns new output, and waits for some if there is none.
-func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling) (tools.Result, error) {
+func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in ProcessInput) (tools.Result, error) {
 	var filter *regexp.Regexp
 	if in.Filter != "" {
 		var err error
@@ -239,7 +239,7 @@ func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling
 // answer builds the result of poll and kill.
 func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
 	s, from := p.status(call.Session), h.source(p)
-	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.executor.marked(p)), Foreign: from}
+	res := tools.Result{Content: s.line(), Data: ProcessOutput{Processes: []Process{s}, Output: text}, Changes: changes(h.executor.marked(p)), Foreign: from}
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		res.Content += "\n" + text
 	} else {

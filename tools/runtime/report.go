@@ -36,8 +36,8 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 }
 
 // facts returns the fields of an outcome except the output.
-func (p *proc) facts(end *ended) Outcome {
-	return Outcome{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.request.at.cwd, Host: p.request.at.host}
+func (p *proc) facts(end *ended) ExecOutput {
+	return ExecOutput{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.request.at.cwd, Host: p.request.at.host}
 }
 
 // afterwards returns the notes on limits, leftover processes and access that belong under the
@@ -56,7 +56,7 @@ func (p *proc) afterwards(end *ended) []string {
 	if end.stuck > 0 {
 		notes = append(notes, fmt.Sprintf("processes that could not be ended: %d", end.stuck))
 	}
-	if p.request.at.sandboxed && p.request.at.sandbox.Sealed && end.code != 0 {
+	if p.request.at.sandboxed && p.request.at.sandbox.ScratchOnly && end.code != 0 {
 		notes = append(notes, "only "+or(p.request.at.sandbox.Scratch, "nothing")+" can be written by this command")
 	}
 	switch n := p.request.at.hiddenCount(); {
@@ -132,7 +132,7 @@ func changes(list []tools.Mark) []tools.Change {
 
 // result phrases the end of a command: a timeout and a stop are failures, any exit code is a
 // success.
-func (end *ended) result(out Outcome, notes []string) tools.Result {
+func (end *ended) result(out ExecOutput, notes []string) tools.Result {
 	var res tools.Result
 	note := paragraphs(notes, out.Output, end.why == finished) // before the hint, which is displayed separately
 	switch end.why {
@@ -174,7 +174,7 @@ func (e executor) backgroundResult(p *proc, because string) tools.Result {
 	if because != "" { // otherwise leave its output for the first poll
 		text = p.take(p.request.by.Session, nil, e.Limits.Preview)
 	}
-	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.request.at.cwd, Host: p.request.at.host}}
+	res := tools.Result{Data: ExecOutput{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.request.at.cwd, Host: p.request.at.host}}
 	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.request.note}, text, false)
 	res.Changes, res.Foreign = changes(e.marked(p)), p.text.source()
 	return res

@@ -141,14 +141,14 @@ func (b *bench) do(ctx context.Context, tool tools.Tool, args []byte) tools.Resu
 }
 
 // handle calls process.
-func (b *bench) handle(t testing.TB, args map[string]any) (tools.Result, runtime.Handled) {
+func (b *bench) handle(t testing.TB, args map[string]any) (tools.Result, runtime.ProcessOutput) {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res := b.do(t.Context(), b.process, raw)
-	out, _ := res.Data.(runtime.Handled)
+	out, _ := res.Data.(runtime.ProcessOutput)
 	return res, out
 }
 
@@ -164,24 +164,24 @@ func (b *bench) report(t testing.TB) runtime.Report {
 	return runtime.Report{}
 }
 
-func (b *bench) run(t testing.TB, args map[string]any) (tools.Result, runtime.Outcome) {
+func (b *bench) run(t testing.TB, args map[string]any) (tools.Result, runtime.ExecOutput) {
 	t.Helper()
 	return b.runIn(t.Context(), t, args)
 }
 
-func (b *bench) runIn(ctx context.Context, t testing.TB, args map[string]any) (tools.Result, runtime.Outcome) {
+func (b *bench) runIn(ctx context.Context, t testing.TB, args map[string]any) (tools.Result, runtime.ExecOutput) {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res := b.runRaw(ctx, raw)
-	out, _ := res.Data.(runtime.Outcome)
+	out, _ := res.Data.(runtime.ExecOutput)
 	return res, out
 }
 
 // code is the exit code; -1 when there is none.
-func code(out runtime.Outcome) int {
+func code(out runtime.ExecOutput) int {
 	if out.ExitCode == nil {
 		return -1
 	}

@@ -52,7 +52,7 @@ type site struct {
 }
 
 // site decides where a command runs. It changes nothing.
-func (e executor) site(call tools.Call, in Command) (*site, error) {
+func (e executor) site(call tools.Call, in ExecInput) (*site, error) {
 	host, err := e.hostOf(in)
 	if err != nil {
 		return nil, err
@@ -78,23 +78,23 @@ func (e executor) site(call tools.Call, in Command) (*site, error) {
 }
 
 // classify decides whose text the command's output and files will be.
-func (s *site) classify(call tools.Call, in Command) {
+func (s *site) classify(call tools.Call, in ExecInput) {
 	s.foreign, s.why = s.source(call, in), ""
 	switch {
 	case call.Tainted && !s.sandboxed:
 		s.why = byTainted
 	case !s.sandboxed:
 		s.why = byUnboxed
-	case s.network && !s.sandbox.Sealed:
+	case s.network && !s.sandbox.ScratchOnly:
 		s.why = byNetworked
-	case s.open, s.foreign != "" && !s.sandbox.Sealed:
+	case s.open, s.foreign != "" && !s.sandbox.ScratchOnly:
 		s.why = bySight
 	}
 }
 
 // confine puts the command into the sandbox if the sandbox works and can show the folder. It fails
 // if the configuration requires a sandbox and none is possible.
-func (e executor) confine(at *site, call tools.Call, in Command) error {
+func (e executor) confine(at *site, call tools.Call, in ExecInput) error {
 	if e.Sandbox == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func intentKeyLimits() KeyLimits { return KeyLimits{Entries: 20_000, Time: 300 *
 func startKeyLimits() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * time.Second} }
 
 // fill decides what a command in the sandbox can see and write.
-func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
+func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) {
 	p := *at.folder
 	b := sandbox.Spec{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	calls := names(e.Guard, at, in)
@@ -167,7 +167,7 @@ func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 	b.Hidden = append(b.Hidden, secret...)
 	at.sandbox, at.covered, at.open, at.inside = b, nil, false, false
 	if call.Tainted {
-		at.sandbox.Sealed, at.sandbox.Scratch = true, call.Scratch
+		at.sandbox.ScratchOnly, at.sandbox.Scratch = true, call.Scratch
 		return
 	}
 	e.Registry.recheckAll()
@@ -247,7 +247,7 @@ func (e executor) foreignPaths(at *site, attachments bool) map[string]string {
 // foreign, or not there, when it started. A file that was hidden at the start becomes visible when
 // another file takes its place.
 func (e executor) seesNewForeign(at *site) bool {
-	if !at.sandboxed || at.sandbox.Sealed {
+	if !at.sandboxed || at.sandbox.ScratchOnly {
 		return false
 	}
 	now := e.foreignPaths(at, false)
@@ -289,7 +289,7 @@ func below(dir, path string) bool {
 
 // names returns a function that reports whether a command refers to a folder or to something in it:
 // by its working folder, by a word that resolves into it, or literally in its text.
-func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
+func names(g *fsguard.Guard, at *site, in ExecInput) func(dir string) bool {
 	words := sync.OnceValue(func() []string {
 		list := []string{at.cwd}
 		for _, word := range fileNames(in.Command, g.Home(), at.cwd, nil, in.Env).Files {
@@ -310,10 +310,12 @@ func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
 
 // namesAttachments reports whether the text of a command contains the name of the attachment
 // folder.
-func namesAttachments(in Command) bool { return strings.Contains(in.Command, fsguard.AttachmentFolder) }
+func namesAttachments(in ExecInput) bool {
+	return strings.Contains(in.Command, fsguard.AttachmentFolder)
+}
 
 // source returns why the output may hold foreign text, or "".
-func (s *site) source(call tools.Call, in Command) string {
+func (s *site) source(call tools.Call, in ExecInput) string {
 	switch {
 	case !s.sandboxed:
 		return "output of a command outside the sandbox"
@@ -383,7 +385,7 @@ func (s *site) cwdID() string {
 
 // inspect reads the command as the shell here would. The home on a host is unknown, so a
 // placeholder takes its place.
-func (s *site) inspect(e executor, in Command) verdict {
+func (s *site) inspect(e executor, in ExecInput) verdict {
 	if s.host == "" {
 		return inspectCommand(in.Command, e.Guard.Home(), s.cwd)
 	}
@@ -402,7 +404,7 @@ func (s *site) inspect(e executor, in Command) verdict {
 
 // line builds the order for a command: a command line and its environment, or a sandbox around
 // them.
-func (e executor) line(call tools.Call, in Command, at *site, env []string) (order, error) {
+func (e executor) line(call tools.Call, in ExecInput, at *site, env []string) (order, error) {
 	if at.host != "" {
 		argv, err := e.sshArgs(at.host, in)
 		return order{argv: argv, env: env}, err

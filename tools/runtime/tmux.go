@@ -24,8 +24,8 @@ import (
 // tmuxTime limits one call of the tmux program, which normally answers in milliseconds.
 const tmuxTime = 10 * time.Second
 
-// Multiplexing is the input of tmux.
-type Multiplexing struct {
+// TmuxInput is the input of tmux.
+type TmuxInput struct {
 	Action  string `json:"action" jsonschema:"what to do" enum:"create,send,capture,kill,list"`
 	Session string `json:"session,omitempty" jsonschema:"name of the session; all but list need it"`
 	Window  string `json:"window,omitempty" jsonschema:"name or number of a window; create makes a new one in a session that exists"`
@@ -33,8 +33,8 @@ type Multiplexing struct {
 	Command string `json:"command,omitempty" jsonschema:"create, send: a line to type, or a key such as C-c or Enter"`
 }
 
-// Multiplexed is the output of tmux.
-type Multiplexed struct {
+// TmuxOutput is the output of tmux.
+type TmuxOutput struct {
 	Sessions []string `json:"sessions,omitempty" jsonschema:"list: the sessions, a line each"`
 	Screen   string   `json:"screen,omitempty" jsonschema:"capture: what the pane shows, with its history"`
 	Attach   string   `json:"attach" jsonschema:"the command by which people see it"`
@@ -58,7 +58,7 @@ type TmuxDeps struct {
 // capture, list and kill.
 func NewTmux(d TmuxDeps) tools.Tool {
 	m := multiplexer{d}
-	return available{m, tools.New[Multiplexing, Multiplexed](tools.Spec{
+	return available{m, tools.New[TmuxInput, TmuxOutput](tools.Spec{
 		Name: "tmux", Group: "runtime", SelfPaging: true, Positional: "action", Example: "list",
 		Description: "Terminals that outlive hob, for what must keep running. create, send a line, capture the screen, kill, list.",
 	}, m.intent, m.run)}
@@ -125,14 +125,14 @@ var (
 
 // intent describes the call to the gate. Everything except list and capture runs programs without a
 // sandbox, so it needs the scopes for that.
-func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing) (tools.Intent, error) {
+func (m multiplexer) intent(_ context.Context, call tools.Call, in TmuxInput) (tools.Intent, error) {
 	if err := m.validate(in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
-		Tool   string       `json:"tool"`
-		Server string       `json:"server"`
-		Do     Multiplexing `json:"do"`
+		Tool   string    `json:"tool"`
+		Server string    `json:"server"`
+		Do     TmuxInput `json:"do"`
 	}{"tmux", m.server(), in})
 	i := tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("tmux " + in.Action + " " + in.shown()), Canonical: canonical}
 	switch in.Action {
@@ -150,7 +150,7 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 }
 
 // validate refuses bad names, missing input, and actions that the configuration forbids.
-func (m multiplexer) validate(in Multiplexing) error {
+func (m multiplexer) validate(in TmuxInput) error {
 	if in.Action == "list" {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (m multiplexer) validate(in Multiplexing) error {
 
 // target returns the target of the call in tmux's syntax. The = prevents a match by the prefix of a
 // name.
-func (in Multiplexing) target() string {
+func (in TmuxInput) target() string {
 	switch {
 	case in.Session == "":
 		return ""
@@ -190,7 +190,7 @@ func (in Multiplexing) target() string {
 }
 
 // shown describes the target for people.
-func (in Multiplexing) shown() string {
+func (in TmuxInput) shown() string {
 	text := in.Session
 	if in.Window != "" {
 		text += " window " + in.Window
@@ -206,14 +206,14 @@ func (m multiplexer) server() string { return "hob-" + m.Instance }
 
 // run carries out one action. Every terminal may have changed files since its creation, so the
 // result marks all of them.
-func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, intent tools.Intent) (tools.Result, error) {
+func (m multiplexer) run(ctx context.Context, call tools.Call, in TmuxInput, intent tools.Intent) (tools.Result, error) {
 	if err := m.validate(in); err != nil {
 		return tools.Result{}, err
 	}
 	if intent.Denied != "" {
 		return tools.Fail(tools.Denied, "", "%s", intent.Denied), nil
 	}
-	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + cmp.Or(in.Session, "NAME")}
+	out := TmuxOutput{Attach: "tmux -L " + m.server() + " attach -t " + cmp.Or(in.Session, "NAME")}
 	switch in.Action {
 	case "list":
 		d := m.TmuxDeps
@@ -249,7 +249,7 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 }
 
 // capture returns the screen of a pane with its history.
-func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexing) (string, error) {
+func (m multiplexer) capture(ctx context.Context, call tools.Call, in TmuxInput) (string, error) {
 	screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
 	if err != nil {
 		return "", err
@@ -258,7 +258,7 @@ func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexi
 }
 
 // killing returns the tmux command that ends the target.
-func (in Multiplexing) killing() string {
+func (in TmuxInput) killing() string {
 	switch {
 	case in.Pane != "":
 		return "kill-pane"
@@ -270,7 +270,7 @@ func (in Multiplexing) killing() string {
 }
 
 // create creates a session, or a window in an existing session.
-func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexing) error {
+func (m multiplexer) create(ctx context.Context, call tools.Call, in TmuxInput) error {
 	dir := cmp.Or(call.Workdir, m.Guard.Workspace())
 	if _, err := m.tmux(ctx, call, "has-session", "-t", "="+in.Session); err == nil {
 		if in.Window == "" {
@@ -288,7 +288,7 @@ func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexin
 }
 
 // send types a line and Enter, or presses one key.
-func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing) error {
+func (m multiplexer) send(ctx context.Context, call tools.Call, in TmuxInput) error {
 	if in.Command == "" {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // multiplexer is the tool tmux with a server of its own, which ends with the test.
-func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, runtime.Multiplexed), runtime.TmuxDeps) {
+func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, runtime.TmuxOutput), runtime.TmuxDeps) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -49,13 +49,13 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 	t.Cleanup(func() {
 		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run()
 	})
-	return func(args map[string]any) (tools.Result, runtime.Multiplexed) {
+	return func(args map[string]any) (tools.Result, runtime.TmuxOutput) {
 		raw, err := json.Marshal(args)
 		if err != nil {
 			t.Fatal(err)
 		}
 		res := call(t, tool, tools.Call{ID: "t1_1", Name: "tmux", Args: raw, Session: 1, Workdir: ws, Zone: "Asia/Kolkata", Trust: event.Owner})
-		out, _ := res.Data.(runtime.Multiplexed)
+		out, _ := res.Data.(runtime.TmuxOutput)
 		return res, out
 	}, d
 }
@@ -127,7 +127,7 @@ func TestTmux(t *testing.T) {
 }
 
 // saysWhen wants the session work, of two windows, listed with a time in the owner's zone, also for other callers.
-func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, runtime.Multiplexed), d runtime.TmuxDeps) {
+func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, runtime.TmuxOutput), d runtime.TmuxDeps) {
 	t.Helper()
 	_, out := do(map[string]any{"action": "list"}) // the call's zone
 	d.Zone = "Asia/Tokyo"

@@ -42,7 +42,7 @@ func (e executor) traces(call tools.Call, intent tools.Intent, since time.Time) 
 // traces returns the marks of the files that a process may have written from the input of a tainted
 // turn. The process has ended with hob.
 func (h handler) traces(call tools.Call, _ tools.Intent, since time.Time) []tools.Mark {
-	var in Handling
+	var in ProcessInput
 	if err := json.Unmarshal(call.Args, &in); err != nil || in.Action != "input" || !call.Tainted {
 		return nil
 	}

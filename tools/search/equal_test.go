@@ -116,7 +116,7 @@ func compare(t *testing.T, d fixture, rg, pattern, mode string, flags ...string)
 	}
 	want = d.public(t, want)
 	res := d.do(t, d.grep, a)
-	data, ok := res.Data.(search.Found)
+	data, ok := res.Data.(search.GrepOutput)
 	if !ok {
 		t.Fatalf("%q: %s", pattern, res.Content)
 	}
@@ -150,7 +150,7 @@ func plainly(s string) string {
 }
 
 // drawn are the results as ripgrep writes them.
-func drawn(data search.Found) []string {
+func drawn(data search.GrepOutput) []string {
 	var got []string
 	for _, l := range data.Lines {
 		if l.Cut {
@@ -229,7 +229,7 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 					t.Fatal("fd reads no .ignore?")
 				}
 				res := d.do(t, d.glob, args{"pattern": "**/" + g})
-				data, _ := res.Data.(search.Globbed)
+				data, _ := res.Data.(search.GlobOutput)
 				if data.Total > 1000 {
 					if data.Total != len(want) {
 						t.Errorf("%s: %d files, want %d", g, data.Total, len(want))

@@ -117,7 +117,7 @@ func (d fixture) globbed(t testing.TB, a args) []string {
 	if res.IsError {
 		t.Fatal(res.Content)
 	}
-	out, ok := res.Data.(search.Globbed)
+	out, ok := res.Data.(search.GlobOutput)
 	if !ok {
 		t.Fatalf("data is %T", res.Data)
 	}

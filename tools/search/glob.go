@@ -16,15 +16,15 @@ import (
 	"hob/tools"
 )
 
-// Wanted is the input of glob.
-type Wanted struct {
+// GlobInput is the input of glob.
+type GlobInput struct {
 	Pattern   string `json:"pattern" jsonschema:"**/*.{ts,tsx}, !(x), */: folders" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
 	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
 }
 
-// Globbed is the output of glob.
-type Globbed struct {
+// GlobOutput is the output of glob.
+type GlobOutput struct {
 	Files    []GlobbedFile `json:"files" jsonschema:"newest first"`
 	Total    int           `json:"total" jsonschema:"files that match"`
 	Cut      bool          `json:"cut,omitempty" jsonschema:"there are more than were listed"`
@@ -42,7 +42,7 @@ type GlobbedFile struct {
 // NewGlob builds the tool glob, which finds files by a pattern of their paths.
 func NewGlob(d Deps) tools.Tool {
 	g := globber{d}
-	return tools.New[Wanted, Globbed](tools.Spec{
+	return tools.New[GlobInput, GlobOutput](tools.Spec{
 		Name: "glob", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"**/*.go"`,
 		Description: "Find files by pattern, newest first; ignored ones when it names them.",
 	}, g.intent, g.run)
@@ -52,7 +52,7 @@ func NewGlob(d Deps) tools.Tool {
 type globber struct{ Deps }
 
 // intent resolves the folder where the search starts, for the gate.
-func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.Intent, error) {
+func (g globber) intent(_ context.Context, call tools.Call, in GlobInput) (tools.Intent, error) {
 	from, rest := anchored(in.Path, in.Pattern)
 	if _, _, err := newWild(rest); err != nil {
 		return tools.Intent{}, err
@@ -97,7 +97,7 @@ func anchored(path, pattern string) (start, rest string) {
 }
 
 // run walks the tree with one worker per processor and returns the newest matches.
-func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent tools.Intent) (tools.Result, error) {
+func (g globber) run(ctx context.Context, call tools.Call, in GlobInput, intent tools.Intent) (tools.Result, error) {
 	from, rest := anchored(in.Path, in.Pattern)
 	w, folders, err := newWild(rest)
 	if err != nil {
@@ -254,7 +254,7 @@ func (r *globRun) Failed(_ string, err error) { r.filter.failed(r.ctx, err) }
 
 // result merges the workers' lists and removes files that must not be listed.
 func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
-	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.filter.unread.Load())}
+	out := GlobOutput{Files: []GlobbedFile{}, Unread: int(r.filter.unread.Load())}
 	var all []globbed
 	for _, n := range r.found {
 		all, out.Total = append(all, n.files...), out.Total+n.total
@@ -294,7 +294,7 @@ func (r *globRun) foreign(path string) string {
 }
 
 // note says what was cut, unreadable or withheld.
-func (g Globbed) note(pattern, noun string) string {
+func (g GlobOutput) note(pattern, noun string) string {
 	var notes []string
 	if g.Cut {
 		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", grouped(len(g.Files)), count(g.Total, noun)))

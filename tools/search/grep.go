@@ -22,8 +22,8 @@ const (
 	modeCount   = "count"
 )
 
-// Asked is the input of grep.
-type Asked struct {
+// GrepInput is the input of grep.
+type GrepInput struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
 	Include    string `json:"include,omitempty" jsonschema:"only such files: *.go, src/**"`
@@ -41,7 +41,7 @@ type Asked struct {
 // NewGrep builds the tool grep, which finds the lines that a regular expression matches.
 func NewGrep(d Deps) tools.Tool {
 	g := grepper{d, &keptOpen{}}
-	return tools.New[Asked, Found](tools.Spec{
+	return tools.New[GrepInput, GrepOutput](tools.Spec{
 		Name: "grep", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"func main" --include "*.go"`,
 		Description: "Search files for a regex. Skips ignored, hidden and binary ones.",
 	}, g.intent, g.run)
@@ -54,7 +54,7 @@ type grepper struct {
 }
 
 // intent resolves the start of the search for the gate, and checks the pattern early.
-func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Intent, error) {
+func (g grepper) intent(_ context.Context, call tools.Call, in GrepInput) (tools.Intent, error) {
 	if _, err := newQuery(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -67,7 +67,7 @@ func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Int
 
 // query is the compiled input of grep.
 type query struct {
-	Asked
+	GrepInput
 	pattern *pattern.Pattern
 	kind    *glob.Pattern // nil: all
 	include *glob.Pattern // nil: all
@@ -75,8 +75,8 @@ type query struct {
 }
 
 // newQuery compiles and checks the input.
-func newQuery(in Asked) (*query, error) {
-	q := &query{Asked: in}
+func newQuery(in GrepInput) (*query, error) {
+	q := &query{GrepInput: in}
 	var err error
 	q.pattern, err = pattern.Compile(in.Pattern, pattern.Options{IgnoreCase: in.IgnoreCase, Multiline: in.Multiline})
 	switch {
@@ -119,7 +119,7 @@ func (q *query) takes(below, named string) bool {
 }
 
 // run searches the tree with one worker per processor.
-func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
+func (g grepper) run(ctx context.Context, call tools.Call, in GrepInput, intent tools.Intent) (tools.Result, error) {
 	q, err := newQuery(in)
 	if err != nil {
 		return tools.Result{}, err

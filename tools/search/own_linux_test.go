@@ -47,7 +47,7 @@ func TestRaceForTheDatabase(t *testing.T) {
 	end, lost := time.Now().Add(5*time.Second), 0 // a race is won now and then; when it is lost a descriptor stays open
 	for left := 500; left > 0 && time.Now().Before(end); {
 		res := d.do(t, d.grep, args{"pattern": "secret"})
-		if out, _ := res.Data.(search.Found); out.InFiles != 0 {
+		if out, _ := res.Data.(search.GrepOutput); out.InFiles != 0 {
 			t.Errorf("found in the state folder: %s", res.Content)
 			break
 		}
@@ -114,7 +114,7 @@ func TestFlatMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		res := d.do(t, d.grep, a)
 		runtime.ReadMemStats(&after)
-		if out, _ := res.Data.(search.Found); out.Total != 0 && out.Total != lines/4*4 {
+		if out, _ := res.Data.(search.GrepOutput); out.Total != 0 && out.Total != lines/4*4 {
 			t.Errorf("%v: %d lines", a, out.Total)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {

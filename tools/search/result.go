@@ -13,8 +13,8 @@ import (
 // maxContent limits the bytes of results in one answer. The next offset continues with the rest.
 const maxContent = 96 << 10
 
-// Found is the output of grep.
-type Found struct {
+// GrepOutput is the output of grep.
+type GrepOutput struct {
 	Mode     string      `json:"mode" jsonschema:"content, files_with_matches or count"`
 	Lines    []FoundLine `json:"lines,omitempty" jsonschema:"of content: by path and number"`
 	Files    []FoundFile `json:"files,omitempty" jsonschema:"of files_with_matches and count: by path"`
@@ -44,7 +44,7 @@ type FoundFile struct {
 
 // result formats the requested page.
 func (r *grepRun) result() (tools.Result, error) {
-	d := drawing{run: r, out: Found{
+	d := drawing{run: r, out: GrepOutput{
 		Mode: r.OutputMode, Total: r.found.total, InFiles: r.found.files, Unread: int(r.filter.unread.Load()), Binary: r.binary,
 	}}
 	all := r.found.files
@@ -74,7 +74,7 @@ func (r *grepRun) result() (tools.Result, error) {
 // drawing is a page of results under construction.
 type drawing struct {
 	run     *grepRun
-	out     Found
+	out     GrepOutput
 	text    strings.Builder
 	passed  int // results formatted or withheld
 	foreign string

@@ -66,7 +66,7 @@ func TestGrepPages(t *testing.T) {
 		d.put(t, name, strings.Repeat("hit\n", 200))
 	}
 	res := d.do(t, d.grep, args{"pattern": "hit"})
-	out, _ := res.Data.(search.Found)
+	out, _ := res.Data.(search.GrepOutput)
 	if out.Shown != 250 || out.Total != 600 || out.InFiles != 3 || out.Next != 250 || len(out.Lines) != 250 {
 		t.Errorf("%d shown of %d in %d, next %d", out.Shown, out.Total, out.InFiles, out.Next)
 	}
@@ -75,7 +75,7 @@ func TestGrepPages(t *testing.T) {
 	}
 	var all []search.FoundLine
 	for offset := 0; ; {
-		out, _ := d.do(t, d.grep, args{"pattern": "hit", "offset": offset, "head_limit": 77}).Data.(search.Found)
+		out, _ := d.do(t, d.grep, args{"pattern": "hit", "offset": offset, "head_limit": 77}).Data.(search.GrepOutput)
 		if all = append(all, out.Lines...); out.Next == 0 {
 			break
 		}
@@ -89,7 +89,7 @@ func TestGrepPages(t *testing.T) {
 	}
 	d.put(t, "wide", strings.Repeat(strings.Repeat("w", 499)+"\n", 400))
 	res = d.do(t, d.grep, args{"pattern": "^w", "head_limit": 400})
-	if out, _ := res.Data.(search.Found); len(res.Content) > 100<<10 || out.Next == 0 || out.Next != out.Shown {
+	if out, _ := res.Data.(search.GrepOutput); len(res.Content) > 100<<10 || out.Next == 0 || out.Next != out.Shown {
 		t.Errorf("%d bytes, %d shown, next %d", len(res.Content), out.Shown, out.Next)
 	}
 }
@@ -325,14 +325,14 @@ func TestGlobOfTheRoot(t *testing.T) {
 func TestGrepWithoutALimit(t *testing.T) {
 	d := newFixture(t)
 	d.put(t, "a.txt", strings.Repeat("hit\n", 30_000))
-	out, _ := d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0}).Data.(search.Found)
+	out, _ := d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0}).Data.(search.GrepOutput)
 	if out.Shown < 5000 || out.Next != out.Shown {
 		t.Errorf("%d shown, %d next", out.Shown, out.Next)
 	}
-	if out, _ = d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0, "offset": 29_000}).Data.(search.Found); out.Shown != 1000 || out.Next != 0 {
+	if out, _ = d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0, "offset": 29_000}).Data.(search.GrepOutput); out.Shown != 1000 || out.Next != 0 {
 		t.Errorf("%d shown, %d next", out.Shown, out.Next)
 	}
-	if out, _ = d.do(t, d.grep, args{"pattern": "hit"}).Data.(search.Found); out.Shown != 250 {
+	if out, _ = d.do(t, d.grep, args{"pattern": "hit"}).Data.(search.GrepOutput); out.Shown != 250 {
 		t.Errorf("%d shown", out.Shown)
 	}
 }
@@ -346,7 +346,7 @@ func TestGlobKeepsTheNewest(t *testing.T) {
 		must(t, os.Chtimes(name, old, old.Add(time.Duration(i)*time.Second)))
 	}
 	res := d.do(t, d.glob, args{"pattern": "*"})
-	out, _ := res.Data.(search.Globbed)
+	out, _ := res.Data.(search.GlobOutput)
 	if len(out.Files) != 1000 || out.Total != 1200 || !out.Cut || !strings.HasSuffix(res.Content, "(cut: the newest 1,000 of 1,200 files)") {
 		t.Errorf("%d of %d: %.80s", len(out.Files), out.Total, res.Content)
 	}

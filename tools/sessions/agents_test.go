@@ -130,7 +130,7 @@ func TestSpawn(t *testing.T) {
 	if res.Next != nil || s.Model != "small" || !s.Background || s.Resume != "t3_1" || s.Agent() != "t3_1" || s.Timeout != time.Minute || s.Title != "a" {
 		t.Errorf("in the background: %+v, %+v", s, res.Next)
 	}
-	if d, ok := res.Data.(sessions.Spawned); !ok || d.ID != "t3_1" || !d.Background {
+	if d, ok := res.Data.(sessions.SpawnOutput); !ok || d.ID != "t3_1" || !d.Background {
 		t.Errorf("data %+v", res.Data)
 	}
 	for _, c := range []struct {
@@ -233,7 +233,7 @@ func TestList(t *testing.T) {
 		{args{"kind": "watch"}, 0, 0, 0},
 	} {
 		_, res := within(t, tool, c.args)
-		d, _ := res.Data.(sessions.Listed)
+		d, _ := res.Data.(sessions.ListOutput)
 		if res.IsError || len(d.Sessions) != c.n || d.Next != c.next || c.n > 0 && d.Sessions[0].ID != c.first {
 			t.Errorf("%v: %+v", c.args, res)
 		}
@@ -263,7 +263,7 @@ func TestHistory(t *testing.T) {
 		{args{"session_id": "main", "search": "nowhere"}, false, 0, 0, "no entries"},
 	} {
 		i, res := within(t, tool, c.args)
-		d, _ := res.Data.(sessions.History)
+		d, _ := res.Data.(sessions.HistoryOutput)
 		if res.IsError || len(d.Lines) != c.n || d.Next != c.next || !strings.Contains(res.Content, c.want) || (i.Foreign != "") != c.foreign || (res.Foreign != "") != c.foreign {
 			t.Errorf("%v: foreign %q, %d lines, next %d: %.200s", c.args, i.Foreign, len(d.Lines), d.Next, res.Content)
 		}
@@ -323,7 +323,7 @@ func TestStatusAndAgents(t *testing.T) {
 	r := rows{talks: talks()}
 	for _, in := range []args{{}, {"session_id": "1"}, {"session_id": "main"}} {
 		_, res := within(t, sessions.NewSessionsStatus(r, r), in)
-		d, _ := res.Data.(sessions.State)
+		d, _ := res.Data.(sessions.StatusOutput)
 		if d.Session.ID != 1 || d.Used != 25 || d.Left.Micros != 2_500_000 {
 			t.Errorf("%v: %+v", in, res)
 		}
@@ -337,7 +337,7 @@ func TestStatusAndAgents(t *testing.T) {
 		t.Errorf("an unknown one: %+v", res)
 	}
 	_, res := within(t, sessions.NewAgentsList(r), args{})
-	d, _ := res.Data.(sessions.Crew)
+	d, _ := res.Data.(sessions.AgentsOutput)
 	if len(d.Agents) != 1 || res.Content != "hob: model p/m, idle, tools read write" {
 		t.Errorf("%+v", res)
 	}

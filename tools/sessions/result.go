@@ -55,16 +55,16 @@ type Artifacts interface {
 	Open(ctx context.Context, id string) (Artifact, error)
 }
 
-// Lookup is the input of result_read.
-type Lookup struct {
+// ResultReadInput is the input of result_read.
+type ResultReadInput struct {
 	ID     string `json:"id" jsonschema:"its id" min:"1"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"first byte, 0-based" min:"0"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to show" default:"20000" min:"1" max:"100000"`
 	Search string `json:"search,omitempty" jsonschema:"RE2 regex to look for"`
 }
 
-// Piece is the output of result_read.
-type Piece struct {
+// ResultReadOutput is the output of result_read.
+type ResultReadOutput struct {
 	ID      string  `json:"id" jsonschema:"id of the result"`
 	Name    string  `json:"name,omitempty" jsonschema:"what it is"`
 	Size    int64   `json:"size" jsonschema:"bytes in it"`
@@ -84,7 +84,7 @@ type Match struct {
 // the transcript.
 func NewResultRead(artifacts Artifacts) tools.Tool {
 	r := resultReader{artifacts}
-	return tools.New[Lookup, Piece](tools.Spec{
+	return tools.New[ResultReadInput, ResultReadOutput](tools.Spec{
 		Name: "result_read", Group: "sessions", Core: true, ReadOnly: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
 		Description: "Page through or search a stored result.",
 	}, r.intent, r.run)
@@ -94,7 +94,7 @@ func NewResultRead(artifacts Artifacts) tools.Tool {
 type resultReader struct{ artifacts Artifacts }
 
 // intent determines whose text the result is. An unknown id is not foreign; run refuses it.
-func (r resultReader) intent(ctx context.Context, _ tools.Call, in Lookup) (tools.Intent, error) {
+func (r resultReader) intent(ctx context.Context, _ tools.Call, in ResultReadInput) (tools.Intent, error) {
 	if _, err := pattern(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -104,7 +104,7 @@ func (r resultReader) intent(ctx context.Context, _ tools.Call, in Lookup) (tool
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
-		Lookup
+		ResultReadInput
 	}{"result_read", in})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: "read result " + shortID(in.ID), Canonical: canonical,
@@ -128,7 +128,7 @@ func (r resultReader) foreign(ctx context.Context, id string) (string, error) {
 }
 
 // pattern compiles the search; nil if there is none.
-func pattern(in Lookup) (*regexp.Regexp, error) {
+func pattern(in ResultReadInput) (*regexp.Regexp, error) {
 	if in.Search == "" {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func shortID(id string) string {
 }
 
 // run shows a page, or searches.
-func (r resultReader) run(ctx context.Context, _ tools.Call, in Lookup, _ tools.Intent) (tools.Result, error) {
+func (r resultReader) run(ctx context.Context, _ tools.Call, in ResultReadInput, _ tools.Intent) (tools.Result, error) {
 	re, err := pattern(in)
 	if err != nil {
 		return tools.Result{}, err
@@ -166,14 +166,14 @@ func (r resultReader) run(ctx context.Context, _ tools.Call, in Lookup, _ tools.
 }
 
 // show shows the page at the offset, or the matches after it.
-func show(ctx context.Context, a Artifact, in Lookup, re *regexp.Regexp) (tools.Result, error) {
+func show(ctx context.Context, a Artifact, in ResultReadInput, re *regexp.Regexp) (tools.Result, error) {
 	if in.Offset > 0 && in.Offset >= a.Size {
 		return tools.Fail(tools.Validation, "", "result %s has only %d bytes", in.ID, a.Size), nil
 	}
 	if _, err := a.Body.Seek(in.Offset, io.SeekStart); err != nil {
 		return tools.Result{}, fmt.Errorf("read result %s: %w", in.ID, err)
 	}
-	p := Piece{ID: in.ID, Name: a.Name, Size: a.Size, Offset: in.Offset}
+	p := ResultReadOutput{ID: in.ID, Name: a.Name, Size: a.Size, Offset: in.Offset}
 	if re != nil {
 		return search(ctx, a, p, re)
 	}
@@ -215,7 +215,7 @@ func whole(raw []byte, last bool) []byte {
 }
 
 // search lists the first matches after the offset.
-func search(ctx context.Context, a Artifact, p Piece, re *regexp.Regexp) (tools.Result, error) {
+func search(ctx context.Context, a Artifact, p ResultReadOutput, re *regexp.Regexp) (tools.Result, error) {
 	raw, err := io.ReadAll(io.LimitReader(a.Body, searchLimit))
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read result %s: %w", p.ID, err)

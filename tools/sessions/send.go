@@ -9,14 +9,14 @@ import (
 	"hob/tools"
 )
 
-// Word is the input of sessions_send.
-type Word struct {
+// SendInput is the input of sessions_send.
+type SendInput struct {
 	Session string `json:"session_id" jsonschema:"id, or key of a live one" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
 }
 
-// Handed is the output of sessions_send.
-type Handed struct {
+// SendOutput is the output of sessions_send.
+type SendOutput struct {
 	Session int64         `json:"session" jsonschema:"the conversation"`
 	Key     string        `json:"key" jsonschema:"what it belongs to"`
 	ReplyTo event.Address `json:"reply_to" jsonschema:"where its answer goes"`
@@ -27,7 +27,7 @@ type Handed struct {
 // therefore decides as for a message to that address.
 func NewSessionsSend(t Talks) tools.Tool {
 	s := sender{t}
-	return tools.New[Word, Handed](tools.Spec{
+	return tools.New[SendInput, SendOutput](tools.Spec{
 		Name: "sessions_send", Group: "sessions", Positional: "session_id", Example: "job:morning --content 'the report is ready'",
 		Description: "Put a text into another of hob's conversations: it goes on there with it.",
 	}, s.intent, s.run)
@@ -37,7 +37,7 @@ func NewSessionsSend(t Talks) tools.Tool {
 type sender struct{ talks Talks }
 
 // intent names the conversation's reply address as the recipient.
-func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Intent, error) {
+func (s sender) intent(ctx context.Context, call tools.Call, in SendInput) (tools.Intent, error) {
 	t, err := s.target(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
@@ -59,7 +59,7 @@ func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Int
 }
 
 // target finds the conversation, and refuses one that cannot receive a text.
-func (s sender) target(ctx context.Context, call tools.Call, in Word) (tools.Talk, error) {
+func (s sender) target(ctx context.Context, call tools.Call, in SendInput) (tools.Talk, error) {
 	if strings.TrimSpace(in.Content) == "" {
 		return tools.Talk{}, tools.Refuse(tools.Validation, "", "content: there is no text in it")
 	}
@@ -78,7 +78,7 @@ func (s sender) target(ctx context.Context, call tools.Call, in Word) (tools.Tal
 }
 
 // run returns the inbox row. Its rank (event.RankRest) is lower than that of messages from people.
-func (s sender) run(ctx context.Context, call tools.Call, in Word, _ tools.Intent) (tools.Result, error) {
+func (s sender) run(ctx context.Context, call tools.Call, in SendInput, _ tools.Intent) (tools.Result, error) {
 	t, err := s.target(ctx, call, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -89,7 +89,7 @@ func (s sender) run(ctx context.Context, call tools.Call, in Word, _ tools.Inten
 	}
 	return tools.Result{
 		Content: fmt.Sprintf("conversation %s has it; its answer goes to %s", t.Key, t.Reply),
-		Data:    Handed{Session: t.ID, Key: t.Key, ReplyTo: t.Reply}, Changes: []tools.Change{row},
+		Data:    SendOutput{Session: t.ID, Key: t.Key, ReplyTo: t.Reply}, Changes: []tools.Change{row},
 	}, nil
 }
 

@@ -98,7 +98,7 @@ func TestResultPages(t *testing.T) {
 		{args{"id": "wide", "limit": 101}, 100, "ää"},
 	} {
 		res := do(t, tool, c.args)
-		p, _ := res.Data.(sessions.Piece)
+		p, _ := res.Data.(sessions.ResultReadOutput)
 		if res.IsError || p.Next != c.next || !strings.Contains(res.Content, c.want) || strings.Contains(res.Content, "\uFFFD") {
 			t.Errorf("%v: next %d: %.100q", c.args, p.Next, res.Content)
 		}
@@ -117,7 +117,7 @@ func TestPagesAddUpToTheResult(t *testing.T) {
 		got, offset := "", int64(0)
 		for {
 			res := do(t, tool, args{"id": "x", "offset": offset, "limit": limit})
-			p, _ := res.Data.(sessions.Piece)
+			p, _ := res.Data.(sessions.ResultReadOutput)
 			if res.IsError || !utf8.ValidString(p.Text) {
 				t.Fatal(res.Content)
 			}
@@ -150,11 +150,11 @@ func TestResultSearch(t *testing.T) {
 		t.Errorf("%q", res.Content)
 	}
 	res = do(t, tool, args{"id": "many", "search": "x"})
-	if p, _ := res.Data.(sessions.Piece); len(p.Matches) != 50 || p.Next != 100 {
+	if p, _ := res.Data.(sessions.ResultReadOutput); len(p.Matches) != 50 || p.Next != 100 {
 		t.Errorf("%d matches, next %d", len(p.Matches), p.Next)
 	}
 	res = do(t, tool, args{"id": "wide", "search": "needle"})
-	if p, _ := res.Data.(sessions.Piece); len(p.Matches) != 1 || p.Matches[0].Offset != 1000 || len(p.Matches[0].Text) != 246 {
+	if p, _ := res.Data.(sessions.ResultReadOutput); len(p.Matches) != 1 || p.Matches[0].Offset != 1000 || len(p.Matches[0].Text) != 246 {
 		t.Errorf("%+v", p)
 	}
 	if s.open != 0 {

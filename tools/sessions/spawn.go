@@ -24,8 +24,8 @@ type Agents interface {
 // Models checks the name of a model. Its error lists the valid names.
 type Models func(name string) error
 
-// Task is the input of sessions_spawn.
-type Task struct {
+// SpawnInput is the input of sessions_spawn.
+type SpawnInput struct {
 	Prompt     string `json:"prompt" jsonschema:"the whole task; it sees nothing else" min:"1"`
 	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`
@@ -34,9 +34,9 @@ type Task struct {
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" default:"300" min:"10" max:"3600"`
 }
 
-// Spawned is the output of sessions_spawn in the background. In the foreground the sub-agent's
+// SpawnOutput is the output of sessions_spawn in the background. In the foreground the sub-agent's
 // answer becomes the result.
-type Spawned struct {
+type SpawnOutput struct {
 	ID         string `json:"id" jsonschema:"names the sub-agent"`
 	Background bool   `json:"background" jsonschema:"it reports by itself"`
 }
@@ -44,7 +44,7 @@ type Spawned struct {
 // NewSessionsSpawn builds the tool sessions_spawn, which gives a reading task to a sub-agent.
 func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
-	return tools.New[Task, Spawned](tools.Spec{
+	return tools.New[SpawnInput, SpawnOutput](tools.Spec{
 		Name: "sessions_spawn", Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
 		Description: "Give a reading task (files, memory) to a subagent.",
 	}, s.intent, s.run)
@@ -57,13 +57,13 @@ type spawner struct {
 }
 
 // intent checks the task early. A sub-agent only has reading tools, so it needs no other scopes.
-func (s spawner) intent(ctx context.Context, call tools.Call, in Task) (tools.Intent, error) {
+func (s spawner) intent(ctx context.Context, call tools.Call, in SpawnInput) (tools.Intent, error) {
 	if err := s.check(ctx, call, in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
-		Task
+		SpawnInput
 	}{"sessions_spawn", in})
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "sub-agent: " + brief(title(in)), Canonical: canonical,
@@ -71,7 +71,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in Task) (tools.In
 }
 
 // check refuses early what the commit would refuse later.
-func (s spawner) check(ctx context.Context, call tools.Call, in Task) error {
+func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) error {
 	if call.Turn == 0 {
 		return tools.Refuse(tools.Conflict, "ask hob in chat instead", noTurn)
 	}
@@ -94,7 +94,7 @@ func (s spawner) check(ctx context.Context, call tools.Call, in Task) error {
 }
 
 // title returns the title, or the prompt if there is none.
-func title(in Task) string {
+func title(in SpawnInput) string {
 	if in.Title != "" {
 		return in.Title
 	}
@@ -102,7 +102,7 @@ func title(in Task) string {
 }
 
 // run returns the order as a Change. In the foreground the turn parks until the sub-agent ends.
-func (s spawner) run(ctx context.Context, call tools.Call, in Task, _ tools.Intent) (tools.Result, error) {
+func (s spawner) run(ctx context.Context, call tools.Call, in SpawnInput, _ tools.Intent) (tools.Result, error) {
 	if err := s.check(ctx, call, in); err != nil {
 		return tools.Result{}, err
 	}
@@ -112,7 +112,7 @@ func (s spawner) run(ctx context.Context, call tools.Call, in Task, _ tools.Inte
 	}
 	res := tools.Result{
 		Content: fmt.Sprintf("sub-agent %s works in the background; its answer comes as a message of its own", order.Agent()),
-		Data:    Spawned{ID: order.Agent(), Background: in.Background},
+		Data:    SpawnOutput{ID: order.Agent(), Background: in.Background},
 		Changes: []tools.Change{order},
 	}
 	if !in.Background {

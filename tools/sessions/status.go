@@ -33,13 +33,13 @@ type Left struct {
 	Tokens int64 `json:"tokens" jsonschema:"tokens at an unknown price; -1 is no limit"`
 }
 
-// Subject is the input of sessions_status.
-type Subject struct {
+// StatusInput is the input of sessions_status.
+type StatusInput struct {
 	Session string `json:"session_id,omitempty" jsonschema:"id, or key of a live one; this one when left out"`
 }
 
-// State is the output of sessions_status.
-type State struct {
+// StatusOutput is the output of sessions_status.
+type StatusOutput struct {
 	Session tools.Talk `json:"session" jsonschema:"the conversation"`
 	Model   string     `json:"model" jsonschema:"that is asked first"`
 	Context int        `json:"context_tokens" jsonschema:"tokens that fit into one request to it; 0 is not known"`
@@ -49,21 +49,21 @@ type State struct {
 
 // NewSessionsStatus builds the tool sessions_status.
 func NewSessionsStatus(t Talks, g Gauge) tools.Tool {
-	s := stater{t, g}
-	return tools.New[Subject, State](tools.Spec{
+	s := statusTool{t, g}
+	return tools.New[StatusInput, StatusOutput](tools.Spec{
 		Name: "sessions_status", Group: "sessions", ReadOnly: true, Positional: "session_id", Example: "main",
 		Description: "A conversation in numbers: messages, tokens, cost, how full the context is, budget left.",
 	}, s.intent, s.run)
 }
 
-// stater implements sessions_status.
-type stater struct {
+// statusTool implements sessions_status.
+type statusTool struct {
 	talks Talks
 	gauge Gauge
 }
 
 // intent finds the conversation early, so that a wrong name is refused before the gate.
-func (s stater) intent(ctx context.Context, call tools.Call, in Subject) (tools.Intent, error) {
+func (s statusTool) intent(ctx context.Context, call tools.Call, in StatusInput) (tools.Intent, error) {
 	t, err := known(ctx, s.talks, named(call, in))
 	if err != nil {
 		return tools.Intent{}, err
@@ -72,7 +72,7 @@ func (s stater) intent(ctx context.Context, call tools.Call, in Subject) (tools.
 }
 
 // named returns the conversation that a call refers to. On the command line the default is main.
-func named(call tools.Call, in Subject) string {
+func named(call tools.Call, in StatusInput) string {
 	switch {
 	case in.Session != "":
 		return in.Session
@@ -84,7 +84,7 @@ func named(call tools.Call, in Subject) string {
 }
 
 // run formats the figures.
-func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.Intent) (tools.Result, error) {
+func (s statusTool) run(ctx context.Context, call tools.Call, in StatusInput, _ tools.Intent) (tools.Result, error) {
 	t, err := known(ctx, s.talks, named(call, in))
 	if err != nil {
 		return tools.Result{}, err
@@ -97,7 +97,7 @@ func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.In
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read the budget: %w", err)
 	}
-	d := State{Session: t, Model: self.Model, Context: self.Context, Left: left}
+	d := StatusOutput{Session: t, Model: self.Model, Context: self.Context, Left: left}
 	full := fmt.Sprintf("%d tokens", t.Context)
 	if self.Context > 0 {
 		d.Used = t.Context * 100 / self.Context
@@ -131,27 +131,27 @@ func unlimited(n int64, show func(int64) string) string {
 	return show(n)
 }
 
-// Nobody is the input of agents_list: nothing.
-type Nobody struct{}
+// AgentsInput is the input of agents_list: nothing.
+type AgentsInput struct{}
 
-// Crew is the output of agents_list.
-type Crew struct {
+// AgentsOutput is the output of agents_list.
+type AgentsOutput struct {
 	Agents []Self `json:"agents" jsonschema:"the one agent"`
 }
 
 // NewAgentsList builds the tool agents_list.
 func NewAgentsList(g Gauge) tools.Tool {
-	return tools.New[Nobody, Crew](tools.Spec{
+	return tools.New[AgentsInput, AgentsOutput](tools.Spec{
 		Name: "agents_list", Group: "sessions", ReadOnly: true,
 		Description: "The agents here: hob alone, with its model, its state and its tools.",
-	}, func(_ context.Context, _ tools.Call, in Nobody) (tools.Intent, error) {
+	}, func(_ context.Context, _ tools.Call, in AgentsInput) (tools.Intent, error) {
 		return readIntent("agents_list", "list agents", in)
-	}, func(ctx context.Context, _ tools.Call, _ Nobody, _ tools.Intent) (tools.Result, error) {
+	}, func(ctx context.Context, _ tools.Call, _ AgentsInput, _ tools.Intent) (tools.Result, error) {
 		self, err := g.Self(ctx)
 		if err != nil {
 			return tools.Result{}, fmt.Errorf("read hob's state: %w", err)
 		}
 		content := fmt.Sprintf("%s: model %s, %s, tools %s", self.Name, self.Model, self.State, strings.Join(self.Tools, " "))
-		return tools.Result{Content: content, Data: Crew{Agents: []Self{self}}}, nil
+		return tools.Result{Content: content, Data: AgentsOutput{Agents: []Self{self}}}, nil
 	})
 }

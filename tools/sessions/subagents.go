@@ -16,15 +16,15 @@ const (
 	lastEntries = 50
 )
 
-// Handling is the input of subagents.
-type Handling struct {
+// SubagentsInput is the input of subagents.
+type SubagentsInput struct {
 	Action  string `json:"action,omitempty" jsonschema:"what to do" enum:"list,wait,progress,history,stop" default:"list"`
 	ID      string `json:"id,omitempty" jsonschema:"the sub-agent; may be left out when only one is open"`
 	Timeout int    `json:"timeout,omitempty" jsonschema:"of wait: seconds at most" default:"300" min:"1" max:"86400"`
 }
 
-// Handled is the output of subagents.
-type Handled struct {
+// SubagentsOutput is the output of subagents.
+type SubagentsOutput struct {
 	Agents []tools.Agent `json:"agents" jsonschema:"the sub-agents in question"`
 	Lines  []tools.Line  `json:"lines,omitempty" jsonschema:"of history: what was said"`
 }
@@ -32,22 +32,22 @@ type Handled struct {
 // NewSubagents builds the tool subagents, which lists the conversation's sub-agents, waits for one,
 // shows its work, and stops it.
 func NewSubagents(a Agents, t Talks) tools.Tool {
-	s := minder{a, t}
-	return tools.New[Handling, Handled](tools.Spec{
+	s := subagentsTool{a, t}
+	return tools.New[SubagentsInput, SubagentsOutput](tools.Spec{
 		Name: "subagents", Group: "sessions", SelfPaging: true, Positional: "action", Example: "progress --id t5_2",
 		Description: "List this conversation's sub-agents; wait for one, see its progress or history, stop it.",
 	}, s.intent, s.run)
 }
 
-// minder implements subagents.
-type minder struct {
+// subagentsTool implements subagents.
+type subagentsTool struct {
 	agents Agents
 	talks  Talks
 }
 
 // intent finds the sub-agents of the call. Stopping and waiting are keyed, because they change a
 // row.
-func (s minder) intent(ctx context.Context, call tools.Call, in Handling) (tools.Intent, error) {
+func (s subagentsTool) intent(ctx context.Context, call tools.Call, in SubagentsInput) (tools.Intent, error) {
 	list, err := s.meant(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
@@ -66,7 +66,7 @@ func (s minder) intent(ctx context.Context, call tools.Call, in Handling) (tools
 }
 
 // foreignOf returns the source of foreign text in the answer: sub-agents that have read some.
-func foreignOf(in Handling, list []tools.Agent) string {
+func foreignOf(in SubagentsInput, list []tools.Agent) string {
 	for _, a := range list {
 		if a.Tainted && in.Action != "stop" && (in.Action != "wait" || a.Over()) {
 			return "what sub-agent " + a.ID + " has read"
@@ -86,7 +86,7 @@ func ids(list []tools.Agent) []string {
 
 // meant returns the sub-agents of a call: all for list, otherwise the named one or the only open
 // one.
-func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tools.Agent, error) {
+func (s subagentsTool) meant(ctx context.Context, call tools.Call, in SubagentsInput) ([]tools.Agent, error) {
 	if in.ID != "" {
 		a, err := find(ctx, s.agents, call, in.ID)
 		return []tools.Agent{a}, err
@@ -113,7 +113,7 @@ func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tool
 }
 
 // run reads the sub-agents again, because they go on between intent and run.
-func (s minder) run(ctx context.Context, call tools.Call, in Handling, _ tools.Intent) (tools.Result, error) {
+func (s subagentsTool) run(ctx context.Context, call tools.Call, in SubagentsInput, _ tools.Intent) (tools.Result, error) {
 	list, err := s.meant(ctx, call, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -124,8 +124,8 @@ func (s minder) run(ctx context.Context, call tools.Call, in Handling, _ tools.I
 }
 
 // do carries out the action.
-func (s minder) do(ctx context.Context, call tools.Call, in Handling, list []tools.Agent) (tools.Result, error) {
-	data := Handled{Agents: list}
+func (s subagentsTool) do(ctx context.Context, call tools.Call, in SubagentsInput, list []tools.Agent) (tools.Result, error) {
+	data := SubagentsOutput{Agents: list}
 	switch in.Action {
 	case "wait":
 		return s.wait(call, in, list[0])
@@ -145,18 +145,18 @@ func (s minder) do(ctx context.Context, call tools.Call, in Handling, list []too
 }
 
 // wait parks the turn until a sub-agent ends. If it has ended, the answer comes at once.
-func (s minder) wait(call tools.Call, in Handling, a tools.Agent) (tools.Result, error) {
+func (s subagentsTool) wait(call tools.Call, in SubagentsInput, a tools.Agent) (tools.Result, error) {
 	if a.Over() {
-		return tools.Result{Content: progress(a, call.Now), Data: Handled{Agents: []tools.Agent{a}}}, nil
+		return tools.Result{Content: progress(a, call.Now), Data: SubagentsOutput{Agents: []tools.Agent{a}}}, nil
 	}
 	return tools.Result{
-		Content: "waiting for sub-agent " + a.ID, Data: Handled{Agents: []tools.Agent{a}}, Changes: []tools.Change{tools.Await{Agent: a.ID}},
+		Content: "waiting for sub-agent " + a.ID, Data: SubagentsOutput{Agents: []tools.Agent{a}}, Changes: []tools.Change{tools.Await{Agent: a.ID}},
 		Next: tools.Wait{Kind: tools.ForChild, Subject: a.ID, Until: call.Now.Add(time.Duration(in.Timeout) * time.Second)},
 	}, nil
 }
 
 // history shows the newest entries of a sub-agent's conversation.
-func (s minder) history(ctx context.Context, data Handled) (tools.Result, error) {
+func (s subagentsTool) history(ctx context.Context, data SubagentsOutput) (tools.Result, error) {
 	lines, total, err := s.talks.Lines(ctx, data.Agents[0].Session, "", lastEntries, 0)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read what sub-agent %s said: %w", data.Agents[0].ID, err)

@@ -25,27 +25,27 @@ type Talks interface {
 	Lines(ctx context.Context, session int64, search string, limit, offset int) ([]tools.Line, int, error)
 }
 
-// Choice is the input of sessions_list.
-type Choice struct {
+// ListInput is the input of sessions_list.
+type ListInput struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many" default:"20" min:"1" max:"200"`
 	Offset int    `json:"offset,omitempty" jsonschema:"how many to leave out, 0-based" min:"0"`
 	Kind   string `json:"kind,omitempty" jsonschema:"only these" enum:"main,chat,job,group,thread,hook,watch,child"`
 }
 
-// Listed is the output of sessions_list.
-type Listed struct {
+// ListOutput is the output of sessions_list.
+type ListOutput struct {
 	Sessions []tools.Talk `json:"sessions" jsonschema:"newest first"`
 	Next     int          `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
 }
 
 // NewSessionsList builds the tool sessions_list.
 func NewSessionsList(t Talks) tools.Tool {
-	return tools.New[Choice, Listed](tools.Spec{
+	return tools.New[ListInput, ListOutput](tools.Spec{
 		Name: "sessions_list", Group: "sessions", ReadOnly: true, Example: "--kind job",
 		Description: "List hob's conversations, newest first.",
-	}, func(_ context.Context, _ tools.Call, in Choice) (tools.Intent, error) {
+	}, func(_ context.Context, _ tools.Call, in ListInput) (tools.Intent, error) {
 		return readIntent("sessions_list", "list conversations", in)
-	}, func(ctx context.Context, _ tools.Call, in Choice, _ tools.Intent) (tools.Result, error) {
+	}, func(ctx context.Context, _ tools.Call, in ListInput, _ tools.Intent) (tools.Result, error) {
 		return list(ctx, t, in)
 	})
 }
@@ -60,12 +60,12 @@ func readIntent(tool, summary string, in any) (tools.Intent, error) {
 }
 
 // list shows one page of the conversations.
-func list(ctx context.Context, t Talks, in Choice) (tools.Result, error) {
+func list(ctx context.Context, t Talks, in ListInput) (tools.Result, error) {
 	found, err := t.Talks(ctx, in.Kind, in.Limit+1, in.Offset)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("list conversations: %w", err)
 	}
-	data := Listed{Sessions: found}
+	data := ListOutput{Sessions: found}
 	if len(found) > in.Limit {
 		data.Sessions, data.Next = found[:in.Limit], in.Offset+in.Limit
 	}
@@ -103,16 +103,16 @@ func about(s tools.Talk) string {
 	return text
 }
 
-// Looking is the input of sessions_history.
-type Looking struct {
+// HistoryInput is the input of sessions_history.
+type HistoryInput struct {
 	Session string `json:"session_id" jsonschema:"id, or key of a live one" min:"1"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"entries" default:"50" min:"1" max:"500"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"newest entries to leave out, 0-based" min:"0"`
 	Search  string `json:"search,omitempty" jsonschema:"only entries with this text"`
 }
 
-// History is the output of sessions_history.
-type History struct {
+// HistoryOutput is the output of sessions_history.
+type HistoryOutput struct {
 	Session tools.Talk   `json:"session" jsonschema:"the conversation"`
 	Lines   []tools.Line `json:"lines" jsonschema:"oldest first"`
 	Total   int          `json:"total" jsonschema:"entries that there are"`
@@ -121,19 +121,19 @@ type History struct {
 
 // NewSessionsHistory builds the tool sessions_history.
 func NewSessionsHistory(t Talks) tools.Tool {
-	h := historian{t}
-	return tools.New[Looking, History](tools.Spec{
+	h := historyTool{t}
+	return tools.New[HistoryInput, HistoryOutput](tools.Spec{
 		Name: "sessions_history", Group: "sessions", ReadOnly: true, Positional: "session_id", Example: "main --search backup",
 		Description: "Read what was said in a conversation, or search it. Begins with the newest entries.",
 	}, h.intent, h.run)
 }
 
-// historian implements sessions_history.
-type historian struct{ talks Talks }
+// historyTool implements sessions_history.
+type historyTool struct{ talks Talks }
 
 // intent marks the result as foreign if the other conversation contains foreign text. The text of
 // its own conversation is already known to the turn.
-func (h historian) intent(ctx context.Context, call tools.Call, in Looking) (tools.Intent, error) {
+func (h historyTool) intent(ctx context.Context, call tools.Call, in HistoryInput) (tools.Intent, error) {
 	t, err := known(ctx, h.talks, in.Session)
 	if err != nil {
 		return tools.Intent{}, err
@@ -167,7 +167,7 @@ func known(ctx context.Context, talks Talks, name string) (tools.Talk, error) {
 }
 
 // run shows one page of entries.
-func (h historian) run(ctx context.Context, call tools.Call, in Looking, _ tools.Intent) (tools.Result, error) {
+func (h historyTool) run(ctx context.Context, call tools.Call, in HistoryInput, _ tools.Intent) (tools.Result, error) {
 	t, err := known(ctx, h.talks, in.Session)
 	if err != nil {
 		return tools.Result{}, err
@@ -176,7 +176,7 @@ func (h historian) run(ctx context.Context, call tools.Call, in Looking, _ tools
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read conversation %s: %w", t.Key, err)
 	}
-	data := History{Session: t, Lines: short(lines), Total: total}
+	data := HistoryOutput{Session: t, Lines: short(lines), Total: total}
 	content := written(data.Lines)
 	if end := in.Offset + len(lines); end < total {
 		data.Next = end

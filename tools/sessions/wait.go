@@ -12,15 +12,15 @@ import (
 // mostWait is the longest wait.
 const mostWait = 366 * 24 * time.Hour
 
-// Waiting is the input of wait_task: exactly one of its fields.
-type Waiting struct {
+// WaitInput is the input of wait_task: exactly one of its fields.
+type WaitInput struct {
 	Until string `json:"until,omitempty" jsonschema:"a time: RFC 3339, or HH:MM"`
 	For   string `json:"for,omitempty" jsonschema:"a duration: 10m, 2h, 3d"`
 	Event string `json:"event,omitempty" jsonschema:"an event type such as turn.finished, or type:key"`
 }
 
-// Parked is the output of wait_task. The end of the wait becomes the result of the call later.
-type Parked struct {
+// WaitOutput is the output of wait_task. The end of the wait becomes the result of the call later.
+type WaitOutput struct {
 	Until time.Time `json:"until,omitzero" jsonschema:"of a time: when the turn goes on"`
 	Event string    `json:"event,omitempty" jsonschema:"of an event: what it waits for"`
 }
@@ -29,7 +29,7 @@ type Parked struct {
 // the types of hob's event stream; it refuses others, because their wait would never end.
 func NewWaitTask(events []string) tools.Tool {
 	w := waiter{events}
-	return tools.New[Waiting, Parked](tools.Spec{
+	return tools.New[WaitInput, WaitOutput](tools.Spec{
 		Name: "wait_task", Group: "sessions", Terminal: true, Positional: "until", Example: "--for 10m",
 		Description: "Park this turn until a time, for a while, or until an event; it goes on by itself, also days later.",
 	}, w.intent, w.run)
@@ -39,13 +39,13 @@ func NewWaitTask(events []string) tools.Tool {
 type waiter struct{ events []string }
 
 // intent checks the input early.
-func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.Intent, error) {
+func (w waiter) intent(_ context.Context, call tools.Call, in WaitInput) (tools.Intent, error) {
 	if _, err := w.wait(call, in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
-		Waiting
+		WaitInput
 	}{"wait_task", in})
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "wait: " + in.Until + in.For + in.Event, Canonical: canonical,
@@ -53,7 +53,7 @@ func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.In
 }
 
 // run parks the turn through Result.Next.
-func (w waiter) run(_ context.Context, call tools.Call, in Waiting, _ tools.Intent) (tools.Result, error) {
+func (w waiter) run(_ context.Context, call tools.Call, in WaitInput, _ tools.Intent) (tools.Result, error) {
 	wait, err := w.wait(call, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -62,11 +62,11 @@ func (w waiter) run(_ context.Context, call tools.Call, in Waiting, _ tools.Inte
 	if wait.Kind == tools.ForTimer {
 		content = "waiting until " + wait.Until.UTC().Format(time.RFC3339)
 	}
-	return tools.Result{Content: content, Data: Parked{Until: wait.Until, Event: wait.Subject}, Next: wait}, nil
+	return tools.Result{Content: content, Data: WaitOutput{Until: wait.Until, Event: wait.Subject}, Next: wait}, nil
 }
 
 // wait checks the input and returns the wait.
-func (w waiter) wait(call tools.Call, in Waiting) (tools.Wait, error) {
+func (w waiter) wait(call tools.Call, in WaitInput) (tools.Wait, error) {
 	given := 0
 	for _, f := range []string{in.Until, in.For, in.Event} {
 		if f != "" {

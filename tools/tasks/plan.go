@@ -26,14 +26,14 @@ func Approved(answer string) bool {
 	return slices.Contains([]string{strings.ToLower(Approve), "approved", "yes", "1"}, said)
 }
 
-// Plan is the input of plan.
-type Plan struct {
+// PlanInput is the input of plan.
+type PlanInput struct {
 	Action  string `json:"action" jsonschema:"enter or exit" enum:"enter,exit"`
 	Summary string `json:"summary,omitempty" jsonschema:"of exit: what you will do, for the owner to approve" max:"8000"`
 }
 
-// Planned is the output of plan. The owner's answer to a plan becomes the result of the call later.
-type Planned struct {
+// PlanOutput is the output of plan. The owner's answer to a plan becomes the result of the call later.
+type PlanOutput struct {
 	Planning bool   `json:"planning" jsonschema:"the conversation is in plan mode"`
 	Summary  string `json:"summary,omitempty" jsonschema:"what the owner is asked to approve"`
 }
@@ -44,14 +44,14 @@ const planOpen = 7 * 24 * time.Hour
 // NewPlan builds the tool plan: the model first looks around, and then asks the owner to approve
 // its plan.
 func NewPlan() tools.Tool {
-	return tools.New[Plan, Planned](tools.Spec{
+	return tools.New[PlanInput, PlanOutput](tools.Spec{
 		Name: PlanTool, Group: group, Positional: "action", Example: "enter",
 		Description: "Plan before acting: enter leaves only tools that read; exit asks the owner to approve the summary and waits for the answer.",
 	}, planIntent, planRun)
 }
 
 // planIntent needs no scopes: plan mode only takes abilities away.
-func planIntent(_ context.Context, call tools.Call, in Plan) (tools.Intent, error) {
+func planIntent(_ context.Context, call tools.Call, in PlanInput) (tools.Intent, error) {
 	if err := possible(call, in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -64,7 +64,7 @@ func planIntent(_ context.Context, call tools.Call, in Plan) (tools.Intent, erro
 }
 
 // possible refuses actions that do not fit the state of the conversation.
-func possible(call tools.Call, in Plan) error {
+func possible(call tools.Call, in PlanInput) error {
 	switch {
 	case call.Turn == 0:
 		return tools.Refuse(tools.Conflict, "say it in the conversation: hob chat", "a plan is made in a conversation, and there is none here")
@@ -85,19 +85,19 @@ func possible(call tools.Call, in Plan) error {
 
 // planRun enters plan mode, or asks the owner and parks the turn. The approval itself ends plan
 // mode.
-func planRun(_ context.Context, call tools.Call, in Plan, _ tools.Intent) (tools.Result, error) {
+func planRun(_ context.Context, call tools.Call, in PlanInput, _ tools.Intent) (tools.Result, error) {
 	if err := possible(call, in); err != nil {
 		return tools.Result{}, err
 	}
 	if in.Action == "enter" {
 		return tools.Result{
 			Content: "plan mode: only tools that read run now; plan with action exit and a summary asks the owner to approve",
-			Data:    Planned{Planning: true}, Changes: []tools.Change{Planning{Session: call.Session, Key: call.Key}},
+			Data:    PlanOutput{Planning: true}, Changes: []tools.Change{Planning{Session: call.Session, Key: call.Key}},
 		}, nil
 	}
 	ask := tools.Ask{Text: "My plan:\n" + strings.TrimSpace(in.Summary) + "\n\n1. " + Approve + "\n2. " + KeepPlanning, Options: []string{Approve, KeepPlanning}}
 	return tools.Result{
-		Content: "the owner is asked to approve the plan; the turn waits", Data: Planned{Planning: true, Summary: in.Summary},
+		Content: "the owner is asked to approve the plan; the turn waits", Data: PlanOutput{Planning: true, Summary: in.Summary},
 		Next: tools.Wait{Kind: tools.ForQuestion, Until: call.Now.Add(planOpen), Ask: &ask},
 	}, nil
 }

@@ -63,7 +63,7 @@ func (b Backlog) settle(s *Step, t *Task) error {
 // release adds a task to the step, and queues it in the inbox if it is ready.
 func (b Backlog) release(s *Step, t Task) {
 	if b.Ready(t) {
-		t.State, t.Tainted = Queued, b.soiled(t)
+		t.State, t.Tainted = Queued, b.hasForeignText(t)
 		t.Attempt++
 		s.Inputs = append(s.Inputs, b.input(t))
 	}

@@ -141,7 +141,7 @@ func shortened(text string) string {
 	return text
 }
 
-// soiled reports whether foreign text reaches a task's turn, through the task itself or through a blocker's summary.
-func (b Backlog) soiled(t Task) bool {
+// hasForeignText reports whether foreign text reaches a task's turn, through the task itself or through a blocker's summary.
+func (b Backlog) hasForeignText(t Task) bool {
 	return t.Tainted || slices.ContainsFunc(t.BlockedBy, func(id int64) bool { return b[id].Tainted })
 }

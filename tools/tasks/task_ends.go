@@ -7,18 +7,18 @@ import (
 	"hob/tools"
 )
 
-// Completion is the input of complete_task.
-type Completion struct {
+// CompleteInput is the input of complete_task.
+type CompleteInput struct {
 	Summary string `json:"summary" jsonschema:"what was done and found, for the owner and the tasks that wait for this" min:"1" max:"20000"`
 }
 
-// Failure is the input of fail_task.
-type Failure struct {
+// FailInput is the input of fail_task.
+type FailInput struct {
 	Reason string `json:"reason" jsonschema:"why it could not be done" min:"1" max:"4000"`
 }
 
-// Ending is the output of both.
-type Ending struct {
+// EndOutput is the output of both.
+type EndOutput struct {
 	State string `json:"state" jsonschema:"done or failed"`
 	Text  string `json:"text" jsonschema:"the summary or the reason"`
 }
@@ -26,12 +26,12 @@ type Ending struct {
 // NewCompleteTask builds the tool complete_task, which ends the turn of a task or job as done.
 func NewCompleteTask(b Rows) tools.Tool {
 	e := ending{b}
-	return tools.New[Completion, Ending](tools.Spec{
+	return tools.New[CompleteInput, EndOutput](tools.Spec{
 		Name: "complete_task", Group: group, Terminal: true, Positional: "summary", Example: "'The report is in reports/may.md.'",
 		Description: "End this task or job as done. The summary is its result; nothing runs after it.",
-	}, func(ctx context.Context, call tools.Call, in Completion) (tools.Intent, error) {
+	}, func(ctx context.Context, call tools.Call, in CompleteInput) (tools.Intent, error) {
 		return e.intent(ctx, call, "complete_task", in.Summary)
-	}, func(ctx context.Context, call tools.Call, in Completion, _ tools.Intent) (tools.Result, error) {
+	}, func(ctx context.Context, call tools.Call, in CompleteInput, _ tools.Intent) (tools.Result, error) {
 		return e.run(ctx, call, tools.End{Text: strings.TrimSpace(in.Summary)})
 	})
 }
@@ -39,12 +39,12 @@ func NewCompleteTask(b Rows) tools.Tool {
 // NewFailTask builds the tool fail_task, which ends the turn of a task or job as failed.
 func NewFailTask(b Rows) tools.Tool {
 	e := ending{b}
-	return tools.New[Failure, Ending](tools.Spec{
+	return tools.New[FailInput, EndOutput](tools.Spec{
 		Name: "fail_task", Group: group, Terminal: true, Positional: "reason", Example: "'The site does not answer.'",
 		Description: "End this task or job as failed, with the reason. What waits for it stays blocked, and the owner is told.",
-	}, func(ctx context.Context, call tools.Call, in Failure) (tools.Intent, error) {
+	}, func(ctx context.Context, call tools.Call, in FailInput) (tools.Intent, error) {
 		return e.intent(ctx, call, "fail_task", in.Reason)
-	}, func(ctx context.Context, call tools.Call, in Failure, _ tools.Intent) (tools.Result, error) {
+	}, func(ctx context.Context, call tools.Call, in FailInput, _ tools.Intent) (tools.Result, error) {
 		return e.run(ctx, call, tools.End{Failed: true, Text: strings.TrimSpace(in.Reason)})
 	})
 }
@@ -81,7 +81,7 @@ func (e ending) run(_ context.Context, _ tools.Call, end tools.End) (tools.Resul
 	if end.Failed {
 		state = "failed"
 	}
-	return tools.Result{Content: state + ": " + end.Text, Data: Ending{State: state, Text: end.Text}, Next: end}, nil
+	return tools.Result{Content: state + ": " + end.Text, Data: EndOutput{State: state, Text: end.Text}, Next: end}, nil
 }
 
 // brief shortens a text to one line of at most 80 characters.

@@ -12,8 +12,8 @@ import (
 	"hob/tools"
 )
 
-// NewTask is the input of task_add.
-type NewTask struct {
+// AddInput is the input of task_add.
+type AddInput struct {
 	Title     string  `json:"title,omitempty" jsonschema:"a few words; default: the prompt's first line" max:"200"`
 	Prompt    string  `json:"prompt,omitempty" jsonschema:"what to do, in full: the task does not see this conversation; default: the title"`
 	BlockedBy []int64 `json:"blocked_by,omitempty" jsonschema:"numbers of tasks that must be done first; their summaries are handed in" max:"50"`
@@ -21,8 +21,8 @@ type NewTask struct {
 	Priority  int     `json:"priority,omitempty" jsonschema:"the higher runs first; default 0" min:"-100" max:"100"`
 }
 
-// TaskChange is the input of task_update.
-type TaskChange struct {
+// UpdateInput is the input of task_update.
+type UpdateInput struct {
 	ID        int64   `json:"id" jsonschema:"the task's number" min:"1"`
 	Title     string  `json:"title,omitempty" jsonschema:"a new title" max:"200"`
 	Prompt    string  `json:"prompt,omitempty" jsonschema:"a new prompt"`
@@ -32,21 +32,21 @@ type TaskChange struct {
 	State     string  `json:"state,omitempty" jsonschema:"cancelled ends it; blocked lets one that failed or was cancelled run again" enum:"cancelled,blocked"`
 }
 
-// Query is the input of task_list.
-type Query struct {
+// ListInput is the input of task_list.
+type ListInput struct {
 	State string `json:"state,omitempty" jsonschema:"which; open: all that have not ended; default all" enum:"open,blocked,queued,running,parked,done,failed,cancelled"`
 	Limit int    `json:"limit,omitempty" jsonschema:"at most this many" default:"50" min:"1" max:"1000"`
 }
 
-// Tasks is the output of all three.
-type Tasks struct {
+// TasksOutput is the output of all three.
+type TasksOutput struct {
 	Tasks []Task `json:"tasks" jsonschema:"the tasks concerned"`
 }
 
 // NewTaskAdd builds the tool task_add, which adds a task that runs later in a session of its own.
 func NewTaskAdd(b Rows) tools.Tool {
 	t := taskTools{b}
-	return tools.New[NewTask, Tasks](tools.Spec{
+	return tools.New[AddInput, TasksOutput](tools.Spec{
 		Name: "task_add", Group: group, Positional: "title", Example: "'Sort the photos' --prompt 'Sort ~/Pictures/in by month.'",
 		Description: "Add a task to the backlog. It runs in its own session, by itself, once all tasks it waits for are done.",
 	}, t.addIntent, t.add)
@@ -55,7 +55,7 @@ func NewTaskAdd(b Rows) tools.Tool {
 // NewTaskList builds the tool task_list.
 func NewTaskList(b Rows) tools.Tool {
 	t := taskTools{b}
-	return tools.New[Query, Tasks](tools.Spec{
+	return tools.New[ListInput, TasksOutput](tools.Spec{
 		Name: "task_list", Group: group, ReadOnly: true, Positional: "state", Example: "open",
 		Description: "The backlog: tasks with state, what blocks them, and what they came to. Open ones first, as they will run.",
 	}, listIntent, t.list)
@@ -64,7 +64,7 @@ func NewTaskList(b Rows) tools.Tool {
 // NewTaskUpdate builds the tool task_update.
 func NewTaskUpdate(b Rows) tools.Tool {
 	t := taskTools{b}
-	return tools.New[TaskChange, Tasks](tools.Spec{
+	return tools.New[UpdateInput, TasksOutput](tools.Spec{
 		Name: "task_update", Group: group, Positional: "id", Example: "3 --priority 10",
 		Description: "Change a task that does not run yet, cancel it, or let one that failed run again.",
 	}, t.updateIntent, t.update)
@@ -74,7 +74,7 @@ func NewTaskUpdate(b Rows) tools.Tool {
 type taskTools struct{ backlog Rows }
 
 // addIntent needs the scope schedule, because a task acts later without supervision.
-func (t taskTools) addIntent(_ context.Context, call tools.Call, in NewTask) (tools.Intent, error) {
+func (t taskTools) addIntent(_ context.Context, call tools.Call, in AddInput) (tools.Intent, error) {
 	if _, err := instant(call, in.NotBefore); err != nil {
 		return tools.Intent{}, err
 	}
@@ -90,7 +90,7 @@ func (t taskTools) addIntent(_ context.Context, call tools.Call, in NewTask) (to
 }
 
 // add plans the new task. The store writes it with the result.
-func (t taskTools) add(ctx context.Context, call tools.Call, in NewTask, _ tools.Intent) (tools.Result, error) {
+func (t taskTools) add(ctx context.Context, call tools.Call, in AddInput, _ tools.Intent) (tools.Result, error) {
 	after, err := instant(call, in.NotBefore)
 	if err != nil {
 		return tools.Result{}, err
@@ -130,22 +130,22 @@ func answersTo(reply event.Address) event.Address {
 
 // changed is the result of a change, with the task in its new state.
 func changed(what string, b Backlog, task Task, c Change, call tools.Call) tools.Result {
-	return tools.Result{Content: what + line(b, task, call), Data: Tasks{Tasks: []Task{task}}, Changes: []tools.Change{c}}
+	return tools.Result{Content: what + line(b, task, call), Data: TasksOutput{Tasks: []Task{task}}, Changes: []tools.Change{c}}
 }
 
 // listIntent reads hob's own rows only.
-func listIntent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
+func listIntent(_ context.Context, _ tools.Call, in ListInput) (tools.Intent, error) {
 	raw, err := canonical("task_list", in)
 	return tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("list tasks " + in.State), Canonical: raw}, err
 }
 
 // list formats the tasks. It reads the tasks that they wait for as well, to name the open ones.
-func (t taskTools) list(ctx context.Context, call tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
+func (t taskTools) list(ctx context.Context, call tools.Call, in ListInput, _ tools.Intent) (tools.Result, error) {
 	list, err := t.backlog.Tasks(ctx, event.Filter{State: in.State, Limit: in.Limit})
 	if err != nil {
 		return tools.Result{}, err
 	}
-	res := tools.Result{Content: "there are no tasks", Data: Tasks{Tasks: list}}
+	res := tools.Result{Content: "there are no tasks", Data: TasksOutput{Tasks: list}}
 	var ids []int64
 	foreign := false
 	for _, task := range list {
@@ -168,7 +168,7 @@ func (t taskTools) list(ctx context.Context, call tools.Call, in Query, _ tools.
 }
 
 // updateIntent needs the scope schedule, like addIntent.
-func (t taskTools) updateIntent(_ context.Context, call tools.Call, in TaskChange) (tools.Intent, error) {
+func (t taskTools) updateIntent(_ context.Context, call tools.Call, in UpdateInput) (tools.Intent, error) {
 	if _, err := revision(call, in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -187,7 +187,7 @@ func (t taskTools) updateIntent(_ context.Context, call tools.Call, in TaskChang
 }
 
 // revision converts the input of task_update.
-func revision(call tools.Call, in TaskChange) (Revision, error) {
+func revision(call tools.Call, in UpdateInput) (Revision, error) {
 	r := Revision{ID: in.ID, State: State(in.State), Priority: in.Priority, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed && !call.Tainted}
 	if in.Title != "" {
 		r.Title = &in.Title
@@ -212,7 +212,7 @@ func revision(call tools.Call, in TaskChange) (Revision, error) {
 }
 
 // update plans the change of a task. The store writes it with the result.
-func (t taskTools) update(ctx context.Context, call tools.Call, in TaskChange, _ tools.Intent) (tools.Result, error) {
+func (t taskTools) update(ctx context.Context, call tools.Call, in UpdateInput, _ tools.Intent) (tools.Result, error) {
 	r, err := revision(call, in)
 	if err != nil {
 		return tools.Result{}, err

@@ -187,7 +187,7 @@ func TestTaskList(t *testing.T) {
 	b := newBook()
 	res := do(t, tasks.NewTaskList(b), call(`{}`))
 	want := "#2 sort | blocked by #1 (queued) | priority 5\n#1 collect | queued | not before Sun 2026-11-22 13:00\n#3 look | done | nothing new"
-	if res.Content != want || res.Foreign != "" || len(res.Data.(tasks.Tasks).Tasks) != 3 {
+	if res.Content != want || res.Foreign != "" || len(res.Data.(tasks.TasksOutput).Tasks) != 3 {
 		t.Errorf("%q, foreign %q, want\n%q", res.Content, res.Foreign, want)
 	}
 	if res = do(t, tasks.NewTaskList(b), call(`{"state": "failed"}`)); res.Content != "there are no tasks" {

@@ -23,24 +23,24 @@ type cache struct {
 
 // kept is a page with the time of its fetch.
 type kept struct {
-	page Page
+	page FetchOutput
 	at   time.Time
 }
 
 // page returns the page that was fetched from a link within the last 15 minutes.
-func (c *cache) page(link string, now time.Time) (Page, bool) {
+func (c *cache) page(link string, now time.Time) (FetchOutput, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.pages[link]
 	age := now.Sub(k.at)
 	if !ok || age < 0 || age >= fresh {
-		return Page{}, false
+		return FetchOutput{}, false
 	}
 	return k.page, true
 }
 
 // put keeps a page, and drops the oldest ones if there is no room.
-func (c *cache) put(link string, p Page, now time.Time) {
+func (c *cache) put(link string, p FetchOutput, now time.Time) {
 	if len(p.Text) > maxOnePage {
 		return
 	}

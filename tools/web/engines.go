@@ -24,7 +24,7 @@ type engine struct {
 	key            bool   // it requires a key, in this header after scheme
 	header, scheme string
 	hint           string // what to check if its answer is unexpected
-	ask            func(base *url.URL, in Search) netguard.Request
+	ask            func(base *url.URL, in SearchInput) netguard.Request
 	read           func(body []byte) ([]Hit, error)
 }
 
@@ -50,7 +50,7 @@ func with(base *url.URL, values url.Values) string {
 }
 
 // narrowed adds the domain filters to the query text, for engines without a parameter for them.
-func narrowed(in Search) string {
+func narrowed(in SearchInput) string {
 	var sites []string
 	for _, d := range in.Allowed {
 		sites = append(sites, "site:"+d)
@@ -69,7 +69,7 @@ func narrowed(in Search) string {
 func wantJSON() http.Header { return http.Header{"Accept": {"application/json"}} }
 
 // askSearXNG builds the request (https://docs.searxng.org/dev/search_api.html).
-func askSearXNG(base *url.URL, in Search) netguard.Request {
+func askSearXNG(base *url.URL, in SearchInput) netguard.Request {
 	u := *base
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/search") {
 		u = *u.JoinPath("search")
@@ -94,7 +94,7 @@ func readSearXNG(body []byte) ([]Hit, error) {
 
 // askBrave builds the request
 // (https://api-dashboard.search.brave.com/app/documentation/web-search/get-started).
-func askBrave(base *url.URL, in Search) netguard.Request {
+func askBrave(base *url.URL, in SearchInput) netguard.Request {
 	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}, "count": {strconv.Itoa(20)}, "text_decorations": {"false"}}), Header: wantJSON()}
 }
 
@@ -117,7 +117,7 @@ func readBrave(body []byte) ([]Hit, error) {
 
 // askTavily builds the request
 // (https://docs.tavily.com/documentation/api-reference/endpoint/search).
-func askTavily(base *url.URL, in Search) netguard.Request {
+func askTavily(base *url.URL, in SearchInput) netguard.Request {
 	body, err := json.Marshal(struct {
 		Query   string   `json:"query"`
 		Max     int      `json:"max_results"`
@@ -135,7 +135,7 @@ func askTavily(base *url.URL, in Search) netguard.Request {
 func readTavily(body []byte) ([]Hit, error) { return readSearXNG(body) } // the results have the same three fields
 
 // askDuckDuckGo requests the page without scripts.
-func askDuckDuckGo(base *url.URL, in Search) netguard.Request {
+func askDuckDuckGo(base *url.URL, in SearchInput) netguard.Request {
 	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}}), Header: http.Header{"Accept": {"text/html"}, "Accept-Language": {"en"}}}
 }
 

@@ -14,15 +14,15 @@ import (
 // maxAsked limits the characters of a page in a question to a model.
 const maxAsked = 100_000
 
-// Fetch is the input of web_fetch.
-type Fetch struct {
+// FetchInput is the input of web_fetch.
+type FetchInput struct {
 	URL      string `json:"url" jsonschema:"address" min:"1"`
 	Prompt   string `json:"prompt,omitempty" jsonschema:"question about the page"`
 	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to show" min:"1"`
 }
 
-// Page is the output of web_fetch.
-type Page struct {
+// FetchOutput is the output of web_fetch.
+type FetchOutput struct {
 	URL      string `json:"url" jsonschema:"address that answered"`
 	Title    string `json:"title,omitempty" jsonschema:"title of the page"`
 	Type     string `json:"type,omitempty" jsonschema:"media type"`
@@ -54,7 +54,7 @@ type FetchDeps struct {
 // cache lives as long as the tool.
 func NewFetch(d FetchDeps) tools.Tool {
 	f := &fetcher{FetchDeps: d}
-	return tools.New[Fetch, Page](tools.Spec{
+	return tools.New[FetchInput, FetchOutput](tools.Spec{
 		Name: "web_fetch", Group: "web", Core: true, ReadOnly: true, Positional: "url", Example: "https://example.org --max-chars 2000",
 		Description: "Read a web page as Markdown, or a PDF or picture. Redirects to other hosts are reported.",
 	}, f.intent, f.run)
@@ -67,7 +67,7 @@ type fetcher struct {
 }
 
 // intent names the addresses in the order in which they would be tried.
-func (f *fetcher) intent(_ context.Context, _ tools.Call, in Fetch) (tools.Intent, error) {
+func (f *fetcher) intent(_ context.Context, _ tools.Call, in FetchInput) (tools.Intent, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {
 		return tools.Intent{}, err
@@ -76,7 +76,7 @@ func (f *fetcher) intent(_ context.Context, _ tools.Call, in Fetch) (tools.Inten
 	canonical, err := tools.Canonical(struct {
 		Tool string   `json:"tool"`
 		Ask  []string `json:"links"`
-		Fetch
+		FetchInput
 	}{"web_fetch", links, in})
 	return asking(t, tools.Read, "fetch "+shortened(links[0], 200), canonical, links...), err
 }
@@ -99,7 +99,7 @@ func (f *fetcher) links(t target) []string {
 }
 
 // run answers from the cache, or fetches the page and reads it.
-func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.Intent) (tools.Result, error) {
+func (f *fetcher) run(ctx context.Context, call tools.Call, in FetchInput, _ tools.Intent) (tools.Result, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {
 		return tools.Result{}, err
@@ -159,14 +159,14 @@ func (f *fetcher) ask(ctx context.Context, t target, links []string) (netguard.A
 
 // elsewhere reports a redirect that was not followed.
 func elsewhere(answer netguard.Answer) tools.Result {
-	p := Page{URL: answer.Link, Moved: answer.Moved}
+	p := FetchOutput{URL: answer.Link, Moved: answer.Moved}
 	return tools.Result{Data: p, Content: fmt.Sprintf(
 		"%s redirects (%d) to another place, which was not followed: %s\nTo read it, call web_fetch with that address.", p.URL, answer.Status, p.Moved,
 	)}
 }
 
 // show formats a page for the model. With a prompt it asks for the help of another model instead.
-func (in Fetch) show(p Page) tools.Result {
+func (in FetchInput) show(p FetchOutput) tools.Result {
 	limit := in.MaxChars
 	if in.Prompt != "" && (limit == 0 || limit > maxAsked) {
 		limit = maxAsked

@@ -54,7 +54,7 @@ func TestFetchAPage(t *testing.T) {
 			t.Errorf("%q is there", no)
 		}
 	}
-	p := res.Data.(web.Page)
+	p := res.Data.(web.FetchOutput)
 	if p.Title != "On chores" || p.Type != "text/html" || p.Bytes != len(article()) || p.Cut || p.Cached || p.Chars != len([]rune(p.Text)) {
 		t.Errorf("%+v", p)
 	}
@@ -162,7 +162,7 @@ func TestFetchOtherAnswers(t *testing.T) {
 		}
 	}
 	_, res := do(t, tool, args{"url": at + "/away"})
-	if p := res.Data.(web.Page); p.Moved != "https://example.org/there" || p.Text != "" {
+	if p := res.Data.(web.FetchOutput); p.Moved != "https://example.org/there" || p.Text != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -283,11 +283,11 @@ func TestFetchCuts(t *testing.T) {
 	})
 	tool := newFetch(t, client)
 	_, res := do(t, tool, args{"url": at, "max_chars": 100})
-	if p := res.Data.(web.Page); p.Text != strings.Repeat("ä", 100) || !p.Cut || p.Chars != 300_000 || !strings.HasSuffix(res.Content, "(the first 100 of 300000 characters)") {
+	if p := res.Data.(web.FetchOutput); p.Text != strings.Repeat("ä", 100) || !p.Cut || p.Chars != 300_000 || !strings.HasSuffix(res.Content, "(the first 100 of 300000 characters)") {
 		t.Errorf("%.200s", res.Content)
 	}
 	_, res = do(t, tool, args{"url": at})
-	if p := res.Data.(web.Page); len(p.Text) != 600_000 || p.Cut {
+	if p := res.Data.(web.FetchOutput); len(p.Text) != 600_000 || p.Cut {
 		t.Errorf("%d bytes", len(p.Text))
 	}
 	if _, res = do(t, tool, args{"url": at, "max_chars": 0}); res.Code != tools.Validation {

@@ -65,7 +65,7 @@ func TestFetchAFile(t *testing.T) {
 				t.Errorf("%d: %q is not in %s", i, want, res.Content)
 			}
 		}
-		p, ok := res.Data.(web.Page)
+		p, ok := res.Data.(web.FetchOutput)
 		if strings.Contains(c.body, "PNG") {
 			if len(res.Parts) != 1 || res.Parts[0].Kind != event.Image || res.Parts[0].Artifact != p.Artifact || !strings.HasPrefix(p.Artifact, "file from web: 127.0.0.1") {
 				t.Errorf("%d: %+v %+v", i, res.Parts, p)
@@ -100,7 +100,7 @@ func TestFetchALargePage(t *testing.T) {
 	for i, one := range []string{"<p>a", "<td>x", "<a href=x>word</a>"} {
 		body = "<html>" + strings.Repeat(one, (4<<20)/len(one))
 		_, res := do(t, tool, args{"url": fmt.Sprintf("%s/%s/%d", at, strings.Repeat("y", 4000), i)})
-		if p, ok := res.Data.(web.Page); res.IsError || !ok || p.Chars < 100_000 {
+		if p, ok := res.Data.(web.FetchOutput); res.IsError || !ok || p.Chars < 100_000 {
 			t.Errorf("%s: %.200s", one, res.Content)
 		}
 	}

@@ -24,7 +24,7 @@ var handle = regexp.MustCompile(`\bsecret:([A-Za-z0-9_-]+)`)
 
 // handles returns the secrets of a call, each once, sorted. It refuses unknown secrets, secrets for
 // other hosts, secrets without encryption, and handles outside header values.
-func (h asker) handles(in HTTP, t target) ([]string, error) {
+func (h asker) handles(in HTTPInput, t target) ([]string, error) {
 	for _, m := range handle.FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
 		if _, ok := h.Secrets[m[1]]; ok {
 			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s is in the address or the body, where no secret is filled in", m[1])

@@ -14,16 +14,16 @@ import (
 	"hob/tools"
 )
 
-// HTTP is the input of http.
-type HTTP struct {
+// HTTPInput is the input of http.
+type HTTPInput struct {
 	Method  string            `json:"method" jsonschema:"what to do" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS"`
 	URL     string            `json:"url" jsonschema:"address" min:"1"`
 	Headers map[string]string `json:"headers,omitempty" jsonschema:"header fields; secret:NAME in a value stands for a secret of the config"`
 	Body    string            `json:"body,omitempty" jsonschema:"what to send" max:"1000000"`
 }
 
-// Reply is the output of http.
-type Reply struct {
+// HTTPOutput is the output of http.
+type HTTPOutput struct {
 	URL     string            `json:"url" jsonschema:"address that answered"`
 	Status  int               `json:"status" jsonschema:"HTTP status"`
 	Headers map[string]string `json:"headers" jsonschema:"header fields, without cookies"`
@@ -44,7 +44,7 @@ type HTTPDeps struct {
 // repeated.
 func NewHTTP(d HTTPDeps) tools.Tool {
 	h := asker{d}
-	return tools.New[HTTP, Reply](tools.Spec{
+	return tools.New[HTTPInput, HTTPOutput](tools.Spec{
 		Name: "http", Group: "web", Positional: "url", Example: "https://api.example.org/v1/items --method GET",
 		Description: "Ask an API: method, headers, body. Answers with status and body as they are. A header value secret:NAME is filled in.",
 	}, h.intent, h.run)
@@ -55,7 +55,7 @@ type asker struct{ HTTPDeps }
 
 // intent names the address. Only a plain GET or HEAD, without body and header fields, can be
 // approved by its address alone.
-func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, error) {
+func (h asker) intent(_ context.Context, _ tools.Call, in HTTPInput) (tools.Intent, error) {
 	t, names, err := h.look(in)
 	if err != nil {
 		return tools.Intent{}, err
@@ -85,7 +85,7 @@ func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, e
 }
 
 // look checks everything about a call that needs no request, and returns the names of its secrets.
-func (h asker) look(in HTTP) (target, []string, error) {
+func (h asker) look(in HTTPInput) (target, []string, error) {
 	t, err := targetOf(in.URL)
 	if err != nil {
 		return target{}, nil, err
@@ -105,7 +105,7 @@ func (h asker) look(in HTTP) (target, []string, error) {
 }
 
 // placeholders refuses to send a placeholder that hob put in place of a secret.
-func placeholders(in HTTP) error {
+func placeholders(in HTTPInput) error {
 	const hint = "it stands for a value that you were not shown; secret:NAME in a header value stands for a secret of the config"
 	if name := secret.Placeholder(nil, []byte(in.Body)); name != "" {
 		return tools.Refuse(tools.Validation, hint, "body: it holds the placeholder %s", name)
@@ -128,7 +128,7 @@ func headerOf(fields map[string]string) http.Header {
 }
 
 // run fills in the secrets, sends the request, and removes the secrets from the answer.
-func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (tools.Result, error) {
+func (h asker) run(ctx context.Context, _ tools.Call, in HTTPInput, _ tools.Intent) (tools.Result, error) {
 	t, names, err := h.look(in)
 	if err != nil {
 		return tools.Result{}, err
@@ -151,7 +151,7 @@ func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (
 }
 
 // unsure distinguishes a request that was not sent from one with a lost answer.
-func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (tools.Result, error) {
+func unsure(ctx context.Context, in HTTPInput, hide *secret.Redactor, err error) (tools.Result, error) {
 	e, ok := errors.AsType[*netguard.Error](err)
 	if ok && e.Sent && in.Method != http.MethodGet && in.Method != http.MethodHead {
 		return tools.Fail(tools.OutcomeUnknown, "look whether it took effect before you repeat it", "the request was sent, and no whole answer came: %s", hide.Text(err.Error())), nil
@@ -162,8 +162,8 @@ func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (too
 }
 
 // replyOf converts an answer, without cookies and secrets.
-func replyOf(answer netguard.Answer, hide *secret.Redactor) (Reply, error) {
-	r := Reply{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
+func replyOf(answer netguard.Answer, hide *secret.Redactor) (HTTPOutput, error) {
+	r := HTTPOutput{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
 	for name, values := range answer.Header {
 		if name != "Set-Cookie" {
 			r.Headers[strings.ToLower(name)] = hide.Text(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
@@ -187,7 +187,7 @@ func shown(name string) bool {
 }
 
 // text formats the reply for the model.
-func (r Reply) text() string {
+func (r HTTPOutput) text() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status))) + "\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {

@@ -59,7 +59,7 @@ func TestHTTPAsks(t *testing.T) {
 	if res.IsError || res.Content != want {
 		t.Errorf("%s", res.Content)
 	}
-	r := res.Data.(web.Reply)
+	r := res.Data.(web.HTTPOutput)
 	if r.Status != 201 || r.Headers["x-other"] != "there" || r.Headers["set-cookie"] != "" || r.Type != "application/json" || r.Bytes != len(r.Body) {
 		t.Errorf("%+v", r)
 	}

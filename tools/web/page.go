@@ -61,10 +61,10 @@ const maxRead = 4 << 20
 
 // read converts an answer into a page, or directly into a result if there is nothing to page
 // through.
-func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.Result, p Page, err error) {
+func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.Result, p FetchOutput, err error) {
 	raw := answer.Body
 	kind, contentType := kindOf(answer.Header.Get("Content-Type"), raw)
-	p = Page{URL: answer.Link, Type: kind, Bytes: len(raw)}
+	p = FetchOutput{URL: answer.Link, Type: kind, Bytes: len(raw)}
 	plain := len(raw) == 0
 	switch {
 	case textual(kind):
@@ -93,7 +93,7 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 }
 
 // part lets the helper process extract the text of a file.
-func (f *fetcher) part(ctx context.Context, p *Page, raw []byte, kind document.Kind, args ...string) error {
+func (f *fetcher) part(ctx context.Context, p *FetchOutput, raw []byte, kind document.Kind, args ...string) error {
 	return document.Read(ctx, f.Helper, bytes.NewReader(raw), func(o document.Opening, text io.Reader) error {
 		made, err := io.ReadAll(io.LimitReader(text, maxRead+1))
 		if len(made) > maxRead {
@@ -107,7 +107,7 @@ func (f *fetcher) part(ctx context.Context, p *Page, raw []byte, kind document.K
 // markdown returns a web page as Markdown. If the helper process cannot convert it, it returns the
 // bare text.
 func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []byte, text string) (title, made string, err error) {
-	var p Page
+	var p FetchOutput
 	err = f.part(ctx, &p, raw, document.Page, link, contentType)
 	if err != nil && ctx.Err() == nil {
 		return "", document.BareText(text), nil
@@ -116,7 +116,7 @@ func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []
 }
 
 // picture shows an image as a part of the result that a model can look at.
-func (f *fetcher) picture(ctx context.Context, p Page, raw []byte) (tools.Result, error) {
+func (f *fetcher) picture(ctx context.Context, p FetchOutput, raw []byte) (tools.Result, error) {
 	fit, err := document.Show(ctx, f.Helper, bytes.NewReader(raw))
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()

@@ -12,16 +12,16 @@ import (
 	"hob/tools"
 )
 
-// Search is the input of web_search.
-type Search struct {
+// SearchInput is the input of web_search.
+type SearchInput struct {
 	Query   string   `json:"query" jsonschema:"what to search for" min:"1" max:"400"`
 	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results of these domains and what is below them" max:"20"`
 	Blocked []string `json:"blocked_domains,omitempty" jsonschema:"no results of these" max:"20"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"results" default:"8" min:"1" max:"20"`
 }
 
-// Found is the output of web_search.
-type Found struct {
+// SearchOutput is the output of web_search.
+type SearchOutput struct {
 	Query   string `json:"query" jsonschema:"what was searched for"`
 	Engine  string `json:"engine" jsonschema:"who answered"`
 	Results []Hit  `json:"results" jsonschema:"best first"`
@@ -54,7 +54,7 @@ type SearchDeps struct {
 func NewSearch(d SearchDeps) tools.Tool {
 	s := searcher{deps: d}
 	s.engine, s.base, s.missing = s.choose()
-	t := tools.New[Search, Found](tools.Spec{
+	t := tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "web_search", Group: "web", ReadOnly: true, Positional: "query", Example: "'go 1.26 release notes' --limit 5",
 		Description: "Search the web: titles, snippets and, at the end, their addresses. They are somebody else's text; web_fetch reads a page.",
 	}, s.intent, s.run)
@@ -112,7 +112,7 @@ func (s searcher) choose() (engine, *url.URL, string) {
 }
 
 // intent names the address that the engine would be asked with.
-func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Intent, error) {
+func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
 	if s.missing != "" {
 		return tools.Intent{}, tools.Refuse(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing)
 	}
@@ -128,7 +128,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 	canonical, err := tools.Canonical(struct {
 		Tool   string `json:"tool"`
 		Engine string `json:"engine"`
-		Search
+		SearchInput
 	}{"web_search", s.engine.name, in})
 	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+shortened(in.Query, 200), canonical, link)
 	i.Foreign = "web search: " + s.engine.name
@@ -136,7 +136,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 }
 
 // run asks the engine once. An engine that cannot answer is an error with a hint for the owner.
-func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Intent) (tools.Result, error) {
+func (s searcher) run(ctx context.Context, _ tools.Call, in SearchInput, _ tools.Intent) (tools.Result, error) {
 	if s.missing != "" {
 		return tools.Fail(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing), nil
 	}
@@ -176,8 +176,8 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Inte
 }
 
 // show formats the requested results, with their addresses at the end.
-func (s searcher) show(in Search, hits []Hit) tools.Result {
-	out := Found{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
+func (s searcher) show(in SearchInput, hits []Hit) tools.Result {
+	out := SearchOutput{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
 	var list, sources strings.Builder
 	for _, h := range hits {
 		// Drop invalid and repeated addresses, and those that the engine should have filtered.
@@ -209,7 +209,7 @@ func oneLine(s string, n int) string {
 }
 
 // normalised returns the search with its domains as plain host names.
-func (in Search) normalised() (Search, error) {
+func (in SearchInput) normalised() (SearchInput, error) {
 	for _, list := range []*[]string{&in.Allowed, &in.Blocked} {
 		hosts := make([]string, len(*list))
 		for i, d := range *list {
@@ -225,7 +225,7 @@ func (in Search) normalised() (Search, error) {
 }
 
 // wants reports whether the domain filters admit a host.
-func (in Search) wants(host string) bool {
+func (in SearchInput) wants(host string) bool {
 	below := func(list []string) bool {
 		return slices.ContainsFunc(list, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
 	}

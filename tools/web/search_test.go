@@ -122,7 +122,7 @@ func TestSearchEngines(t *testing.T) {
 			t.Errorf("%s: %s", engine, res.Content)
 			continue
 		}
-		f := res.Data.(web.Found)
+		f := res.Data.(web.SearchOutput)
 		if f.Engine != engine || len(f.Results) != 3 || f.Results[1] != (web.Hit{Title: "B", URL: "https://example.org/b", Snippet: "About b."}) {
 			t.Errorf("%s: %+v", engine, f)
 		}
@@ -154,7 +154,7 @@ func TestSearchNarrows(t *testing.T) {
 		} {
 			_, res := do(t, tool, c.in)
 			var got []string
-			f, _ := res.Data.(web.Found)
+			f, _ := res.Data.(web.SearchOutput)
 			for _, h := range f.Results {
 				got = append(got, h.URL)
 			}
@@ -185,7 +185,7 @@ func TestSearchDistrustsResults(t *testing.T) {
 		]}`)
 	})
 	_, res := do(t, searchOf("searxng", at, client), args{"query": "x"})
-	f := res.Data.(web.Found)
+	f := res.Data.(web.SearchOutput)
 	if len(f.Results) != 2 || f.Results[0].URL != "https://example.org/a" || f.Results[1].Title != "example.org" || len([]rune(f.Results[0].Snippet)) != 501 {
 		t.Errorf("%+v", f)
 	}

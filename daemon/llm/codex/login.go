@@ -22,10 +22,10 @@ const maxPasted = 16 << 10
 
 // Login is a running sign-in.
 type Login struct {
-	Address string    // to open in a browser
-	Listens bool      // a browser on this machine completes the sign-in; otherwise its last address must be pasted
-	Note    string    // why it does not listen; "" if it does
-	Until   time.Time // when it expires
+	Address  string    // to open in a browser
+	Loopback bool      // a browser on this machine completes the sign-in; otherwise its last address must be pasted
+	Note     string    // why it does not listen; "" if it does
+	Until    time.Time // when it expires
 
 	attempt *attempt
 }
@@ -88,7 +88,7 @@ func (d *logins) begin(ctx context.Context) (Login, error) {
 	if at.listeners, err = listen(ctx, d.cfg.Port); err != nil {
 		l.Note = fmt.Sprintf("port %d cannot be used on this machine (%v): paste the address that the browser ends up at", d.cfg.Port, err)
 	}
-	l.Listens = err == nil
+	l.Loopback = err == nil
 	d.login = at
 	d.serve(ctx, at)
 	return l, nil

@@ -29,7 +29,7 @@ func TestSignInByTheBrowser(t *testing.T) {
 		t.Errorf("before: %+v", s)
 	}
 	l := r.begin()
-	if !l.Listens || l.Note != "" || time.Until(l.Until).Round(time.Minute) != 10*time.Minute {
+	if !l.Loopback || l.Note != "" || time.Until(l.Until).Round(time.Minute) != 10*time.Minute {
 		t.Errorf("login: %+v", l)
 	}
 	where, body, res := r.browse(l.Address, false)
@@ -129,7 +129,7 @@ func TestPortTaken(t *testing.T) {
 				}
 			}()
 			l := r.begin()
-			if l.Listens || !strings.Contains(l.Note, fmt.Sprintf("port %d cannot be used", r.port)) || !strings.Contains(l.Note, "paste") {
+			if l.Loopback || !strings.Contains(l.Note, fmt.Sprintf("port %d cannot be used", r.port)) || !strings.Contains(l.Note, "paste") {
 				t.Errorf("login: %+v", l)
 			}
 			if err := r.account.Finish(t.Context(), r.last(l)); err != nil {
@@ -218,7 +218,7 @@ func TestNewLoginEndsTheOldOne(t *testing.T) {
 	l := r.begin()
 	wantFault(t, r.account.Wait(t.Context(), old), event.Clash, "another sign-in was begun")
 	wantFault(t, r.account.Finish(t.Context(), address), event.Invalid, "its state is another one")
-	if !l.Listens {
+	if !l.Loopback {
 		t.Errorf("the old one kept the port: %s", l.Note)
 	}
 	if _, body, _ := r.browse(l.Address, false); !strings.Contains(body, "Signed in") {

@@ -84,7 +84,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 			return gate.Output{}, fmt.Errorf("mark what the command wrote: %w", err)
 		}
 	}
-	out, ok := res.Data.(runtime.Outcome)
+	out, ok := res.Data.(runtime.ExecOutput)
 	switch {
 	case !ok || out.ExitCode == nil || res.IsError:
 		return gate.Output{}, errors.New(res.Content)
@@ -96,7 +96,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 
 // call returns the call of exec that runs a gate's command.
 func (e *Evaluator) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) {
-	args, err := json.Marshal(runtime.Command{Command: j.Gate.Command})
+	args, err := json.Marshal(runtime.ExecInput{Command: j.Gate.Command})
 	if err != nil {
 		return tools.Call{}, fmt.Errorf("encode the command: %w", err)
 	}
