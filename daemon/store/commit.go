@@ -112,8 +112,8 @@ func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 // happened.
 func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	s.core.note(c.Changes)
-	if fail.Broken("finish-in-three") && c.End != nil {
-		return s.core.finishInThree(ctx, c)
+	if broken, err := commitBroken(ctx, s.core, c); broken {
+		return err
 	}
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
 }
@@ -125,21 +125,6 @@ func (s *core) note(list []tools.Change) {
 			s.marks.Note(m.Path, m.Why)
 		}
 	}
-}
-
-// finishInThree is a deliberate fault for the crash tests: it splits one commit into three, so that a crash between them leaves a message
-// without its turn's end. The tests must notice that.
-func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
-	said := turn.Commit{Turn: c.Turn, Items: c.Items, Steps: c.Steps}
-	outs := turn.Commit{Turn: c.Turn, Changes: c.Changes}
-	end := turn.Commit{Turn: c.Turn, End: c.End, Events: c.Events, Ran: c.Ran}
-	for _, one := range []turn.Commit{outs, said, end} {
-		if err := s.write(ctx, func(tx *Tx) error { return applyCommit(tx, one) }); err != nil {
-			return err
-		}
-		fail.Point("finish.between")
-	}
-	return nil
 }
 
 // applyCommit writes a commit in a fixed order. The question comes before the steps that wait for it, and the end comes last.

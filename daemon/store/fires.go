@@ -7,7 +7,6 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
 )
@@ -86,11 +85,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 		return id, err
 	}
 	in.Fire = id
-	if fail.Broken("fire-in-two") {
-		acceptApart(tx, in)
-		return id, nil
-	}
-	return id, mustAccept(tx, in)
+	return id, acceptFire(tx, in)
 }
 
 // backoffReason adds to a reason until when a slot is held.
@@ -128,16 +123,4 @@ func openFire(tx *Tx, job int64) (int64, error) {
 	var id int64
 	err := tx.One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
 	return id, err
-}
-
-// acceptApart is a deliberate fault for the crash tests: it commits an input after the row that caused it.
-func acceptApart(tx *Tx, in event.In) {
-	ctx := context.WithoutCancel(tx.Context())
-	tx.core.db.Once("broken fire", func() error {
-		fail.Point("fire.between")
-		return tx.core.write(ctx, func(tx *Tx) error {
-			_, err := acceptIn(tx, in)
-			return err
-		})
-	})
 }

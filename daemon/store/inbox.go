@@ -20,11 +20,8 @@ import (
 // skipped; its receipt has the numbers of the existing row.
 func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	fail.Point("inbound.received")
-	if fail.Broken("cursor-before-insert") && c != nil {
-		if err := s.core.write(ctx, func(tx *Tx) error { return putCursor(tx, *c) }); err != nil {
-			return nil, err
-		}
-		fail.Point("inbound.broken")
+	if err := cursorBroken(ctx, s.core, c); err != nil {
+		return nil, err
 	}
 	receipts := make([]event.Receipt, len(ins))
 	err := s.core.write(ctx, func(tx *Tx) error {

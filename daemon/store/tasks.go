@@ -9,7 +9,6 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/tools/tasks"
 )
@@ -142,11 +141,8 @@ func runTaskStep(tx *Tx, s tasks.Step) error {
 		if err := mustAccept(tx, in); err != nil {
 			return err
 		}
-		if fail.Broken("task-twice") {
-			in.ExtID += "/2"
-			if err := mustAccept(tx, in); err != nil {
-				return err
-			}
+		if err := taskBroken(tx, in); err != nil {
+			return err
 		}
 	}
 	t := s.Ended

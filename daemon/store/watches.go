@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
@@ -116,11 +115,8 @@ func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error
 // Saw commits an observation: the rows of the snapshot, the fire and the inbox row. A known key updates only the snapshot. For a watch that
 // was removed or paused meanwhile it commits nothing and returns filewatch.ErrStopped.
 func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
-	if seen.In != nil && fail.Broken("snapshot-before-event") {
-		if err := s.core.write(ctx, func(tx *Tx) error { return putSnapshot(tx, seen.Watch.ID, seen.Files) }); err != nil {
-			return err
-		}
-		fail.Point("snapshot.between")
+	if err := snapshotBroken(ctx, s.core, seen); err != nil {
+		return err
 	}
 	return s.core.write(ctx, func(tx *Tx) error {
 		var live bool
@@ -167,11 +163,7 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	}
 	in := *seen.In
 	in.Fire, in.NotBefore = fire, until
-	if fail.Broken("fire-in-two") {
-		acceptApart(tx, in)
-		return nil
-	}
-	if err := mustAccept(tx, in); err != nil || !busy {
+	if err := acceptFire(tx, in); err != nil || !busy {
 		return err
 	}
 	return tellWatchBusy(tx, seen.Watch.Trigger)

@@ -120,9 +120,8 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	if h.Hold.After(now) {
 		in.NotBefore = h.Hold
 	}
-	if fail.Broken("hook-ack-before-commit") {
-		acceptApart(tx, in)
-		return event.Receipt{Inbox: 1, Event: 1, New: true}, nil
+	if r, broken := receiptBroken(tx, in); broken {
+		return r, nil
 	}
 	r, err := acceptIn(tx, in)
 	if err == nil && !r.New {
