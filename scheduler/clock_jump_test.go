@@ -15,7 +15,7 @@ const longJump = 183 * 24 * time.Hour
 func (r *runnerHarness) runs(id int64) (keys []string) {
 	r.t.Helper()
 	for _, s := range r.rows(id) {
-		if s.State != scheduler.StateDone || s.Outcome == scheduler.Ran {
+		if s.State != scheduler.StateDone || s.Outcome == scheduler.OutcomeRan {
 			keys = append(keys, s.Key)
 		}
 	}

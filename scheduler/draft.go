@@ -130,7 +130,7 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 		},
 		Words: f.words(d), Gate: d.gate(old.Gate), Session: f.session(d, old.Session),
 		Missed:  Missed(f.oneOf("missed", cmp.Or(d.Missed, string(old.Missed)), string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),
-		Overlap: Overlap(f.oneOf("overlap", cmp.Or(d.Overlap, string(old.Overlap)), string(Fold), string(Queue))),
+		Overlap: Overlap(f.oneOf("overlap", cmp.Or(d.Overlap, string(old.Overlap)), string(OverlapFold), string(OverlapQueue))),
 		MaxLate: f.maxLate(d, old.MaxLate),
 	}
 	j.Zone, zone = f.zone(cmp.Or(d.Zone, old.Zone), zone)

@@ -26,7 +26,7 @@ func TestNewDefaults(t *testing.T) {
 		Trigger: scheduler.Trigger{
 			Name: "stretch", Prompt: "say: Stretch!", Deliver: event.ToOwner, Trust: event.Owner, Origin: "run-time", Created: time.Date(2026, 11, 21, 8, 30, 15, 0, time.UTC),
 		},
-		Spec: "cron 0 9 * * 1-5", Words: "Every weekday at 9", Zone: "Europe/Berlin", Session: "main", Missed: scheduler.MissedOnce, Overlap: scheduler.Fold,
+		Spec: "cron 0 9 * * 1-5", Words: "Every weekday at 9", Zone: "Europe/Berlin", Session: "main", Missed: scheduler.MissedOnce, Overlap: scheduler.OverlapFold,
 		Due: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
 	}
 	if !reflect.DeepEqual(j, want) || len(r.Next) != 3 || r.Next[0].Hour() != 9 {

@@ -32,8 +32,8 @@ type Overlap string
 
 // The policies for overlapping slots.
 const (
-	Fold  Overlap = "fold"
-	Queue Overlap = "queue"
+	OverlapFold  Overlap = "fold"  // the slot does not run: the running one stands for it
+	OverlapQueue Overlap = "queue" // it runs after that one
 )
 
 // Trigger holds the common part of jobs, watches and webhooks, which make hob act by itself. Its row stays after its last run.
@@ -70,33 +70,33 @@ type Job struct {
 
 // View is a job as lists and details show it.
 type View struct {
-	ID       int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`
-	Name     string        `json:"name" jsonschema:"unique name"`
-	Spec     string        `json:"spec" jsonschema:"schedule as resolved"`
-	Words    string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
-	Zone     string        `json:"zone" jsonschema:"time zone"`
-	Prompt   string        `json:"prompt" jsonschema:"what hob is told"`
-	Session  string        `json:"session" jsonschema:"main or isolated"`
-	Deliver  event.Address `json:"deliver" jsonschema:"where the answer goes"`
-	Missed   string        `json:"missed" jsonschema:"what happens to missed slots"`
-	MaxLate  string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
-	Overlap  string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
-	Origin   string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
-	Allow    []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
-	Gate     string        `json:"gate,omitempty" jsonschema:"test before each run, in a line for each part"`
-	Tools    []string      `json:"tools,omitempty" jsonschema:"the only tools that its runs may call"`
-	Tokens   int64         `json:"max_tokens,omitempty" jsonschema:"what one run may use"`
-	Tainted  bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
-	Paused   bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
-	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
-	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
-	Failures int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
-	Held     time.Time     `json:"held_until,omitzero" jsonschema:"before then no slot that is due runs, because of the failures"`
-	Created  time.Time     `json:"created" jsonschema:"when it was made"`
-	Anchor   time.Time     `json:"anchor,omitzero" jsonschema:"when its schedule was changed; every counts from here, else from created"`
-	Next     []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
-	Estimate *Estimate     `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
-	Notes    []string      `json:"notes,omitempty" jsonschema:"what was taken because nobody said it"`
+	ID           int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`
+	Name         string        `json:"name" jsonschema:"unique name"`
+	Spec         string        `json:"spec" jsonschema:"schedule as resolved"`
+	Words        string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
+	Zone         string        `json:"zone" jsonschema:"time zone"`
+	Prompt       string        `json:"prompt" jsonschema:"what hob is told"`
+	Session      string        `json:"session" jsonschema:"main or isolated"`
+	Deliver      event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Missed       string        `json:"missed" jsonschema:"what happens to missed slots"`
+	MaxLate      string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
+	Overlap      string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
+	Origin       string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Allow        []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Gate         string        `json:"gate,omitempty" jsonschema:"test before each run, in a line for each part"`
+	Tools        []string      `json:"tools,omitempty" jsonschema:"the only tools that its runs may call"`
+	Tokens       int64         `json:"max_tokens,omitempty" jsonschema:"what one run may use"`
+	Tainted      bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
+	Paused       bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Done         bool          `json:"done,omitempty" jsonschema:"it never runs again"`
+	Broken       string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
+	Failures     int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	BackoffUntil time.Time     `json:"held_until,omitzero" jsonschema:"before then no slot that is due runs, because of the failures"`
+	Created      time.Time     `json:"created" jsonschema:"when it was made"`
+	Anchor       time.Time     `json:"anchor,omitzero" jsonschema:"when its schedule was changed; every counts from here, else from created"`
+	Next         []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
+	Estimate     *Estimate     `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
+	Notes        []string      `json:"notes,omitempty" jsonschema:"what was taken because nobody said it"`
 }
 
 // Estimate is the expected use of a job within the next 30 days.
@@ -125,8 +125,8 @@ func (j Job) View(now time.Time) View {
 	}
 	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
 		from := j.Due
-		if v.Held = j.heldUntil(now); v.Held.After(from) {
-			from = v.Held // earlier slots run at this time
+		if v.BackoffUntil = j.backoffUntil(now); v.BackoffUntil.After(from) {
+			from = v.BackoffUntil // earlier slots run at this time
 		}
 		next, err := Upcoming(j, from.Add(-time.Nanosecond), shownSlots)
 		if err != nil {
@@ -145,11 +145,11 @@ func (v View) Start() time.Time {
 	return v.Anchor
 }
 
-// heldUntil returns the time before which due slots wait because of failures; zero if no slot waits.
-func (j Job) heldUntil(now time.Time) time.Time {
-	failed := j.Hold.Add(-Backoff(j.Failures))
-	if j.Hold.After(now) && (j.Last.After(failed) || j.Due.Before(j.Hold)) {
-		return j.Hold
+// backoffUntil returns the time before which due slots wait because of failures; zero if no slot waits.
+func (j Job) backoffUntil(now time.Time) time.Time {
+	failed := j.BackoffUntil.Add(-Backoff(j.Failures))
+	if j.BackoffUntil.After(now) && (j.Last.After(failed) || j.Due.Before(j.BackoffUntil)) {
+		return j.BackoffUntil
 	}
 	return time.Time{}
 }
@@ -181,9 +181,9 @@ func (m Mandate) Check() error {
 
 // Trouble describes what went wrong with a trigger.
 type Trouble struct {
-	Failures int       `json:"failures"`         // consecutive
-	Hold     time.Time `json:"hold,omitzero"`    // backoff after failures: earlier slots wait until then
-	Broken   string    `json:"broken,omitempty"` // why the row cannot be used; the trigger is then disabled
+	Failures     int       `json:"failures"`         // consecutive
+	BackoffUntil time.Time `json:"hold,omitzero"`    // after failures: slots that come due earlier run then
+	Broken       string    `json:"broken,omitempty"` // why the row cannot be used; the trigger is then disabled
 }
 
 // State is the progress of a fire.
@@ -203,31 +203,31 @@ type Outcome string
 
 // The outcomes of fires. A run that started after its limit has the outcome ran and is shown as late.
 const (
-	Ran       Outcome = "ran"
-	Failed    Outcome = "failed"
-	MissedOut Outcome = "missed"
-	Coalesced Outcome = "coalesced"
-	Skipped   Outcome = "skipped"
+	OutcomeRan       Outcome = "ran"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeMissed    Outcome = "missed"    // its time passed, and no later run replaces it
+	OutcomeCoalesced Outcome = "coalesced" // another run stands for it
+	OutcomeSkipped   Outcome = "skipped"   // its gate was closed
 )
 
 // Slot is one intended time of a job. Each becomes a row of fires.
 type Slot struct {
-	Key     string        `json:"key"` // the instant, RFC 3339 in UTC; "run:ID" for a run by hand
-	Due     time.Time     `json:"due"`
-	State   State         `json:"state"`
-	Outcome Outcome       `json:"outcome,omitempty"`
-	Late    time.Duration `json:"late,omitempty"`
-	Reason  string        `json:"reason,omitempty"`
-	Note    string        `json:"note,omitempty"`   // text for its run after the prompt
-	Limit   time.Duration `json:"limit,omitempty"`  // a run that starts later than this counts as late; 0: no limit
-	Tell    bool          `json:"tell,omitempty"`   // it was not served in time, so the owner must be told
-	Stands  int64         `json:"stands,omitempty"` // number of slots that it represents; 0: only itself
+	Key        string        `json:"key"` // the instant, RFC 3339 in UTC; "run:ID" for a run by hand
+	Due        time.Time     `json:"due"`
+	State      State         `json:"state"`
+	Outcome    Outcome       `json:"outcome,omitempty"`
+	Late       time.Duration `json:"late,omitempty"`
+	Reason     string        `json:"reason,omitempty"`
+	Note       string        `json:"note,omitempty"`   // text for its run after the prompt
+	Limit      time.Duration `json:"limit,omitempty"`  // a run that starts later than this counts as late; 0: no limit
+	Tell       bool          `json:"tell,omitempty"`   // it was not served in time, so the owner must be told
+	Represents int64         `json:"stands,omitempty"` // number of slots that it represents; 0: only itself
 
 	Unstored bool `json:"unstored,omitempty"` // it was late because it could not be committed
 }
 
 // Firing is one job's part of a commit: the rows of its slots, the inbox rows of slots that run, and its next due time. The slot of a job
-// with a gate gets the state due and no inbox row; the inbox row follows when the gate opens. If Overlap is Fold and a fire of the job is
+// with a gate gets the state due and no inbox row; the inbox row follows when the gate opens. If Overlap is OverlapFold and a fire of the job is
 // unfinished at the commit, the store stores the running slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
 type Firing struct {
 	Job   Job       // with the new Last and Due

@@ -11,27 +11,27 @@ const mostNamed = 20
 
 // Overdue sums up the slots of one job that were not served in time.
 type Overdue struct {
-	Job   string
-	Zone  string    // of the job, as an IANA name
-	First time.Time // the earliest of these slots, and the latest
-	Last  time.Time
-	Until time.Time     // when the last of them was served
-	Gone  int64         // missed, and not replaced by a run
-	Stood int64         // missed, and represented by another run
-	Runs  int64         // slots that run late
-	Late  time.Duration // of the latest run
+	Job       string
+	Zone      string    // of the job, as an IANA name
+	First     time.Time // the earliest of these slots, and the latest
+	Last      time.Time
+	Until     time.Time     // when the last of them was served
+	Gone      int64         // missed, and not replaced by a run
+	Coalesced int64         // missed, and represented by another run
+	Runs      int64         // slots that run late
+	Late      time.Duration // of the latest run
 
 	Unstored bool // they could not be committed when they came due
 }
 
-// Away returns the message about slots that were not served in time, while hob was not running or could not store. It lists by job what was
+// MissedReport returns the message about slots that were not served in time, while hob was not running or could not store. It lists by job what was
 // missed and what ran late. Each part names at most 20 jobs and the number of the others. It returns "" if there is nothing to report.
 // Times are in the zone that most jobs use; a job in another zone also shows its own time.
-func Away(list []Overdue) string {
+func MissedReport(list []Overdue) string {
 	var stopped, unstored []Overdue
 	for _, o := range list {
 		switch {
-		case o.Gone+o.Stood+o.Runs == 0:
+		case o.Gone+o.Coalesced+o.Runs == 0:
 		case o.Unstored:
 			unstored = append(unstored, o)
 		default:
@@ -51,7 +51,7 @@ func Away(list []Overdue) string {
 	}
 	if when, jobs, length := stretch(stopped, zone, zones); jobs != "" {
 		why := "not running"
-		if length <= Downtime { // it may have been running all the time
+		if length <= NormalDelay { // it may have been running all the time
 			why += " or could not keep up"
 		}
 		lines = append(lines, fmt.Sprintf("While hob was %s (%s): %s", why, when, jobs))
@@ -86,7 +86,7 @@ func stretch(list []Overdue, zone *time.Location, zones map[string]*time.Locatio
 
 // text describes one job's slots.
 func (o Overdue) text() string {
-	missed := o.Gone + o.Stood
+	missed := o.Gone + o.Coalesced
 	ran := "ran " + spoken(o.Late) + " late"
 	if o.Runs > 1 {
 		ran = "ran up to " + spoken(o.Late) + " late"
@@ -100,11 +100,11 @@ func (o Overdue) text() string {
 		return fmt.Sprintf("%s: %d missed, one run stands for %s", o.Job, missed, pick(missed, "it", "them"))
 	case o.Gone == 0 && o.Runs == 0:
 		return fmt.Sprintf("%s: %d folded into a run that is not done", o.Job, missed)
-	case o.Stood > 0 && o.Runs == 0:
-		return fmt.Sprintf("%s: %d missed, %d folded into a run that is not done", o.Job, o.Gone, o.Stood)
-	case o.Stood > 0 && o.Runs == 1:
-		return fmt.Sprintf("%s: %d missed, one run stands for %d more", o.Job, o.Gone, o.Stood)
-	case o.Runs == 0 || o.Late <= Downtime:
+	case o.Coalesced > 0 && o.Runs == 0:
+		return fmt.Sprintf("%s: %d missed, %d folded into a run that is not done", o.Job, o.Gone, o.Coalesced)
+	case o.Coalesced > 0 && o.Runs == 1:
+		return fmt.Sprintf("%s: %d missed, one run stands for %d more", o.Job, o.Gone, o.Coalesced)
+	case o.Runs == 0 || o.Late <= NormalDelay:
 		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
 	default:
 		return fmt.Sprintf("%s: %d missed, %d %s", o.Job, missed, o.Runs, ran)

@@ -39,17 +39,17 @@ func TestAway(t *testing.T) {
 		{"runs late", []scheduler.Overdue{{Job: "backup", Runs: 3, Late: 3 * time.Hour}}, "backup: 3 runs up to 3 h late"},
 		{"one missed", []scheduler.Overdue{{Job: "backup", Gone: 1}}, "backup: 1 run missed"},
 		{"some missed", []scheduler.Overdue{{Job: "backup", Gone: 3}}, "backup: 3 runs missed"},
-		{"one stands for one", []scheduler.Overdue{{Job: "tick", Stood: 1, Runs: 1, Late: time.Minute}}, "tick: 1 missed, one run stands for it"},
-		{"one stands for many", []scheduler.Overdue{{Job: "tick", Stood: 118, Runs: 1, Late: 5 * time.Minute}}, "tick: 118 missed, one run stands for them"},
-		{"folded into a run before", []scheduler.Overdue{{Job: "tick", Stood: 7}}, "tick: 7 folded into a run that is not done"},
+		{"one stands for one", []scheduler.Overdue{{Job: "tick", Coalesced: 1, Runs: 1, Late: time.Minute}}, "tick: 1 missed, one run stands for it"},
+		{"one stands for many", []scheduler.Overdue{{Job: "tick", Coalesced: 118, Runs: 1, Late: 5 * time.Minute}}, "tick: 118 missed, one run stands for them"},
+		{"folded into a run before", []scheduler.Overdue{{Job: "tick", Coalesced: 7}}, "tick: 7 folded into a run that is not done"},
 		{"missed, the newest late", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: 20 * time.Minute}}, "backup: 2 missed, 1 ran 20 min late"},
 		{"missed, the newest in time", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: time.Second}}, "backup: 2 runs missed"},
-		{"missed, and one stands for others", []scheduler.Overdue{{Job: "backup", Gone: 5, Stood: 1, Runs: 1, Late: 12 * time.Second}}, "backup: 5 missed, one run stands for 1 more"},
-		{"missed, and others folded", []scheduler.Overdue{{Job: "backup", Gone: 2, Stood: 3}}, "backup: 2 missed, 3 folded into a run that is not done"},
+		{"missed, and one stands for others", []scheduler.Overdue{{Job: "backup", Gone: 5, Coalesced: 1, Runs: 1, Late: 12 * time.Second}}, "backup: 5 missed, one run stands for 1 more"},
+		{"missed, and others folded", []scheduler.Overdue{{Job: "backup", Gone: 2, Coalesced: 3}}, "backup: 2 missed, 3 folded into a run that is not done"},
 		{"missed, ten late", []scheduler.Overdue{{Job: "all", Gone: 2, Runs: 10, Late: 9 * time.Hour}}, "all: 2 missed, 10 ran up to 9 h late"},
 		{
 			"of all kinds",
-			[]scheduler.Overdue{morning, {Job: "backup", Gone: 3}, {Job: "shut"}, {Job: "tick", Stood: 118, Runs: 1}},
+			[]scheduler.Overdue{morning, {Job: "backup", Gone: 3}, {Job: "shut"}, {Job: "tick", Coalesced: 118, Runs: 1}},
 			"morning ran 1 h 2 min late · backup: 3 runs missed · tick: 118 missed, one run stands for them",
 		},
 	} {
@@ -60,7 +60,7 @@ func TestAway(t *testing.T) {
 		if want != "" {
 			want = "While hob was not running (Sat 21:10 to Sun 08:02): " + want
 		}
-		if got := scheduler.Away(tc.jobs); got != want {
+		if got := scheduler.MissedReport(tc.jobs); got != want {
 			t.Errorf("%s:\n got %q\nwant %q", tc.name, got, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestAwayZones(t *testing.T) {
 	in := func(job, zone string, first, last time.Time) scheduler.Overdue {
 		return scheduler.Overdue{Job: job, Zone: zone, First: first, Last: last, Until: until, Gone: 1}
 	}
-	got := scheduler.Away([]scheduler.Overdue{
+	got := scheduler.MissedReport([]scheduler.Overdue{
 		in("york", "America/New_York", from, from), in("a", "Europe/Berlin", from, from), in("b", "Europe/Berlin", from, from), in("lost", "Nowhere/Land", from, until),
 	})
 	want := "While hob was not running (Sat 21:10 to Sun 08:02 CET): york: 1 run missed (Sat 15:10 EST) · a: 1 run missed · b: 1 run missed · lost: 1 run missed (Sat 20:10 to Sun 07:02 UTC)"
@@ -84,7 +84,7 @@ func TestAwayZones(t *testing.T) {
 	} {
 		o := in("a", "Europe/Berlin", from, from)
 		o.Until = berlin(t, last)
-		if got := scheduler.Away([]scheduler.Overdue{o}); !strings.Contains(got, want) {
+		if got := scheduler.MissedReport([]scheduler.Overdue{o}); !strings.Contains(got, want) {
 			t.Errorf("until %s: %q, want %q", last, got, want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestAwayForSeconds(t *testing.T) {
 		time.Minute: "hob was not running or could not keep up (Sat 21:10 to 21:11): ", 61 * time.Second: "hob was not running (Sat 21:10 to 21:11): ",
 	} {
 		o := scheduler.Overdue{Job: "a", Zone: "Europe/Berlin", First: from, Last: from, Until: from.Add(stretch), Gone: 1}
-		if got := scheduler.Away([]scheduler.Overdue{o}); got != "While "+want+"a: 1 run missed" {
+		if got := scheduler.MissedReport([]scheduler.Overdue{o}); got != "While "+want+"a: 1 run missed" {
 			t.Errorf("%v: %q, want %q", stretch, got, want)
 		}
 	}
@@ -109,10 +109,10 @@ func TestAwayNamesTwenty(t *testing.T) {
 	for i := range 23 {
 		list = append(list, scheduler.Overdue{Job: fmt.Sprintf("j%d", i), Zone: "UTC", Gone: 1})
 	}
-	if got := scheduler.Away(list[:20]); !strings.HasSuffix(got, "j19: 1 run missed") {
+	if got := scheduler.MissedReport(list[:20]); !strings.HasSuffix(got, "j19: 1 run missed") {
 		t.Errorf("20 jobs: %q", got)
 	}
-	if got := scheduler.Away(list); !strings.HasSuffix(got, "j19: 1 run missed · and 3 more") {
+	if got := scheduler.MissedReport(list); !strings.HasSuffix(got, "j19: 1 run missed · and 3 more") {
 		t.Errorf("23 jobs: %q", got)
 	}
 }
@@ -145,7 +145,7 @@ func TestSlotsToTell(t *testing.T) {
 			t.Fatalf("%s: %d slots, %v", tc.spec, len(f.Slots), err)
 		}
 		for _, s := range f.Slots {
-			if s.Tell != tc.tell || s.Limit != tc.limit || s.Stands != 0 {
+			if s.Tell != tc.tell || s.Limit != tc.limit || s.Represents != 0 {
 				t.Errorf("%s, %v late: %+v", tc.spec, tc.late, s)
 			}
 		}
@@ -153,8 +153,8 @@ func TestSlotsToTell(t *testing.T) {
 	j := job("every 1s", scheduler.MissedOnce)
 	j.Created, j.Due = due.Add(-time.Second), due
 	f, _, err := scheduler.Slots(j, due.Add(4*time.Hour)) // 14,401 slots in 10,001 rows
-	if err != nil || len(f.Slots) != 10_001 || f.Slots[0].Stands != 4_401 {
-		t.Errorf("%d slots, %v, the oldest stands for %d", len(f.Slots), err, f.Slots[0].Stands)
+	if err != nil || len(f.Slots) != 10_001 || f.Slots[0].Represents != 4_401 {
+		t.Errorf("%d slots, %v, the oldest stands for %d", len(f.Slots), err, f.Slots[0].Represents)
 	}
 }
 

@@ -320,10 +320,10 @@ func (r *Runner) step() {
 	jump := wall.Sub(r.wall) - (mono - r.mono)
 	r.wall, r.mono = wall, mono
 	r.progress.Store(int64(mono))
-	if jump > Downtime {
+	if jump > NormalDelay {
 		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump)
 	}
-	if jump < -Downtime {
+	if jump < -NormalDelay {
 		r.log.Warn("the clock went back; nothing runs a second time", "by", -jump)
 	}
 }

@@ -67,7 +67,7 @@ func (r *runnerHarness) run() {
 func (r *runnerHarness) add(spec string, change func(*scheduler.Job)) scheduler.Job {
 	r.t.Helper()
 	j := job(spec, scheduler.MissedOnce)
-	j.ID, j.Zone, j.Created, j.Overlap = 0, "UTC", r.clock.Wall(), scheduler.Queue
+	j.ID, j.Zone, j.Created, j.Overlap = 0, "UTC", r.clock.Wall(), scheduler.OverlapQueue
 	next, err := scheduler.Upcoming(j, j.Created, 1)
 	if err != nil {
 		r.t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRunnerNoticesAClockPutForward(t *testing.T) {
 		r.offset.Add(int64(50 * time.Hour))
 		r.wait(30 * time.Second)
 		rows := r.rows(j.ID)
-		if len(rows) != 2 || rows[0].Outcome != scheduler.Coalesced || rows[1].State != scheduler.StateQueued {
+		if len(rows) != 2 || rows[0].Outcome != scheduler.OutcomeCoalesced || rows[1].State != scheduler.StateQueued {
 			t.Errorf("got %+v", rows)
 		}
 		r.offset.Add(-int64(49 * time.Hour))

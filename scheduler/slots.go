@@ -11,10 +11,10 @@ import (
 
 // Limits of one catch-up.
 const (
-	mostSlots   = 10_000        // rows for single slots; older slots share a row
-	mostCatchUp = 10            // limit of runs with MissedAll
-	mostLate    = 2 * time.Hour // limit of the default for MaxLate
-	unlimited   = time.Duration(1<<63 - 1)
+	maxSlotRows    = 10_000        // rows for single slots; older slots share a row
+	maxMissedRuns  = 10            // limit of runs with MissedAll
+	maxDefaultLate = 2 * time.Hour // limit of the default for MaxLate
+	unlimited      = time.Duration(1<<63 - 1)
 )
 
 // Slots computes what is due of a job at now: every slot from j.Due to now as a row, those that run, and the job with its new Last and Due.
@@ -63,9 +63,9 @@ func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 		j.Due = first
 		return Firing{Job: j}, false, nil
 	}
-	c := catchUp{job: j, now: now, zone: zone, runs: mostCatchUp, stalled: w.unstored}
+	c := dueSlots{job: j, now: now, zone: zone, runs: maxMissedRuns, stalled: w.unstored}
 	// After a jump that nobody believes each job runs at most once.
-	rows := int64(mostSlots)
+	rows := int64(maxSlotRows)
 	if w.jumped {
 		rows, c.runs = 1, 1
 	}
@@ -106,13 +106,13 @@ func lateLimit(j Job, s spec.Spec, slot, next time.Time) time.Duration {
 	case !s.Recurring() && (j.Missed == MissedOnce || j.Missed == MissedAll):
 		return unlimited
 	case next.IsZero():
-		return mostLate
+		return maxDefaultLate
 	}
-	return min(next.Sub(slot)/2, mostLate)
+	return min(next.Sub(slot)/2, maxDefaultLate)
 }
 
-// catchUp computes the Firing of one job at one wake.
-type catchUp struct {
+// dueSlots computes the Firing of one job at one wake.
+type dueSlots struct {
 	job   Job
 	now   time.Time
 	zone  *time.Location
@@ -124,16 +124,16 @@ type catchUp struct {
 	stalled time.Time // since when fires could not be committed; zero: they could
 }
 
-func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
-func (c *catchUp) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
+func (c *dueSlots) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
+func (c *dueSlots) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
 
 // unstored reports whether a slot would have been in time if it could have been committed.
-func (c *catchUp) unstored(i int) bool {
-	return !c.stalled.IsZero() && c.list[i].After(c.stalled.Add(-Downtime))
+func (c *dueSlots) unstored(i int) bool {
+	return !c.stalled.IsZero() && c.list[i].After(c.stalled.Add(-NormalDelay))
 }
 
 // wall formats an instant in the job's zone.
-func (c *catchUp) wall(t time.Time) string {
+func (c *dueSlots) wall(t time.Time) string {
 	form := "2006-01-02 15:04 MST"
 	if t.Second() != 0 {
 		form = "2006-01-02 15:04:05 MST"
@@ -142,7 +142,7 @@ func (c *catchUp) wall(t time.Time) string {
 }
 
 // firstRun returns the index of the first slot that runs; all later ones run, too. len(list) means none.
-func (c *catchUp) firstRun() int {
+func (c *dueSlots) firstRun() int {
 	last := len(c.list) - 1
 	switch {
 	case c.job.Missed == MissedAll:
@@ -159,17 +159,17 @@ func (c *catchUp) firstRun() int {
 
 // firing returns the rows for the slots that came due. Slots from firstRun on run, with the gate or without; the others end with their
 // outcome.
-func (c *catchUp) firing() Firing {
+func (c *dueSlots) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
 	for i, due := range c.list {
-		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > Downtime, Unstored: c.unstored(i)}
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > NormalDelay, Unstored: c.unstored(i)}
 		if c.limit == unlimited {
 			slot.Limit = 0
 		}
 		// The oldest row stands for all slots before it: a job that was due every minute does not get thousands of rows after a month.
 		if i == 0 && c.older > 1 {
-			slot.Stands = c.older
+			slot.Represents = c.older
 		}
 		if i >= first {
 			slot.State = StateQueued
@@ -185,7 +185,7 @@ func (c *catchUp) firing() Firing {
 		} else {
 			slot.State = StateDone
 			slot.Outcome, slot.Reason = c.unrun(i, first)
-			slot.Tell = slot.Tell || slot.Outcome == MissedOut // it is lost, however short the interruption was
+			slot.Tell = slot.Tell || slot.Outcome == OutcomeMissed // it is lost, however short the interruption was
 		}
 		f.Slots = append(f.Slots, slot)
 	}
@@ -196,11 +196,11 @@ func (c *catchUp) firing() Firing {
 }
 
 // unrun returns the outcome and reason of a slot that does not run.
-func (c *catchUp) unrun(i, first int) (Outcome, string) {
-	outcome, reason := MissedOut, ""
+func (c *dueSlots) unrun(i, first int) (Outcome, string) {
+	outcome, reason := OutcomeMissed, ""
 	switch {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
-		outcome, reason = Coalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever its outcome is: its gate may be closed
+		outcome, reason = OutcomeCoalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever its outcome is: its gate may be closed
 	case c.job.Missed == MissedAll:
 		reason = "only the newest " + map[bool]string{true: "is", false: strconv.Itoa(c.runs) + " are"}[c.runs == 1] + " caught up"
 	case c.job.Missed == MissedAsk:
@@ -216,8 +216,8 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 
 // missedBefore counts the missed slots before a run, and those of them that could not be committed. A short interruption is not reported to
 // the model.
-func (c *catchUp) missedBefore(first int) (n, unstored int64) {
-	if c.late(0) <= Downtime {
+func (c *dueSlots) missedBefore(first int) (n, unstored int64) {
+	if c.late(0) <= NormalDelay {
 		return 0, 0
 	}
 	n = max(c.older-1, 0)
@@ -236,7 +236,7 @@ func (c *catchUp) missedBefore(first int) (n, unstored int64) {
 }
 
 // note tells the first slot that runs how many were missed before it, and why; "" if none.
-func (c *catchUp) note(i, first int) string {
+func (c *dueSlots) note(i, first int) string {
 	n, unstored := c.missedBefore(first)
 	if n == 0 || i != first {
 		return ""
@@ -255,7 +255,7 @@ func (c *catchUp) note(i, first int) string {
 }
 
 // question asks about the missed slots, even if a newer one runs by itself; "" if there are none.
-func (c *catchUp) question(first int) string {
+func (c *dueSlots) question(first int) string {
 	n, last := max(c.older-1, 0), -1
 	for i := range first {
 		if c.missed(i) {
@@ -276,21 +276,21 @@ func (c *catchUp) question(first int) string {
 	return fmt.Sprintf("Job %s missed %s. %s", c.job.Name, missed, run)
 }
 
-// Downtime is the delay that is normal. A slot that is served later was delayed by downtime or a clock change.
-const Downtime = time.Minute
+// NormalDelay is the delay that is normal. A slot that is served later was delayed by downtime or a clock change.
+const NormalDelay = time.Minute
 
 // Key returns the key of a slot: its instant as RFC 3339 in UTC.
 func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
 
-// Input returns the inbox row of a slot that runs. The note follows the prompt. After failures it waits until Hold.
+// Input returns the inbox row of a slot that runs. The note follows the prompt. After failures it waits until BackoffUntil.
 func Input(j Job, key, note string, now time.Time) event.In {
 	in := ByHand(j, "", now)
 	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)
 	if note != "" {
 		in.Parts = append(in.Parts, event.Say(note)...)
 	}
-	if j.Hold.After(now) {
-		in.NotBefore = j.Hold
+	if j.BackoffUntil.After(now) {
+		in.NotBefore = j.BackoffUntil
 	}
 	return in
 }

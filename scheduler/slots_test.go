@@ -17,7 +17,7 @@ func job(spec string, missed scheduler.Missed) scheduler.Job {
 	created := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	return scheduler.Job{
 		Trigger: scheduler.Trigger{ID: 7, Name: "morning", Prompt: "Brief me.", Deliver: "telegram:1", Trust: event.Owner, Typed: true, Created: created},
-		Spec:    spec, Zone: "Europe/Berlin", Session: "main", Missed: missed, Overlap: scheduler.Fold,
+		Spec:    spec, Zone: "Europe/Berlin", Session: "main", Missed: missed, Overlap: scheduler.OverlapFold,
 	}
 }
 
@@ -34,9 +34,9 @@ func shape(f scheduler.Firing) string {
 			text += "RL"
 		case runs[i] && s.State == scheduler.StateQueued:
 			text += "R"
-		case s.Outcome == scheduler.Coalesced && s.State == scheduler.StateDone && s.Reason != "":
+		case s.Outcome == scheduler.OutcomeCoalesced && s.State == scheduler.StateDone && s.Reason != "":
 			text += "C"
-		case s.Outcome == scheduler.MissedOut && s.State == scheduler.StateDone && s.Reason != "":
+		case s.Outcome == scheduler.OutcomeMissed && s.State == scheduler.StateDone && s.Reason != "":
 			text += "M"
 		default:
 			text += "?"
@@ -142,13 +142,13 @@ func TestSlotsInput(t *testing.T) {
 	if f.Slots[3].Late != 30*time.Minute || !f.Job.Due.Equal(time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)) {
 		t.Errorf("late %v, next %v", f.Slots[3].Late, f.Job.Due)
 	}
-	j.Session, j.Hold, j.Due = "isolated", now.Add(time.Hour), time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	j.Session, j.BackoffUntil, j.Due = "isolated", now.Add(time.Hour), time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	f, _, err = scheduler.Slots(j, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in = f.Run[0].In
-	if in.Session != "job:morning" || !in.NotBefore.Equal(j.Hold) || !strings.Contains(in.Text(), "(1 earlier run of this job was missed") {
+	if in.Session != "job:morning" || !in.NotBefore.Equal(j.BackoffUntil) || !strings.Contains(in.Text(), "(1 earlier run of this job was missed") {
 		t.Errorf("got %+v", in)
 	}
 }

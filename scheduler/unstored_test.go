@@ -108,17 +108,17 @@ func TestRunnerTellsDowntimeFromAFullDisk(t *testing.T) {
 func TestAwayWhileNothingCouldBeStored(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 13, 22+minutes, 0, 0, time.UTC) }
 	lost := scheduler.Overdue{Job: "t", Zone: "UTC", First: at(0), Last: at(1), Until: at(1), Gone: 60, Unstored: true}
-	if got, want := scheduler.Away([]scheduler.Overdue{lost}), "hob could not write to its disk from Sun 13:22 to 13:23: t: 60 runs missed"; got != want {
+	if got, want := scheduler.MissedReport([]scheduler.Overdue{lost}), "hob could not write to its disk from Sun 13:22 to 13:23: t: 60 runs missed"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	short := lost
 	short.Until = at(0)
-	if got, want := scheduler.Away([]scheduler.Overdue{short}), "hob could not write to its disk at Sun 13:22: t: 60 runs missed"; got != want {
+	if got, want := scheduler.MissedReport([]scheduler.Overdue{short}), "hob could not write to its disk at Sun 13:22: t: 60 runs missed"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	before := scheduler.Overdue{Job: "t", Zone: "UTC", First: at(-20), Last: at(-10), Until: at(0), Gone: 10}
 	want := "hob could not write to its disk from Sun 13:22 to 13:23: t: 60 runs missed\nWhile hob was not running (Sun 13:02 to 13:22): t: 10 runs missed"
-	if got := scheduler.Away([]scheduler.Overdue{before, lost}); got != want {
+	if got := scheduler.MissedReport([]scheduler.Overdue{before, lost}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -50,14 +50,14 @@ func jobState(j scheduler.View) string {
 
 // jobHeld says until when the job backs off after failures; "" if it does not.
 func jobHeld(j scheduler.View) string {
-	if j.Held.IsZero() {
+	if j.BackoffUntil.IsZero() {
 		return ""
 	}
 	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
 		zone = time.UTC
 	}
-	return "held until " + j.Held.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
+	return "held until " + j.BackoffUntil.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
 }
 
 // jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the details keep their order.

@@ -249,13 +249,13 @@ func TestFireOutcome(t *testing.T) {
 		why     string
 		delays  bool
 	}{
-		"done":                    {turn.Finish{State: turn.Done}, scheduler.Ran, "", false},
-		"done, with a remark":     {turn.Finish{State: turn.Done, Why: "cut"}, scheduler.Ran, "cut", false},
-		"done, but with a fault":  {turn.Finish{State: turn.Done, Fault: "exit 1"}, scheduler.Failed, "exit 1", true},
-		"failed":                  {turn.Finish{State: turn.Failed, Why: "no model"}, scheduler.Failed, "no model", true},
-		"a fault before a reason": {turn.Finish{State: turn.Failed, Why: "no model", Fault: "exit 1"}, scheduler.Failed, "exit 1", true},
-		"dead":                    {turn.Finish{State: turn.Dead, Why: "3 attempts"}, scheduler.Failed, "3 attempts", true},
-		"stopped by the owner":    {turn.Finish{State: turn.Stopped, Why: "stopped"}, scheduler.Failed, "stopped", false},
+		"done":                    {turn.Finish{State: turn.Done}, scheduler.OutcomeRan, "", false},
+		"done, with a remark":     {turn.Finish{State: turn.Done, Why: "cut"}, scheduler.OutcomeRan, "cut", false},
+		"done, but with a fault":  {turn.Finish{State: turn.Done, Fault: "exit 1"}, scheduler.OutcomeFailed, "exit 1", true},
+		"failed":                  {turn.Finish{State: turn.Failed, Why: "no model"}, scheduler.OutcomeFailed, "no model", true},
+		"a fault before a reason": {turn.Finish{State: turn.Failed, Why: "no model", Fault: "exit 1"}, scheduler.OutcomeFailed, "exit 1", true},
+		"dead":                    {turn.Finish{State: turn.Dead, Why: "3 attempts"}, scheduler.OutcomeFailed, "3 attempts", true},
+		"stopped by the owner":    {turn.Finish{State: turn.Stopped, Why: "stopped"}, scheduler.OutcomeFailed, "stopped", false},
 	} {
 		outcome, why, delays := store.FireOutcome(c.finish)
 		if outcome != c.outcome || why != c.why || delays != c.delays {

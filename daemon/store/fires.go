@@ -67,14 +67,14 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 // addSlot writes the row of one slot and, if it runs, its inbox row. It returns the row's id. If the slot already has a row, nothing
 // changes and the id is 0: this prevents double runs.
 func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) (int64, error) {
-	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.Queue {
+	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.OverlapQueue {
 		run = false
-		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, fmt.Sprintf("waiting for #%d", open)
 		if err := remindOfWaiting(tx, j, open); err != nil {
 			return 0, err
 		}
 	}
-	if (run || slot.State == scheduler.StateDue) && j.Hold.After(tx.Now) {
+	if (run || slot.State == scheduler.StateDue) && j.BackoffUntil.After(tx.Now) {
 		slot.Reason = backoffReason(j, slot.Reason)
 	}
 	id, err := addFire(tx, j.ID, slot)
@@ -98,7 +98,7 @@ func backoffReason(j scheduler.Job, reason string) string {
 	if j.Failures == 1 {
 		times = "failure"
 	}
-	text := fmt.Sprintf("held until %s after %d %s", j.Hold.In(zone).Format("15:04"), j.Failures, times)
+	text := fmt.Sprintf("held until %s after %d %s", j.BackoffUntil.In(zone).Format("15:04"), j.Failures, times)
 	if reason == "" {
 		return text
 	}
@@ -115,7 +115,7 @@ func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {
 		slot.Note = "" // it is in the inbox row, or obsolete
 	}
 	return tx.Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note, unstored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
-		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note, sqlite.Bit(slot.Unstored))
+		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Represents, 1), slot.Reason, slot.Note, sqlite.Bit(slot.Unstored))
 }
 
 // openFire returns the oldest fire of a job that has not ended; 0: none.

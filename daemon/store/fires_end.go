@@ -37,7 +37,7 @@ func endFire(tx *Tx, id int64, f turn.Finish) error {
 		return err
 	}
 	tx.Wake(sqlite.SignalJobs) // the gate of the job's next slot can now be evaluated
-	if outcome == scheduler.Ran {
+	if outcome == scheduler.OutcomeRan {
 		return fireSucceeded(tx, fire, job)
 	}
 	if !delays {
@@ -51,9 +51,9 @@ func endFire(tx *Tx, id int64, f turn.Finish) error {
 func FireOutcome(f turn.Finish) (outcome scheduler.Outcome, why string, delays bool) {
 	why = cmp.Or(f.Fault, f.Why)
 	if f.State == turn.Done && f.Fault == "" {
-		return scheduler.Ran, why, false
+		return scheduler.OutcomeRan, why, false
 	}
-	return scheduler.Failed, why, f.State != turn.Stopped
+	return scheduler.OutcomeFailed, why, f.State != turn.Stopped
 }
 
 // failReported corrects the run of a literal command: the command continued in the background after its turn and has now failed.

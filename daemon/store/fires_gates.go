@@ -69,7 +69,7 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 				err = fireSucceeded(tx, v.Fire, v.Job)
 			}
 			return errors.Join(err, mustAccept(tx, v.In))
-		case scheduler.Failed:
+		case scheduler.OutcomeFailed:
 			return backOffTrigger(tx, v.Job, v.Reason)
 		default:
 			return gateClosed(tx, v.Job)

@@ -84,7 +84,7 @@ func TestGatedFire(t *testing.T) {
 	}
 	s.end(turn.Done)
 	s.comes(j)
-	s.rule(scheduler.Skipped, "gate: no change", "")
+	s.rule(scheduler.OutcomeSkipped, "gate: no change", "")
 	if got := fmt.Sprint(s.fires()); got != "[done ran it went wrong done skipped gate: no change]" || s.take() != 0 {
 		t.Errorf("fires %s", got)
 	}
@@ -120,7 +120,7 @@ func TestSeenAfterTheRun(t *testing.T) {
 // The next slot of a job waits for the end of its run, also with overlap queue, and its gate is looked at then.
 func TestGatesInTurn(t *testing.T) {
 	s := fresh(t)
-	j := s.job("j", gatedJob, func(j *scheduler.Job) { j.Overlap = scheduler.Queue })
+	j := s.job("j", gatedJob, func(j *scheduler.Job) { j.Overlap = scheduler.OverlapQueue })
 	other := s.job("other", gatedJob)
 	s.comes(j)
 	s.comes(j)
@@ -132,7 +132,7 @@ func TestGatesInTurn(t *testing.T) {
 	if one, err := s.Jobs.Gated(t.Context(), s.now(), 1); err != nil || len(one) != 1 || one[0].Fire != 1 {
 		t.Errorf("the oldest: %+v, %v", one, err)
 	}
-	v := gate.Verdict{Fire: 3, Job: other.ID, Outcome: scheduler.Skipped, Reason: "gate: no change"}
+	v := gate.Verdict{Fire: 3, Job: other.ID, Outcome: scheduler.OutcomeSkipped, Reason: "gate: no change"}
 	if err := s.Jobs.Judge(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestNoLinksInAQuestion(t *testing.T) {
 	for range 5 {
 		s.comes(j)
 		s.later(3 * time.Hour)
-		s.rule(scheduler.Failed, "gate: https://a.example leads to https://evil.example/login", "")
+		s.rule(scheduler.OutcomeFailed, "gate: https://a.example leads to https://evil.example/login", "")
 	}
 	want := "Job j has failed 5 times in a row, the last time because gate: https[:]//a[.]example leads to https[:]//evil[.]example/login. Shall it go on?"
 	if text := one[string](s, "SELECT text FROM questions"); text != want {
@@ -185,7 +185,7 @@ func TestGateFails(t *testing.T) {
 			t.Error("it does not back off")
 		}
 		s.later(3 * time.Hour)
-		s.rule(scheduler.Failed, "gate: no sandbox", "")
+		s.rule(scheduler.OutcomeFailed, "gate: no sandbox", "")
 		if failures() != n+1 {
 			t.Errorf("%d failures after %d", failures(), n+1)
 		}
@@ -195,7 +195,7 @@ func TestGateFails(t *testing.T) {
 	}
 	s.comes(j)
 	s.later(3 * time.Hour)
-	s.rule(scheduler.Skipped, "gate: no change", "")
+	s.rule(scheduler.OutcomeSkipped, "gate: no change", "")
 	if failures() != 0 {
 		t.Errorf("%d failures after a look that worked", failures())
 	}
@@ -204,7 +204,7 @@ func TestGateFails(t *testing.T) {
 	s.end(turn.Failed)
 	s.comes(j)
 	s.later(3 * time.Hour)
-	s.rule(scheduler.Skipped, "gate: no change", "")
+	s.rule(scheduler.OutcomeSkipped, "gate: no change", "")
 	if failures() != 1 {
 		t.Errorf("a shut gate takes back %d failures of runs", 1-failures())
 	}
@@ -258,12 +258,12 @@ func TestHeartbeatRows(t *testing.T) {
 		t.Errorf("%d conversations for 2 runs", n)
 	}
 	s.comes(j)
-	s.rule(scheduler.Skipped, "HEARTBEAT.md is empty", "")
+	s.rule(scheduler.OutcomeSkipped, "HEARTBEAT.md is empty", "")
 	s.later(31 * 24 * time.Hour)
 	s.sql("UPDATE triggers SET due = ?", s.now().UnixMicro())
 	s.sql("UPDATE fires SET due = due + 1")
 	s.comes(j)
-	s.rule(scheduler.Skipped, "HEARTBEAT.md is empty", "")
+	s.rule(scheduler.OutcomeSkipped, "HEARTBEAT.md is empty", "")
 	if got := fmt.Sprint(s.fires()); got != "[done ran it went wrong done ran it went wrong done skipped HEARTBEAT.md is empty]" {
 		t.Errorf("fires %s: runs stay, old skips go", got)
 	}

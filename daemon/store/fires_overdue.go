@@ -37,7 +37,7 @@ func (d Jobs) Report(ctx context.Context) error {
 		if err := tx.Run("UPDATE fires AS f SET told = 2 WHERE " + untoldFires); err != nil {
 			return err
 		}
-		text := scheduler.Away(list)
+		text := scheduler.MissedReport(list)
 		if text == "" {
 			return nil
 		}
@@ -60,13 +60,13 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 		var o scheduler.Overdue
 		var id int64
 		var shut, blind bool
-		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
+		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
 		switch {
 		case o.Runs > 0:
 		case blind:
-			o.Gone, o.Stood = o.Gone+o.Stood, 0
+			o.Gone, o.Coalesced = o.Gone+o.Coalesced, 0
 		case shut:
-			o.Stood = 0
+			o.Coalesced = 0
 		}
 		newest = max(newest, id)
 		return o, err
@@ -77,11 +77,11 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 // markLate marks the slots that were waiting when hob stopped and therefore run late. They are reported like slots that came due meanwhile.
 // last is when hob was last running.
 func markLate(tx *Tx, last time.Time) error {
-	if last.IsZero() || tx.Now.Sub(last) <= scheduler.Downtime {
+	if last.IsZero() || tx.Now.Sub(last) <= scheduler.NormalDelay {
 		return nil
 	}
 	return tx.Run(`UPDATE fires SET told = 1, late_us = ?1 - due WHERE state <> 'done' AND state IN ('due', 'queued') AND told = 0 AND due < ?1 - ?2
-		AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = fires.trigger AND t.kind = 'job')`, sqlite.Micros(tx.Now), scheduler.Downtime.Microseconds())
+		AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = fires.trigger AND t.kind = 'job')`, sqlite.Micros(tx.Now), scheduler.NormalDelay.Microseconds())
 }
 
 // remindOfWaiting tells the owner, once a day in the job's zone, that a job cannot run because its last run is waiting.

@@ -26,7 +26,7 @@ func missUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
 		return nil //nolint:nilerr // an unusable row has no slots
 	}
 	for _, slot := range f.Slots {
-		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.MissedOut, why+" before it was served"
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeMissed, why+" before it was served"
 		if spoilt { // the owner was told when the job was disabled
 			slot.Reason, slot.Tell = "the job could not be used", false
 		}

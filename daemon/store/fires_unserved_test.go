@@ -204,9 +204,9 @@ func TestReportWaitsForGates(t *testing.T) {
 		want    string
 	}{
 		{"opens", time.Minute, "", "[g ran 3 h late · j ran 3 h late]"},
-		{"stays shut", time.Minute, scheduler.Skipped, "[j ran 3 h late]"},
+		{"stays shut", time.Minute, scheduler.OutcomeSkipped, "[j ran 3 h late]"},
 		{"takes long and opens", 3 * time.Minute, "", "[j ran 3 h late g ran 3 h late]"},
-		{"takes long and stays shut", 3 * time.Minute, scheduler.Skipped, "[j ran 3 h late]"},
+		{"takes long and stays shut", 3 * time.Minute, scheduler.OutcomeSkipped, "[j ran 3 h late]"},
 	} {
 		s := fresh(t)
 		daily := func(j *scheduler.Job) {

@@ -32,7 +32,7 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
 	var body string
-	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, sqlite.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold), &row.Version)...); err != nil {
+	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, sqlite.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil), &row.Version)...); err != nil {
 		return j, err
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
@@ -41,7 +41,7 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 		j.Broken = unreadable + err.Error()
 		row.Broken = j.Broken
 	}
-	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold, j.Version = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold, row.Version
+	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.BackoffUntil, j.Version = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.BackoffUntil, row.Version
 	return j, nil
 }
 
@@ -116,7 +116,7 @@ func putJob(tx *Tx, j scheduler.Job) error {
 		if err := missUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
 			return err
 		}
-		if err := cancelFires(tx, j.ID, scheduler.MissedOut, "the job was changed"); err != nil {
+		if err := cancelFires(tx, j.ID, scheduler.OutcomeMissed, "the job was changed"); err != nil {
 			return err
 		}
 	}

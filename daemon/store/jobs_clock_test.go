@@ -31,7 +31,7 @@ func TestClockJumpInTheStore(t *testing.T) {
 	s := fresh(t)
 	hourly, paused, spoilt := s.job("hourly"), s.job("paused"), s.job("spoilt")
 	gated := s.job("gated", func(j *scheduler.Job) { j.Gate.Command = "true" })
-	alone := s.job("alone", func(j *scheduler.Job) { j.Overlap = scheduler.Queue })
+	alone := s.job("alone", func(j *scheduler.Job) { j.Overlap = scheduler.OverlapQueue })
 	s.sql("UPDATE triggers SET body = '[]' WHERE id = ?", spoilt.ID)
 	start := s.now()
 	look := s.runner()
@@ -109,7 +109,7 @@ func (s *testStore) clockNotices() (list []string) {
 func TestClockJumpToTheSameTimeTwice(t *testing.T) {
 	s := fresh(t)
 	j := s.job("yearly", func(j *scheduler.Job) {
-		j.Spec, j.Due, j.Overlap = "at "+s.now().Add(100*24*time.Hour).UTC().Format(time.RFC3339), s.now().Add(100*24*time.Hour).Truncate(time.Second), scheduler.Queue
+		j.Spec, j.Due, j.Overlap = "at "+s.now().Add(100*24*time.Hour).UTC().Format(time.RFC3339), s.now().Add(100*24*time.Hour).Truncate(time.Second), scheduler.OverlapQueue
 	})
 	look := s.runner()
 	for range 2 {

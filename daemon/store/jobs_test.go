@@ -114,7 +114,7 @@ func TestOverlap(t *testing.T) {
 		s := fresh(t)
 		j := s.job("j", func(j *scheduler.Job) {
 			if queue {
-				j.Overlap = scheduler.Queue
+				j.Overlap = scheduler.OverlapQueue
 			}
 		})
 		for range 2 {
@@ -180,7 +180,7 @@ func TestBackoff(t *testing.T) {
 			if err != nil || j.Failures != n+1 {
 				t.Fatalf("%d failures after %d, %v", j.Failures, n+1, err)
 			}
-			if hold := j.Hold.Sub(s.now()); hold > wait || hold < wait-10*time.Second {
+			if hold := j.BackoffUntil.Sub(s.now()); hold > wait || hold < wait-10*time.Second {
 				t.Errorf("after failure %d it is held for %v, want %v", n+1, hold, wait)
 			}
 			if asked := one[int](s, "SELECT count(*) FROM questions"); asked != map[bool]int{true: 1}[n == 4] {
@@ -193,7 +193,7 @@ func TestBackoff(t *testing.T) {
 			t.Fatalf("%s: %v", tc.answer, err)
 		}
 		j, err := s.Jobs.Job(ctx, j.ID)
-		if err != nil || j.Paused != tc.paused || j.Failures != 0 || !j.Hold.IsZero() {
+		if err != nil || j.Paused != tc.paused || j.Failures != 0 || !j.BackoffUntil.IsZero() {
 			t.Errorf("after %q: %+v, %v", tc.answer, j, err)
 		}
 		if tc.paused {

@@ -62,14 +62,14 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	tx.Wake(sqlite.SignalJobs)
 	if t.ID == 0 {
 		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.Hold), version)
+			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.BackoffUntil), version)
 		if err == nil && id == 0 {
 			return 0, event.NewFault(event.Clash, "choose another name, or change that one", "there is a %s named %s already", k.noun(), t.Name)
 		}
 		return id, err
 	}
 	n, err := tx.Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
-		t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.Hold), version, t.ID, k)
+		t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.BackoffUntil), version, t.ID, k)
 	return t.ID, k.found(n, err, t.ID)
 }
 
@@ -87,7 +87,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	if err := k.found(n, err, id); err != nil {
 		return err
 	}
-	return cancelFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
+	return cancelFires(tx, id, scheduler.OutcomeSkipped, "the "+k.noun()+" was removed")
 }
 
 // cancelFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
@@ -116,7 +116,7 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 		if err := missUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
 			return err
 		}
-		if err := cancelFires(tx, id, scheduler.MissedOut, "the "+k.noun()+" was paused"); err != nil {
+		if err := cancelFires(tx, id, scheduler.OutcomeMissed, "the "+k.noun()+" was paused"); err != nil {
 			return err
 		}
 	}

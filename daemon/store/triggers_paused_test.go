@@ -53,7 +53,7 @@ func TestPausedTakesWhatWaits(t *testing.T) {
 		s := fresh(t)
 		j := s.job("j", gatedJob)
 		s.comes(j)
-		s.rule(scheduler.Failed, "gate: no sandbox", "")
+		s.rule(scheduler.OutcomeFailed, "gate: no sandbox", "")
 		s.comes(j)
 		pause(s, j.ID)
 		if got := s.fires(); got[1] != missed {
@@ -75,7 +75,7 @@ func TestPausedTakesWhatWaits(t *testing.T) {
 	})
 	t.Run("a slot behind a run, and another job's", func(t *testing.T) {
 		s := fresh(t)
-		j := s.job("j", func(j *scheduler.Job) { j.Overlap = scheduler.Queue })
+		j := s.job("j", func(j *scheduler.Job) { j.Overlap = scheduler.OverlapQueue })
 		s.comes(j)
 		s.take()
 		s.comes(j)
@@ -296,9 +296,9 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		want    string
 	}{
 		{"opens", func(*scheduler.Job) {}, "", "[g: 3 missed, one run stands for them]"},
-		{"stays shut", func(*scheduler.Job) {}, scheduler.Skipped, "[]"},
-		{"stays shut, and no run was to stand for them", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip }, scheduler.Skipped, "[g: 3 runs missed]"},
-		{"fails", func(*scheduler.Job) {}, scheduler.Failed, "[g: 4 runs missed]"},
+		{"stays shut", func(*scheduler.Job) {}, scheduler.OutcomeSkipped, "[]"},
+		{"stays shut, and no run was to stand for them", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip }, scheduler.OutcomeSkipped, "[g: 3 runs missed]"},
+		{"fails", func(*scheduler.Job) {}, scheduler.OutcomeFailed, "[g: 4 runs missed]"},
 	} {
 		s := fresh(t)
 		j := s.job("g", gatedJob, c.change)

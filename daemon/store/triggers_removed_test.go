@@ -58,7 +58,7 @@ func TestRemovedTakesWhatWaits(t *testing.T) {
 	})
 	t.Run("job", func(t *testing.T) {
 		s := fresh(t)
-		j := s.job("j", func(j *scheduler.Job) { j.Overlap = scheduler.Queue })
+		j := s.job("j", func(j *scheduler.Job) { j.Overlap = scheduler.OverlapQueue })
 		for i := range 2 {
 			s.comes(j)
 			if i == 0 {

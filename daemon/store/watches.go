@@ -30,14 +30,14 @@ func scanWatch(rs *sql.Rows) (filewatch.Watch, error) {
 	var w filewatch.Watch
 	var row scheduler.Trigger
 	var body string
-	if err := rs.Scan(&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)); err != nil {
+	if err := rs.Scan(&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal([]byte(body), &w); err != nil {
 		w = filewatch.Watch{} // an unreadable row disables only itself
 		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
 	}
-	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
+	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.BackoffUntil = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.BackoffUntil
 	return w, nil
 }
 
@@ -152,7 +152,7 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 		slot.Reason = "held for " + until.Sub(tx.Now).Round(time.Second).String()
 	}
 	if held.seq != 0 {
-		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("told with #%d", held.fire)
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, fmt.Sprintf("told with #%d", held.fire)
 	}
 	fire, err := addFire(tx, seen.Watch.ID, slot)
 	switch {

@@ -25,14 +25,14 @@ const webhookColumns = "id, name, body, paused, broken, failures, hold"
 func scanWebhook(rs *sql.Rows, more ...any) (webhook.Hook, error) {
 	var h, row webhook.Hook
 	var body string
-	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)}, more...)...); err != nil {
+	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)}, more...)...); err != nil {
 		return h, err
 	}
 	if err := json.Unmarshal([]byte(body), &h); err != nil { // an unreadable row disables only itself
 		h = webhook.Hook{}
 		row.Broken = unreadable + err.Error()
 	}
-	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
+	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.BackoffUntil = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.BackoffUntil
 	return h, nil
 }
 
@@ -117,8 +117,8 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: now, State: scheduler.StateQueued}); err != nil {
 		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
 	}
-	if h.Hold.After(now) {
-		in.NotBefore = h.Hold
+	if h.BackoffUntil.After(now) {
+		in.NotBefore = h.BackoffUntil
 	}
 	if r, broken := receiptBroken(tx, in); broken {
 		return r, nil

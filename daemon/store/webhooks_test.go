@@ -78,7 +78,7 @@ func TestReceive(t *testing.T) {
 func TestHookRests(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
-	h.Hold = s.now().Add(time.Hour)
+	h.BackoffUntil = s.now().Add(time.Hour)
 	if _, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
 		t.Fatal(err)
 	}

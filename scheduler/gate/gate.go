@@ -1,6 +1,6 @@
 // Package gate decides whether a due slot runs: a free test before a paid run. Each part of a gate looks at one thing (hours, a file, a
 // page, a command) and compares it with what it saw when the job last succeeded. The comparisons are pure functions (gate.go). Runner
-// evaluates the gates of due slots and commits the verdicts (runner.go). The looks themselves are an Evaluator's task (package daemon/triggers/gates).
+// evaluates the gates of due slots and commits the verdicts (runner.go). An Evaluator collects what is compared (package daemon/triggers/gates).
 //
 // The package never runs a prompt.
 package gate
@@ -61,48 +61,48 @@ func (s Seen) stored() (string, error) {
 	return string(doc), err
 }
 
-// sight is the result of one part: why it is closed, or what opened it.
-type sight struct{ shut, open string }
+// partResult is the result of one part: why it is closed, or what opened it.
+type partResult struct{ closed, opened string }
 
 const unchanged = "gate: no change"
 
 // byCommand judges a finished command.
-func byCommand(g scheduler.Gate, last string, out Output) sight {
+func byCommand(g scheduler.Gate, last string, out Output) partResult {
 	switch {
 	case g.Exit && out.Code != 0:
-		return sight{shut: "gate: exit code " + strconv.Itoa(out.Code)}
+		return partResult{closed: "gate: exit code " + strconv.Itoa(out.Code)}
 	case g.Exit:
-		return sight{open: "the command ended with code 0"}
+		return partResult{opened: "the command ended with code 0"}
 	case out.Hash == last:
-		return sight{shut: unchanged}
+		return partResult{closed: unchanged}
 	default:
-		return sight{open: "the command's output is new"}
+		return partResult{opened: "the command's output is new"}
 	}
 }
 
 // byPage judges a web page. ETags are not trusted where contents can be compared: some servers give one content several ETags, or two
 // contents the same one.
-func byPage(last, now Page) sight {
+func byPage(last, now Page) partResult {
 	if now.Hash == "" || last.Link == now.Link && last.Hash == now.Hash {
-		return sight{shut: unchanged}
+		return partResult{closed: unchanged}
 	}
-	return sight{open: "the page is new"}
+	return partResult{opened: "the page is new"}
 }
 
 // byFiles judges files.
-func byFiles(last, now string) sight {
+func byFiles(last, now string) partResult {
 	if last == now {
-		return sight{shut: unchanged}
+		return partResult{closed: unchanged}
 	}
-	return sight{open: "the files are new"}
+	return partResult{opened: "the files are new"}
 }
 
 // byContent judges a file that must have content.
-func byContent(name string, text Text) sight {
+func byContent(name string, text Text) partResult {
 	if empty(text.Text) {
-		return sight{shut: name + " is empty"}
+		return partResult{closed: name + " is empty"}
 	}
-	return sight{}
+	return partResult{}
 }
 
 // empty reports whether a text requests nothing: it contains only blank lines, headings, comments (<!-- … -->) and empty check boxes.

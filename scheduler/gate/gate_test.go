@@ -161,33 +161,33 @@ func TestVerdicts(t *testing.T) {
 	}{
 		"a first output":         {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, "", "", "", "(gate: the command's output is new)"},
 		"a new output":           {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c2"}}, known, "", "", "(gate: the command's output is new)"},
-		"the same output":        {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, known, scheduler.Skipped, "gate: no change", ""},
-		"the same, another code": {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1", Code: 1}}, known, scheduler.Skipped, "gate: no change", ""},
+		"the same output":        {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, known, scheduler.OutcomeSkipped, "gate: no change", ""},
+		"the same, another code": {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1", Code: 1}}, known, scheduler.OutcomeSkipped, "gate: no change", ""},
 		"what cannot be read":    {scheduler.Gate{Command: "x"}, &fakeChecks{output: gate.Output{Hash: "c1"}}, "{spoilt", "", "", "(gate: the command's output is new)"},
 		"code 0":                 {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{output: gate.Output{Hash: "c1"}}, known, "", "", "(gate: the command ended with code 0)"},
-		"code 3":                 {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{output: gate.Output{Hash: "c2", Code: 3}}, known, scheduler.Skipped, "gate: exit code 3", ""},
+		"code 3":                 {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{output: gate.Output{Hash: "c2", Code: 3}}, known, scheduler.OutcomeSkipped, "gate: exit code 3", ""},
 		"a new page":             {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l", Hash: "h2", ETag: "e1"}}, known, "", "", "(gate: the page is new)"},
-		"the same page":          {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l", Hash: "h1", ETag: "e2"}}, known, scheduler.Skipped, "gate: no change", ""},
-		"not modified":           {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l"}}, known, scheduler.Skipped, "gate: no change", ""},
+		"the same page":          {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l", Hash: "h1", ETag: "e2"}}, known, scheduler.OutcomeSkipped, "gate: no change", ""},
+		"not modified":           {scheduler.Gate{URL: "l"}, &fakeChecks{page: gate.Page{Link: "l"}}, known, scheduler.OutcomeSkipped, "gate: no change", ""},
 		"another address":        {scheduler.Gate{URL: "m"}, &fakeChecks{page: gate.Page{Link: "m", Hash: "h1"}}, known, "", "", "(gate: the page is new)"},
 		"new files":              {scheduler.Gate{Files: []string{"a"}}, &fakeChecks{files: "f2"}, known, "", "", "(gate: the files are new)"},
-		"the same files":         {scheduler.Gate{Files: []string{"a"}}, &fakeChecks{files: "f1"}, known, scheduler.Skipped, "gate: no change", ""},
-		"busy":                   {scheduler.Gate{Idle: true}, &fakeChecks{busy: "hob is busy"}, "", scheduler.Skipped, "hob is busy", ""},
+		"the same files":         {scheduler.Gate{Files: []string{"a"}}, &fakeChecks{files: "f1"}, known, scheduler.OutcomeSkipped, "gate: no change", ""},
+		"busy":                   {scheduler.Gate{Idle: true}, &fakeChecks{busy: "hob is busy"}, "", scheduler.OutcomeSkipped, "hob is busy", ""},
 		"idle":                   {scheduler.Gate{Idle: true}, &fakeChecks{}, "", "", "", ""},
-		"an empty wish":          {scheduler.Gate{Content: "HEARTBEAT.md"}, &fakeChecks{text: gate.Text{Text: "# x"}}, "", scheduler.Skipped, "HEARTBEAT.md is empty", ""},
+		"an empty wish":          {scheduler.Gate{Content: "HEARTBEAT.md"}, &fakeChecks{text: gate.Text{Text: "# x"}}, "", scheduler.OutcomeSkipped, "HEARTBEAT.md is empty", ""},
 		"a wish":                 {scheduler.Gate{Content: "HEARTBEAT.md"}, &fakeChecks{text: gate.Text{Text: "feed the cat"}}, "", "", "", "# HEARTBEAT.md\nfeed the cat"},
 		"in its hours":           {scheduler.Gate{Active: "13:00-14:00"}, &fakeChecks{}, "", "", "", ""}, // noon in UTC is one o'clock in Berlin
-		"outside of them":        {scheduler.Gate{Active: "08:00-13:00"}, &fakeChecks{}, "", scheduler.Skipped, "gate: outside 08:00-13:00", ""},
+		"outside of them":        {scheduler.Gate{Active: "08:00-13:00"}, &fakeChecks{}, "", scheduler.OutcomeSkipped, "gate: outside 08:00-13:00", ""},
 		"one part of two": {
-			scheduler.Gate{Command: "x", URL: "l"}, &fakeChecks{output: gate.Output{Hash: "c2"}, page: gate.Page{Link: "l", Hash: "h1"}}, known, scheduler.Skipped, "gate: no change", "",
+			scheduler.Gate{Command: "x", URL: "l"}, &fakeChecks{output: gate.Output{Hash: "c2"}, page: gate.Page{Link: "l", Hash: "h1"}}, known, scheduler.OutcomeSkipped, "gate: no change", "",
 		},
 		"both parts": {
 			scheduler.Gate{Command: "x", Files: []string{"a"}}, &fakeChecks{output: gate.Output{Hash: "c2"}, files: "f2"}, known, "", "", "(gate: the files are new; the command's output is new)",
 		},
-		"no look":      {scheduler.Gate{Command: "x"}, &fakeChecks{err: errors.New("no\nshell")}, known, scheduler.Failed, "gate: no shell", ""},
-		"an address":   {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New("it leads to https://evil.example/x")}, known, scheduler.Failed, "gate: it leads to https[:]//evil[.]example/x", ""},
-		"a long fault": {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New(strings.Repeat("x", 1000))}, known, scheduler.Failed, "gate: " + strings.Repeat("x", 300) + "…", ""},
-		"too slow":     {scheduler.Gate{Command: "x"}, &fakeChecks{hangs: 61 * time.Second}, known, scheduler.Failed, "gate: it took longer than 1m0s", ""},
+		"no look":      {scheduler.Gate{Command: "x"}, &fakeChecks{err: errors.New("no\nshell")}, known, scheduler.OutcomeFailed, "gate: no shell", ""},
+		"an address":   {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New("it leads to https://evil.example/x")}, known, scheduler.OutcomeFailed, "gate: it leads to https[:]//evil[.]example/x", ""},
+		"a long fault": {scheduler.Gate{URL: "l"}, &fakeChecks{err: errors.New(strings.Repeat("x", 1000))}, known, scheduler.OutcomeFailed, "gate: " + strings.Repeat("x", 300) + "…", ""},
+		"too slow":     {scheduler.Gate{Command: "x"}, &fakeChecks{hangs: 61 * time.Second}, known, scheduler.OutcomeFailed, "gate: it took longer than 1m0s", ""},
 		"slow enough":  {scheduler.Gate{Command: "x", Exit: true}, &fakeChecks{hangs: 59 * time.Second}, known, "", "", "(gate: the command ended with code 0)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestSeen(t *testing.T) {
 		t.Errorf("seen is %s", said[0].Seen)
 	}
 	s.Seen = want
-	if said := judged(t, w, s); said[0].Outcome != scheduler.Skipped || said[0].Seen != "" {
+	if said := judged(t, w, s); said[0].Outcome != scheduler.OutcomeSkipped || said[0].Seen != "" {
 		t.Errorf("the same again: %+v", said[0])
 	}
 	s.Job.Gate.Files = nil
@@ -266,7 +266,7 @@ func TestNobodyAsksAnyMore(t *testing.T) {
 	gone, paused, broken := slot(scheduler.Gate{Command: "x"}), slot(scheduler.Gate{Command: "x"}), slot(scheduler.Gate{Command: "x"})
 	gone.Gone, paused.Job.Paused, broken.Job.Broken = true, true, "no zone"
 	for _, s := range []gate.Slot{gone, broken} {
-		if v := judged(t, w, s)[0]; v.Outcome != scheduler.Skipped || v.Reason == "" {
+		if v := judged(t, w, s)[0]; v.Outcome != scheduler.OutcomeSkipped || v.Reason == "" {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -293,8 +293,8 @@ func TestWhatARunIsTold(t *testing.T) {
 	if v := judged(t, w, s)[0]; len(v.In.Parts) != 3 || !v.In.Tainted || v.In.Typed {
 		t.Errorf("%+v", v.In)
 	}
-	s.Job.Hold = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
-	if v := judged(t, w, s)[0]; !v.In.NotBefore.Equal(s.Job.Hold) {
+	s.Job.BackoffUntil = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
+	if v := judged(t, w, s)[0]; !v.In.NotBefore.Equal(s.Job.BackoffUntil) {
 		t.Errorf("it does not back off: %+v", v.In)
 	}
 }

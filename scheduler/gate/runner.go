@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	lanes        = 4                // gates evaluated at the same time
-	longestLook  = 60 * time.Second // for all parts of one gate together
-	longestSleep = 30 * time.Second // Go's timers stop while the machine sleeps
-	longestWhy   = 300              // length of a failure's reason, in characters
+	lanes         = 4                // gates evaluated at the same time
+	maxEvaluation = 60 * time.Second // for all parts of one gate together
+	longestSleep  = 30 * time.Second // Go's timers stop while the machine sleeps
+	maxReason     = 300              // length of a failure's reason, in characters
 )
 
 // Slot is a due fire whose gate has not been evaluated.
@@ -55,7 +55,7 @@ type Store interface {
 	Judge(ctx context.Context, v Verdict) error
 }
 
-// Evaluator makes the looks of a gate. An error is the reason that a look failed; it becomes the fire's reason.
+// Evaluator collects the facts that a gate compares: the state of hob, files, a page, the output of a command. Its error becomes the reason of the fire.
 type Evaluator interface {
 	// Busy returns the reason that hob is busy, or "".
 	Busy(ctx context.Context, j scheduler.Job) (string, error)
@@ -71,25 +71,25 @@ type Evaluator interface {
 
 // Runner evaluates the gates of due slots, outside any transaction, and commits the verdicts.
 type Runner struct {
-	store    Store
-	world    Evaluator
-	clock    sys.Clock
-	changed  <-chan struct{}
-	log      *slog.Logger
-	progress atomic.Int64
+	store     Store
+	evaluator Evaluator
+	clock     sys.Clock
+	changed   <-chan struct{}
+	log       *slog.Logger
+	progress  atomic.Int64
 }
 
 // NewRunner returns a runner. changed wakes it when slots have come due or runs have ended; one signal may stand for many, and nil means
 // none. Without a signal it looks every 30 s.
-func NewRunner(store Store, world Evaluator, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
-	k := &Runner{store: store, world: world, clock: c, changed: changed, log: log}
-	k.progress.Store(int64(c.Mono()))
-	return k
+func NewRunner(store Store, evaluator Evaluator, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
+	r := &Runner{store: store, evaluator: evaluator, clock: c, changed: changed, log: log}
+	r.progress.Store(int64(c.Mono()))
+	return r
 }
 
 // Progress returns the monotonic time at which the runner was last active or, if earlier, the start of the oldest running evaluation: a
 // hanging one is no progress. While it works, this is at most about a minute ago. It may be called from any goroutine.
-func (k *Runner) Progress() time.Duration { return time.Duration(k.progress.Load()) }
+func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
 
 // served is a finished evaluation.
 type served struct {
@@ -99,18 +99,18 @@ type served struct {
 
 // Run evaluates gates until ctx ends, and then returns nil. It returns an error if the store fails; it may then be called again. An
 // interrupted evaluation is repeated, because its row is still due.
-func (k *Runner) Run(ctx context.Context) error {
+func (r *Runner) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	group := sys.NewGroup(k.log, nil)
+	group := sys.NewGroup(r.log, nil)
 	defer group.Wait()
 	defer cancel()
 	ended := make(chan served, lanes)
-	under := map[int64]time.Duration{} // fires whose gates are being evaluated, with the start time
+	running := map[int64]time.Duration{} // fires whose gates are being evaluated, with the start time
 	for ctx.Err() == nil {
-		if err := k.begin(ctx, group, under, ended); err != nil {
+		if err := r.begin(ctx, group, running, ended); err != nil {
 			return sys.UnlessDone(ctx, err)
 		}
-		if err := k.rest(ctx, under, ended); err != nil {
+		if err := r.rest(ctx, running, ended); err != nil {
 			return sys.UnlessDone(ctx, err)
 		}
 	}
@@ -118,21 +118,21 @@ func (k *Runner) Run(ctx context.Context) error {
 }
 
 // begin starts as many evaluations as there are free lanes.
-func (k *Runner) begin(ctx context.Context, group *sys.Group, under map[int64]time.Duration, ended chan<- served) error {
-	if len(under) == lanes {
+func (r *Runner) begin(ctx context.Context, group *sys.Group, running map[int64]time.Duration, ended chan<- served) error {
+	if len(running) == lanes {
 		return nil
 	}
-	slots, err := k.store.Gated(ctx, k.clock.Wall(), lanes+len(under))
+	slots, err := r.store.Gated(ctx, r.clock.Wall(), lanes+len(running))
 	if err != nil {
 		return fmt.Errorf("list due slots: %w", err)
 	}
-	slots = slices.DeleteFunc(slots, func(s Slot) bool { _, ok := under[s.Fire]; return ok })
-	for _, slot := range slots[:min(len(slots), lanes-len(under))] {
-		under[slot.Fire] = k.clock.Mono()
+	slots = slices.DeleteFunc(slots, func(s Slot) bool { _, ok := running[s.Fire]; return ok })
+	for _, slot := range slots[:min(len(slots), lanes-len(running))] {
+		running[slot.Fire] = r.clock.Mono()
 		group.Once("gate", func() error {
 			done := served{slot.Fire, sys.ErrPanic}
 			defer func() { ended <- done }()
-			done.err = k.serve(ctx, slot)
+			done.err = r.serve(ctx, slot)
 			return nil
 		})
 	}
@@ -140,35 +140,35 @@ func (k *Runner) begin(ctx context.Context, group *sys.Group, under map[int64]ti
 }
 
 // rest waits until an evaluation has ended, something has changed, or half a minute has passed.
-func (k *Runner) rest(ctx context.Context, under map[int64]time.Duration, ended <-chan served) error {
+func (r *Runner) rest(ctx context.Context, running map[int64]time.Duration, ended <-chan served) error {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
 	defer func() {
-		oldest := k.clock.Mono()
-		for _, since := range under {
+		oldest := r.clock.Mono()
+		for _, since := range running {
 			oldest = min(oldest, since)
 		}
-		k.progress.Store(int64(oldest))
+		r.progress.Store(int64(oldest))
 	}()
 	select {
 	case <-ctx.Done():
-	case <-k.changed:
+	case <-r.changed:
 	case <-timer.C:
 	case done := <-ended:
-		delete(under, done.fire)
+		delete(running, done.fire)
 		return done.err
 	}
 	return nil
 }
 
 // serve evaluates one gate and commits the verdict. Its errors are the store's.
-func (k *Runner) serve(ctx context.Context, slot Slot) error {
+func (r *Runner) serve(ctx context.Context, slot Slot) error {
 	fail.Point("gate.before")
-	v := k.judge(ctx, slot)
+	v := r.judge(ctx, slot)
 	if ctx.Err() != nil { // hob stops, so the result may be incomplete
 		return nil
 	}
-	if err := k.store.Judge(ctx, v); err != nil {
+	if err := r.store.Judge(ctx, v); err != nil {
 		return fmt.Errorf("commit what the gate of job %s said: %w", slot.Job.Name, err)
 	}
 	fail.Point("gate.judged")
@@ -176,8 +176,8 @@ func (k *Runner) serve(ctx context.Context, slot Slot) error {
 }
 
 // judge evaluates one gate.
-func (k *Runner) judge(ctx context.Context, slot Slot) Verdict {
-	v := Verdict{Fire: slot.Fire, Job: slot.Job.ID, Outcome: scheduler.Skipped}
+func (r *Runner) judge(ctx context.Context, slot Slot) Verdict {
+	v := Verdict{Fire: slot.Fire, Job: slot.Job.ID, Outcome: scheduler.OutcomeSkipped}
 	switch {
 	case slot.Gone:
 		v.Reason = "the job was removed"
@@ -186,132 +186,132 @@ func (k *Runner) judge(ctx context.Context, slot Slot) Verdict {
 		v.Reason = "the job cannot be used"
 		return v
 	}
-	inner, cancel := context.WithTimeout(ctx, longestLook)
+	inner, cancel := context.WithTimeout(ctx, maxEvaluation)
 	defer cancel()
-	l := &look{world: k.world, job: slot.Job, last: remembered(slot.Seen)}
-	shut, err := l.all(inner, k.clock.Wall())
-	if err == nil && shut == "" {
-		v.Seen, err = l.now.stored()
+	e := &evaluation{evaluator: r.evaluator, job: slot.Job, last: remembered(slot.Seen)}
+	closed, err := e.all(inner, r.clock.Wall())
+	if err == nil && closed == "" {
+		v.Seen, err = e.now.stored()
 	}
 	switch {
 	case err != nil:
 		if inner.Err() != nil && errors.Is(inner.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("it took longer than %s", longestLook)
+			err = fmt.Errorf("it took longer than %s", maxEvaluation)
 		}
-		v.Outcome, v.Reason = scheduler.Failed, "gate: "+cut(netguard.Defang(err.Error())) // the text may name a foreign address, so its links are disarmed
-		k.log.Warn("a gate could not be evaluated", "job", slot.Job.Name, "err", err)
-	case shut != "":
-		v.Reason = shut
+		v.Outcome, v.Reason = scheduler.OutcomeFailed, "gate: "+cut(netguard.Defang(err.Error())) // the text may name a foreign address, so its links are disarmed
+		r.log.Warn("a gate could not be evaluated", "job", slot.Job.Name, "err", err)
+	case closed != "":
+		v.Reason = closed
 	default:
-		v.Outcome, v.Reason, v.In = "", slot.Reason, l.input(slot, k.clock.Wall())
+		v.Outcome, v.Reason, v.In = "", slot.Reason, e.input(slot, r.clock.Wall())
 	}
 	return v
 }
 
-// look is one evaluation of a gate.
-type look struct {
-	world Evaluator
-	job   scheduler.Job
-	last  Seen // when the job last succeeded
-	now   Seen
-	saw   []string // what opened it, in a few words
-	text  Text     // of the file that must have content
+// evaluation is one evaluation of a gate.
+type evaluation struct {
+	evaluator Evaluator
+	job       scheduler.Job
+	last      Seen // when the job last succeeded
+	now       Seen
+	opened    []string // what opened it, in a few words
+	text      Text     // of the file that must have content
 }
 
 // all evaluates the configured parts, the cheap ones first, until one is closed. It returns the reason, or "" for an open gate.
-func (l *look) all(ctx context.Context, now time.Time) (shut string, err error) {
-	for _, part := range []func(context.Context) (sight, error){
-		func(context.Context) (sight, error) { return l.hours(now) }, l.idle, l.content, l.files, l.page, l.command,
+func (e *evaluation) all(ctx context.Context, now time.Time) (closed string, err error) {
+	for _, part := range []func(context.Context) (partResult, error){
+		func(context.Context) (partResult, error) { return e.hours(now) }, e.idle, e.content, e.files, e.page, e.command,
 	} {
 		s, err := part(ctx)
-		if err != nil || s.shut != "" {
-			return s.shut, err
+		if err != nil || s.closed != "" {
+			return s.closed, err
 		}
-		if s.open != "" {
-			l.saw = append(l.saw, s.open)
+		if s.opened != "" {
+			e.opened = append(e.opened, s.opened)
 		}
 	}
 	return "", nil
 }
 
-// hours shuts the gate outside the active hours.
-func (l *look) hours(now time.Time) (sight, error) {
-	zone, err := scheduler.Zone(l.job.Zone)
+// hours closes the gate outside the active hours.
+func (e *evaluation) hours(now time.Time) (partResult, error) {
+	zone, err := scheduler.Zone(e.job.Zone)
 	if err != nil {
-		return sight{}, err
+		return partResult{}, err
 	}
-	awake, err := l.job.Gate.Awake(now.In(zone))
+	awake, err := e.job.Gate.Awake(now.In(zone))
 	if err != nil || awake {
-		return sight{}, err
+		return partResult{}, err
 	}
-	return sight{shut: "gate: outside " + l.job.Gate.Active}, nil
+	return partResult{closed: "gate: outside " + e.job.Gate.Active}, nil
 }
 
-// idle shuts the gate while hob is busy.
-func (l *look) idle(ctx context.Context) (sight, error) {
-	if !l.job.Gate.Idle {
-		return sight{}, nil
+// idle closes the gate while hob is busy.
+func (e *evaluation) idle(ctx context.Context) (partResult, error) {
+	if !e.job.Gate.Idle {
+		return partResult{}, nil
 	}
-	why, err := l.world.Busy(ctx, l.job)
-	return sight{shut: why}, err
+	why, err := e.evaluator.Busy(ctx, e.job)
+	return partResult{closed: why}, err
 }
 
-// content shuts the gate when there is no content. The text is kept for the prompt.
-func (l *look) content(ctx context.Context) (sight, error) {
-	if l.job.Gate.Content == "" {
-		return sight{}, nil
+// content closes the gate when there is no content. The text is kept for the prompt.
+func (e *evaluation) content(ctx context.Context) (partResult, error) {
+	if e.job.Gate.Content == "" {
+		return partResult{}, nil
 	}
 	var err error
-	l.text, err = l.world.Content(ctx, l.job)
-	return byContent(l.job.Gate.Content, l.text), err
+	e.text, err = e.evaluator.Content(ctx, e.job)
+	return byContent(e.job.Gate.Content, e.text), err
 }
 
-// files shuts the gate when the files are the same as at the last check.
-func (l *look) files(ctx context.Context) (sight, error) {
-	if len(l.job.Gate.Files) == 0 {
-		return sight{}, nil
+// files closes the gate when the files are the same as at the last check.
+func (e *evaluation) files(ctx context.Context) (partResult, error) {
+	if len(e.job.Gate.Files) == 0 {
+		return partResult{}, nil
 	}
 	var err error
-	l.now.Files, err = l.world.Files(ctx, l.job)
-	return byFiles(l.last.Files, l.now.Files), err
+	e.now.Files, err = e.evaluator.Files(ctx, e.job)
+	return byFiles(e.last.Files, e.now.Files), err
 }
 
-// page shuts the gate when the page is the same as at the last check.
-func (l *look) page(ctx context.Context) (sight, error) {
-	if l.job.Gate.URL == "" {
-		return sight{}, nil
+// page closes the gate when the page is the same as at the last check.
+func (e *evaluation) page(ctx context.Context) (partResult, error) {
+	if e.job.Gate.URL == "" {
+		return partResult{}, nil
 	}
 	var err error
-	l.now.Page, err = l.world.Page(ctx, l.job, l.last.Page)
-	return byPage(l.last.Page, l.now.Page), err
+	e.now.Page, err = e.evaluator.Page(ctx, e.job, e.last.Page)
+	return byPage(e.last.Page, e.now.Page), err
 }
 
 // command opens the gate by the command's exit code, or when its output has changed.
-func (l *look) command(ctx context.Context) (sight, error) {
-	if l.job.Gate.Command == "" {
-		return sight{}, nil
+func (e *evaluation) command(ctx context.Context) (partResult, error) {
+	if e.job.Gate.Command == "" {
+		return partResult{}, nil
 	}
-	out, err := l.world.Command(ctx, l.job)
-	if !l.job.Gate.Exit {
-		l.now.Command = out.Hash
+	out, err := e.evaluator.Command(ctx, e.job)
+	if !e.job.Gate.Exit {
+		e.now.Command = out.Hash
 	}
-	return byCommand(l.job.Gate, l.last.Command, out), err
+	return byCommand(e.job.Gate, e.last.Command, out), err
 }
 
 // input returns the inbox row of a slot with an open gate. What the gate saw follows the prompt, except for a reminder ("say: …"), which is
 // sent unchanged.
-func (l *look) input(slot Slot, now time.Time) event.In {
+func (e *evaluation) input(slot Slot, now time.Time) event.In {
 	in := scheduler.Input(slot.Job, slot.Key, slot.Note, now)
 	in.Fire = slot.Fire
 	if strings.HasPrefix(slot.Job.Prompt, "say:") {
 		return in
 	}
-	if len(l.saw) > 0 {
-		in.Parts = append(in.Parts, event.Say("(gate: "+strings.Join(l.saw, "; ")+")")...)
+	if len(e.opened) > 0 {
+		in.Parts = append(in.Parts, event.Say("(gate: "+strings.Join(e.opened, "; ")+")")...)
 	}
-	if l.text.Text != "" {
-		in.Parts = append(in.Parts, event.Say("# "+l.job.Gate.Content+"\n"+l.text.Text)...)
-		in.Tainted = in.Tainted || l.text.Foreign != ""
+	if e.text.Text != "" {
+		in.Parts = append(in.Parts, event.Say("# "+e.job.Gate.Content+"\n"+e.text.Text)...)
+		in.Tainted = in.Tainted || e.text.Foreign != ""
 		in.Typed = false // the message is more than the owner's prompt
 	}
 	return in
@@ -320,8 +320,8 @@ func (l *look) input(slot Slot, now time.Time) event.In {
 // cut shortens a reason to one line.
 func cut(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > longestWhy {
-		return string(r[:longestWhy]) + "…"
+	if r := []rune(text); len(r) > maxReason {
+		return string(r[:maxReason]) + "…"
 	}
 	return text
 }

@@ -54,7 +54,7 @@ func (m *Memory) free(id int64, now time.Time) (last time.Time) {
 		if s.Key == scheduler.Key(s.Due) && s.Due.After(now) {
 			delete(m.keys, fmt.Sprint(id, s.Key))
 			s.Key = "ahead:" + s.Key
-			if s.State == scheduler.StateDone && s.Outcome != scheduler.Ran {
+			if s.State == scheduler.StateDone && s.Outcome != scheduler.OutcomeRan {
 				continue
 			}
 		} else if s.Due.After(last) && !s.Due.After(now) {

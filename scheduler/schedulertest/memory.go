@@ -173,7 +173,7 @@ func (m *Memory) fire(f scheduler.Firing) error {
 		return err
 	}
 	m.jobs[j.ID] = row{body: body, due: j.Due, version: m.jobs[j.ID].version}
-	fold := j.Overlap == scheduler.Fold && slices.ContainsFunc(newest(m.fires[j.ID]), unfinished)
+	fold := j.Overlap == scheduler.OverlapFold && slices.ContainsFunc(newest(m.fires[j.ID]), unfinished)
 	for i, slot := range f.Slots {
 		if m.keys[fmt.Sprint(j.ID, slot.Key)] {
 			continue
@@ -181,7 +181,7 @@ func (m *Memory) fire(f scheduler.Firing) error {
 		m.keys[fmt.Sprint(j.ID, slot.Key)] = true
 		run := slices.IndexFunc(f.Run, func(q scheduler.Queued) bool { return q.Slot == i })
 		if run >= 0 && fold {
-			slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, "waiting for the last one"
+			slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, "waiting for the last one"
 		} else if run >= 0 {
 			m.inbox = append(m.inbox, f.Run[run].In)
 		}
@@ -283,7 +283,7 @@ func (m *Memory) Finish(context.Context) error {
 		list := newest(all)
 		for i := range list {
 			if unfinished(list[i]) {
-				list[i].State, list[i].Outcome = scheduler.StateDone, scheduler.Ran
+				list[i].State, list[i].Outcome = scheduler.StateDone, scheduler.OutcomeRan
 			}
 		}
 	}

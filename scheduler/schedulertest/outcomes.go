@@ -69,10 +69,10 @@ func (y *year) checkJob(p *planned, all []time.Time, due int, rows map[string]sc
 			if want := b.outcome(k); ok && (row.State != scheduler.StateDone || row.Outcome != want) {
 				y.t.Errorf("%s: slot %s of %d served %v late is %s %q (%s), want %q", p.job.Name, row.Key, n, row.Late, row.State, row.Outcome, row.Reason, want)
 			}
-			if late := row.Outcome == scheduler.Ran && b.missed(k); ok && late != strings.HasPrefix(row.Reason, "caught up") {
+			if late := row.Outcome == scheduler.OutcomeRan && b.missed(k); ok && late != strings.HasPrefix(row.Reason, "caught up") {
 				y.t.Errorf("%s: slot %s ran %v late with the limit %v and says %q", p.job.Name, row.Key, row.Late, b.limit(), row.Reason)
 			}
-			if ok && b.outcome(k) == scheduler.Ran {
+			if ok && b.outcome(k) == scheduler.OutcomeRan {
 				open = index
 			}
 		}
@@ -158,12 +158,12 @@ func (b *batch) runs(i int) bool {
 func (b *batch) outcome(i int) scheduler.Outcome {
 	newest := len(b.slots) - 1
 	switch {
-	case b.runs(i) && b.busy && b.p.job.Overlap == scheduler.Fold:
-		return scheduler.Coalesced // into the earlier run
+	case b.runs(i) && b.busy && b.p.job.Overlap == scheduler.OverlapFold:
+		return scheduler.OutcomeCoalesced // into the earlier run
 	case b.runs(i):
-		return scheduler.Ran
+		return scheduler.OutcomeRan
 	case b.runs(newest) && (b.p.job.Missed == scheduler.MissedOnce || !b.missed(i)):
-		return scheduler.Coalesced // into the newest
+		return scheduler.OutcomeCoalesced // into the newest
 	}
-	return scheduler.MissedOut
+	return scheduler.OutcomeMissed
 }

@@ -404,7 +404,7 @@ func sentence(j scheduler.View) string {
 
 // held describes how long a job pauses after failures, "" if it does not.
 func held(j scheduler.View) string {
-	if j.Held.IsZero() {
+	if j.BackoffUntil.IsZero() {
 		return ""
 	}
 	zone, err := tools.Zone(j.Zone)
@@ -415,7 +415,7 @@ func held(j scheduler.View) string {
 	if j.Failures == 1 {
 		times = "failure"
 	}
-	return fmt.Sprintf("held until %s after %d %s", j.Held.In(zone).Format("15:04"), j.Failures, times)
+	return fmt.Sprintf("held until %s after %d %s", j.BackoffUntil.In(zone).Format("15:04"), j.Failures, times)
 }
 
 // times returns the next slots as local times.

@@ -49,7 +49,7 @@ func FillLarge(ctx context.Context, dir string, turns int, now time.Time) (err e
 	gap := years.Microseconds() / int64(turns)
 	job, err := sqlite.Doc(scheduler.Job{
 		Trigger: scheduler.Trigger{Name: "NAME", Prompt: "say what is on the list for today", Deliver: event.ToOwner, Trust: event.Owner, Typed: true, Origin: "run-time", Created: now.Add(-years)},
-		Spec:    "cron 0 HOUR * * *", Zone: "Etc/UTC", Session: "isolated", Missed: scheduler.MissedOnce, Overlap: scheduler.Fold,
+		Spec:    "cron 0 HOUR * * *", Zone: "Etc/UTC", Session: "isolated", Missed: scheduler.MissedOnce, Overlap: scheduler.OverlapFold,
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestHeldAfterFailures(t *testing.T) {
 		{"due after", now.Add(-time.Minute), now.Add(time.Hour), time.Time{}, "22:00"},
 	} {
 		j := scheduler.Job{
-			Trigger: scheduler.Trigger{ID: 1, Name: "a", Prompt: "x", Created: now.Truncate(time.Hour), Trouble: scheduler.Trouble{Failures: 3, Hold: hold}},
+			Trigger: scheduler.Trigger{ID: 1, Name: "a", Prompt: "x", Created: now.Truncate(time.Hour), Trouble: scheduler.Trouble{Failures: 3, BackoffUntil: hold}},
 			Spec:    "cron */5 * * * *", Zone: "UTC", Last: c.last, Due: c.due,
 		}
 		if c.due.After(hold) {
@@ -34,8 +34,8 @@ func TestHeldAfterFailures(t *testing.T) {
 			j.Due = j.Due.Truncate(time.Hour)
 		}
 		list, err := (&jobRows{list: []scheduler.Job{j}}).jobs(now).List(t.Context())
-		if err != nil || !list[0].Held.Equal(c.until) || list[0].Next[0].Format("15:04") != c.next {
-			t.Errorf("%s: held until %v, next %v, %v", c.name, list[0].Held, list[0].Next, err)
+		if err != nil || !list[0].BackoffUntil.Equal(c.until) || list[0].Next[0].Format("15:04") != c.next {
+			t.Errorf("%s: held until %v, next %v, %v", c.name, list[0].BackoffUntil, list[0].Next, err)
 		}
 	}
 }
