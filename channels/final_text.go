@@ -31,7 +31,7 @@ func (p draftDelivery) replace(ctx context.Context, row Row, ch Channel, whole D
 	fail.Point("draft.replaced")
 	v := afterEdit(d, row.Shown, err, p.pump.Config.Clock.Wall())
 	if v.State == Retry {
-		p.pump.heed(row.To, err, v.At)
+		p.pump.holdAddress(row.To, err, v.At)
 	}
 	if v.NewMessage {
 		d.Nonce = p.nonce() // the platform would ignore a new message under the old nonce

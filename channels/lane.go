@@ -103,7 +103,7 @@ func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var ds []Delivery
-	for _, part := range roomy(FormOf(ch)).Split(text) {
+	for _, part := range withoutMarks(FormOf(ch)).Split(text) {
 		ds = append(ds, Delivery{Part: len(ds), Body: part, Nonce: p.Ident.Code(16)})
 	}
 	e, ok := ch.(Encloser)
@@ -128,9 +128,9 @@ func FormOf(ch Channel) markup.Form {
 	return plain
 }
 
-// roomy shortens the limit of a form by the longest mark, in the units in which the platform counts, tags
+// withoutMarks shortens the limit of a form by the longest mark, in the units in which the platform counts, tags
 // included.
-func roomy(f markup.Form) markup.Form {
+func withoutMarks(f markup.Form) markup.Form {
 	if f.Limit > 0 {
 		f.Limit -= f.Size(f.Render("x"+longestMark)) - f.Size(f.Render("x"))
 	}
@@ -155,17 +155,17 @@ func (p *Pump) complete(row Row, d Delivery) Delivery {
 func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
 	repeats := AbilitiesOf(ch).Repeats
 	owner := p.isOwner(row.To)
-	own := owner || row.Cause == event.ByQuestion || row.Cause == event.ByNotice
+	forOwner := owner || row.Cause == event.ByQuestion || row.Cause == event.ByNotice
 	interrupted := row.Interrupted && first
 	began := p.Clock.Wall()
 	back := func() bool { return !p.Receives(row.To.Channel()).Before(began) }
 	if interrupted || d.Unsure > 0 && repeats == ByLook {
-		o := look(ctx, ch, d, interrupted)
+		o := lookUp(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
 			d.Attempts++ // repeated failures of the look-up back off like failures of the send
 		}
-		o.Back = back()
-		v := After(d, o, repeats, p.Clock.Wall(), own)
+		o.Recovered = back()
+		v := After(d, o, repeats, p.Clock.Wall(), forOwner)
 		if v.State == Retry && v.Unsure > 0 && interrupted && repeats != ByKey && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
 			v = p.digest([]Row{row})
 		}
@@ -187,7 +187,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			if d.Tried.IsZero() {
 				d.Tried = row.Queued // the backoff grows with the time that the row has waited
 			}
-			p.finish(ctx, row, d, sooner(retry(d, err, p.Clock.Wall()), Outcome{Err: err, Back: back()}, p.Clock.Wall()))
+			p.finish(ctx, row, d, shortenBackoff(retry(d, err, p.Clock.Wall()), TryResult{Err: err, Recovered: back()}, p.Clock.Wall()))
 			return false, nil
 		}
 	}
@@ -205,10 +205,10 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	o := p.send(ctx, ch, p.marked(row, d, repeats, first && owner))
 	p.Report(row.To.Channel(), o.Err)
 	p.unconfirmed.note(row.To.Channel(), errors.Is(o.Err, ErrUnknown))
-	o.Back = back()
-	v := After(d, o, repeats, p.Clock.Wall(), own)
+	o.Recovered = back()
+	v := After(d, o, repeats, p.Clock.Wall(), forOwner)
 	if v.State == Retry {
-		p.heed(row.To, o.Err, v.At)
+		p.holdAddress(row.To, o.Err, v.At)
 	}
 	if v.Instead != "" {
 		d.Nonce = draftDelivery{p}.nonce() // the platform would ignore a new message under the nonce that it refused
@@ -218,9 +218,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	return v.State == Sent, nil
 }
 
-// look asks a channel with a Finder whether an earlier try has arrived.
-func look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome {
-	o := Outcome{Interrupted: interrupted}
+// lookUp asks a channel with a Finder whether an earlier try has arrived.
+func lookUp(ctx context.Context, ch Channel, d Delivery, interrupted bool) TryResult {
+	o := TryResult{Interrupted: interrupted}
 	f, ok := ch.(Finder)
 	if !ok {
 		return o
@@ -243,12 +243,12 @@ func look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome
 	return o
 }
 
-func (p *Pump) send(ctx context.Context, ch Channel, d Delivery) Outcome {
+func (p *Pump) send(ctx context.Context, ch Channel, d Delivery) TryResult {
 	id, _, err := guarded(ctx, func(ctx context.Context) (string, bool, error) {
 		id, err := ch.Send(ctx, d)
 		return id, err == nil, err
 	})
-	return Outcome{RemoteID: id, Err: err}
+	return TryResult{RemoteID: id, Err: err}
 }
 
 // guarded calls an adapter. A panic may have come after the write, so it counts as unknown. The call is

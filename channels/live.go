@@ -357,7 +357,7 @@ func Glimpse(said, note string, f markup.Form) string {
 	if word := strings.TrimSpace(said); strings.HasPrefix("HEARTBEAT_OK", word) || strings.HasPrefix("NO_REPLY", word) {
 		said = ""
 	}
-	f = roomy(f)
+	f = withoutMarks(f)
 	if f.Limit > 0 && note != "" {
 		f.Limit -= f.Size(f.Render("x\n\n"+note)) - f.Size(f.Render("x"))
 	}

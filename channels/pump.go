@@ -95,7 +95,7 @@ const (
 	batch        = 1024             // rows read at a time
 	awayNap      = 5 * time.Second  // before a channel that is away is tried again
 	errorNap     = time.Second      // after a store error
-	everyHead    = 10_000           // more than there are lanes: all rows that a crash interrupted
+	allHeads     = 10_000           // more than there are lanes: all rows that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
 	longNap      = 30 * time.Second // maximum sleep: timers stop while the machine is suspended
 	sendTime     = time.Minute      // timeout of a send
@@ -220,9 +220,9 @@ func (p *Pump) rest(a event.Address, d time.Duration) {
 	p.resting[a] = p.Clock.Wall().Add(d)
 }
 
-// heed applies RetryAfter to the whole address, not only to this row: other messages would come too soon as
+// holdAddress applies RetryAfter to the whole address, not only to this row: other messages would come too soon as
 // well.
-func (p *Pump) heed(a event.Address, err error, until time.Time) {
+func (p *Pump) holdAddress(a event.Address, err error, until time.Time) {
 	if later := (*RetryAfter)(nil); errors.As(err, &later) {
 		p.rest(a, until.Sub(p.Clock.Wall()))
 	}
@@ -263,7 +263,7 @@ func (p *Pump) countInterrupted(ctx context.Context) error {
 	if p.counted {
 		return nil
 	}
-	rows, err := p.Store.Ready(ctx, p.Clock.Wall(), everyHead)
+	rows, err := p.Store.Ready(ctx, p.Clock.Wall(), allHeads)
 	if err != nil {
 		return fmt.Errorf("read interrupted sends: %w", err)
 	}

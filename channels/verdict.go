@@ -26,24 +26,24 @@ const (
 	Joined  State = "joined"  // listed in a digest instead
 )
 
-// Look is the result of looking up an earlier try.
-type Look int
+// LookUp is the result of looking up an earlier try.
+type LookUp int
 
 // Results of a look-up.
 const (
-	NotLooked Look = iota
-	Found          // it arrived
-	Missing        // it surely did not arrive
-	Unclear        // the platform cannot tell
+	NotLooked LookUp = iota
+	Found            // it arrived
+	Missing          // it surely did not arrive
+	Unclear          // the platform cannot tell
 )
 
-// Outcome is the result of a try, or of looking up an earlier one.
-type Outcome struct {
+// TryResult is the result of a try, or of looking up an earlier one.
+type TryResult struct {
 	RemoteID    string
 	Err         error // of the send or the look-up
 	Interrupted bool  // the process ended between "sending" and "sent"
-	Looked      Look
-	Back        bool // receiving recovered during the try
+	Looked      LookUp
+	Recovered   bool // receiving recovered during the try
 }
 
 // Verdict is the decision about a delivery. All of it is committed together.
@@ -96,25 +96,25 @@ const (
 )
 
 // After decides what happens to a delivery after an outcome. It is pure. repeats is how the channel deals
-// with possible repeats. own: the message is for the owner, or is itself a question or a notice; no question
+// with possible repeats. forOwner: the message is for the owner, or is itself a question or a notice; no question
 // is asked about it.
-func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
-	return sooner(after(d, o, repeats, now, own), o, now)
+func After(d Delivery, o TryResult, repeats Repeats, now time.Time, forOwner bool) Verdict {
+	return shortenBackoff(after(d, o, repeats, now, forOwner), o, now)
 }
 
 // after is After without the shortened backoff.
-func after(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
+func after(d Delivery, o TryResult, repeats Repeats, now time.Time, forOwner bool) Verdict {
 	switch {
 	case o.Looked == Found:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case o.Looked == Missing:
 		return orExpired(d, Verdict{State: Retry, At: now, Reason: "had not arrived"}, now)
 	case o.Interrupted || o.Looked == Unclear || errors.Is(o.Err, ErrUnknown):
-		return afterUnsure(d, o, repeats, now, own)
+		return afterUnsure(d, o, repeats, now, forOwner)
 	case o.Err == nil:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case errors.Is(o.Err, ErrPermanent) && d.File != nil:
-		return withoutFile(d, o.Err, " could not be sent", now, own)
+		return withoutFile(d, o.Err, " could not be sent", now, forOwner)
 	case errors.Is(o.Err, ErrPermanent):
 		return dead(d, reason(o.Err))
 	}
@@ -126,12 +126,12 @@ func retry(d Delivery, err error, now time.Time) Verdict {
 	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err, now)), Unsure: d.Unsure, Reason: reason(err)}, now)
 }
 
-// sooner shortens the backoff of a failed try if receiving recovered meanwhile: the outage is over. It does
+// shortenBackoff shortens the backoff of a failed try if receiving recovered meanwhile: the outage is over. It does
 // not shorten the platform's own RetryAfter, nor the backoff of a message that may have arrived more than
 // once.
-func sooner(v Verdict, o Outcome, now time.Time) Verdict {
+func shortenBackoff(v Verdict, o TryResult, now time.Time) Verdict {
 	_, asked := errors.AsType[*RetryAfter](o.Err)
-	if soon := now.Add(firstBackoff); o.Back && v.State == Retry && v.Unsure <= 1 && !asked && v.At.After(soon) {
+	if soon := now.Add(firstBackoff); o.Recovered && v.State == Retry && v.Unsure <= 1 && !asked && v.At.After(soon) {
 		v.At = soon
 	}
 	return v
@@ -151,7 +151,7 @@ func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
 }
 
 // afterUnsure decides about a try that may have arrived.
-func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
+func afterUnsure(d Delivery, o TryResult, repeats Repeats, now time.Time, forOwner bool) Verdict {
 	n := d.Unsure
 	if o.Interrupted || o.Looked == NotLooked {
 		n++ // this try; a look-up only asks about earlier ones
@@ -170,11 +170,11 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 	// The owner gets repeats with a mark. For anybody else the owner decides, because a repeat may do harm
 	// there.
 	switch lookUp := repeats == ByLook && o.Looked == NotLooked; {
-	case lookUp || repeats == ByKey || own && n < most:
+	case lookUp || repeats == ByKey || forOwner && n < most:
 		return orExpired(d, again, now)
-	case own && d.File != nil:
-		return withoutFile(d, o.Err, fmt.Sprintf(" was sent %d times and may have arrived, but no answer came", n), now, own)
-	case own:
+	case forOwner && d.File != nil:
+		return withoutFile(d, o.Err, fmt.Sprintf(" was sent %d times and may have arrived, but no answer came", n), now, forOwner)
+	case forOwner:
 		return dead(d, fmt.Sprintf("it was sent %d times and may have arrived, but no answer came; hob outbox retry %d sends it once more", n, d.Outbox))
 	}
 	return Verdict{
@@ -185,14 +185,14 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 
 // withoutFile replaces a file that was refused for good by a text that says so; the other parts are not
 // affected. Only the owner sees the reason.
-func withoutFile(d Delivery, err error, what string, now time.Time, own bool) Verdict {
+func withoutFile(d Delivery, err error, what string, now time.Time, forOwner bool) Verdict {
 	why := reason(err)
 	if _, rest, ok := strings.Cut(why, ErrPermanent.Error()+": "); ok {
 		why = rest
 	}
 	why = ": " + strings.TrimSuffix(why, ": "+ErrPermanent.Error())
 	v := Verdict{State: Retry, At: now, Reason: reason(err), Instead: d.File.Name + what}
-	if own {
+	if forOwner {
 		v.Instead += why
 		return v
 	}

@@ -254,7 +254,7 @@ func newGapNotices(s *store.Store, r channels.Recipients, clock sys.Clock, log *
 func (d *daemon) channelAdmin() admin.Service {
 	p := d.admission()
 	return admin.Service{Config: admin.Config{
-		PairingStore: d.store.Pairings, Health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), Find: d.recipients.Channels.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: d.secrets.Text,
+		PairingStore: d.store.Pairings, Health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), Find: d.recipients.Channels.Channel, Owners: p.Owners, FormerPairings: p.FormerPairings, Hide: d.secrets.Text,
 		RandomLetters: admin.RandomLetters, Now: d.clock.Wall,
 		Send: func(ctx context.Context, to event.Address, text string) (int64, error) {
 			return d.store.Outbox.Send(ctx, event.In{

@@ -32,21 +32,21 @@ type Runner struct {
 	log      *slog.Logger
 	progress atomic.Int64
 
-	heap    dueHeap
-	live    int           // number of hints at the last full read
-	loaded  time.Duration // monotonic time of the last full read
-	version int64
-	moved   bool // the store has changes that the heap does not have yet
-	zones   map[string]*time.Location
-	wall    time.Time
-	mono    time.Duration
-	rules   Zones
-	print   func() string // fingerprint of the time zone rules; nil: not followed
-	jumps   ClockJumps    // nil: every time is accepted
-	jump    ClockJump     // the last one
-	high    time.Time     // the latest accepted time
-	failed  map[int64]failure
-	blind   time.Time // since when jobs cannot be listed; zero: they can
+	heap     dueHeap
+	live     int           // number of hints at the last full read
+	loaded   time.Duration // monotonic time of the last full read
+	version  int64
+	moved    bool // the store has changes that the heap does not have yet
+	zones    map[string]*time.Location
+	wall     time.Time
+	mono     time.Duration
+	rules    Zones
+	print    func() string // fingerprint of the time zone rules; nil: not followed
+	jumps    ClockJumps    // nil: every time is accepted
+	jump     ClockJump     // the last one
+	high     time.Time     // the latest accepted time
+	failed   map[int64]failure
+	unlisted time.Time // since when jobs cannot be listed; zero: they can
 }
 
 // failure records that a job's fire could not be committed.
@@ -71,8 +71,8 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 // that cannot be committed is retried after 1 s, doubling up to 60 s. A job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
 	err := sys.UnlessDone(ctx, r.run(ctx))
-	if err != nil && r.blind.IsZero() {
-		r.blind = r.clock.Wall()
+	if err != nil && r.unlisted.IsZero() {
+		r.unlisted = r.clock.Wall()
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (r *Runner) round(ctx context.Context) error {
 		r.serve(ctx, r.collect(ctx))
 		r.step()
 	}
-	r.blind = time.Time{}
+	r.unlisted = time.Time{}
 	r.report(ctx)
 	return nil
 }
@@ -299,8 +299,8 @@ func (r *Runner) later(ctx context.Context, id int64, err error) {
 // unstored returns since when the fires of a job could not be committed; zero: they can.
 func (r *Runner) unstored(id int64) time.Time {
 	since := r.failed[id].since
-	if since.IsZero() || !r.blind.IsZero() && r.blind.Before(since) {
-		return r.blind
+	if since.IsZero() || !r.unlisted.IsZero() && r.unlisted.Before(since) {
+		return r.unlisted
 	}
 	return since
 }

@@ -14,8 +14,8 @@ import (
 type PairingIndex interface {
 	// Meet sets hob's current account on a channel, and returns the pairings that are not valid with it.
 	Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
-	// Lapsed lists the addresses of all such pairings.
-	Lapsed() []event.Address
+	// FormerPairings lists the addresses of all such pairings.
+	FormerPairings() []event.Address
 	// Try tests a message against the open pairing of a channel.
 	Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error)
 }
@@ -34,8 +34,10 @@ var _ channels.Admission = Admission{}
 // Owners returns the owner's ids on a channel.
 func (p Admission) Owners(channel string) []string { return on(channel, p.Owner()) }
 
-// Lapsed returns the ids that were paired on a channel with another account than hob has now.
-func (p Admission) Lapsed(channel string) []string { return on(channel, p.PairingIndex.Lapsed()) }
+// FormerPairings returns the ids that were paired on a channel with another account than hob has now.
+func (p Admission) FormerPairings(channel string) []string {
+	return on(channel, p.PairingIndex.FormerPairings())
+}
 
 // on returns the ids of addresses on a channel.
 func on(channel string, list []event.Address) (ids []string) {

@@ -31,15 +31,15 @@ type PairingStore interface {
 
 // Config holds what a Service needs. All fields are needed.
 type Config struct {
-	PairingStore  PairingStore
-	Health        func() []channels.ChannelHealth                                         // health of all channels, without secrets
-	Find          func(name string) (channels.Channel, error)                             // returns channels.ErrNoChannel if there is none
-	Owners        func(channel string) []string                                           // the owner's ids on a channel
-	Lapsed        func(channel string) []string                                           // ids that were paired with another account than hob has now
-	Send          func(ctx context.Context, to event.Address, text string) (int64, error) // returns the id of the outbox row
-	Hide          func(text string) string                                                // removes secrets
-	RandomLetters func(alphabet string, n int) string                                     // unpredictable letters
-	Now           func() time.Time
+	PairingStore   PairingStore
+	Health         func() []channels.ChannelHealth                                         // health of all channels, without secrets
+	Find           func(name string) (channels.Channel, error)                             // returns channels.ErrNoChannel if there is none
+	Owners         func(channel string) []string                                           // the owner's ids on a channel
+	FormerPairings func(channel string) []string                                           // ids that were paired with another account than hob has now
+	Send           func(ctx context.Context, to event.Address, text string) (int64, error) // returns the id of the outbox row
+	Hide           func(text string) string                                                // removes secrets
+	RandomLetters  func(alphabet string, n int) string                                     // unpredictable letters
+	Now            func() time.Time
 }
 
 // Service shows channels, and makes, shows and revokes pairings. It is safe for concurrent use.

@@ -62,7 +62,7 @@ func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, e
 	}
 }
 
-// Load reads the paired addresses for Paired and Lapsed.
+// Load reads the paired addresses for Paired and FormerPairings.
 func (b Pairings) Load(ctx context.Context) error {
 	b.owners.loading.Lock()
 	defer b.owners.loading.Unlock()
@@ -117,8 +117,8 @@ func (o *PairedOwners) Paired() []event.Address {
 	return nil
 }
 
-// Lapsed lists the addresses of pairings with a former account. It reads only memory.
-func (b Pairings) Lapsed() []event.Address {
+// FormerPairings lists the addresses of pairings with a former account. It reads only memory.
+func (b Pairings) FormerPairings() []event.Address {
 	if list := b.owners.list.Load(); list != nil {
 		return list.lapsed
 	}

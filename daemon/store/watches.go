@@ -60,17 +60,17 @@ func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, 
 	return list[0], nil
 }
 
-// Looks returns the progress of the watches, by id.
-func (s Watches) Looks(ctx context.Context) (map[int64]filewatch.Look, error) {
-	looks := map[int64]filewatch.Look{}
+// Progress returns the progress of the watches, by id.
+func (s Watches) Progress(ctx context.Context) (map[int64]filewatch.Progress, error) {
+	progress := map[int64]filewatch.Progress{}
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
-		var l filewatch.Look
+		var l filewatch.Progress
 		err = rs.Scan(&id, &l.Trouble, &l.Ready)
-		looks[id] = l
+		progress[id] = l
 		return id, err
 	})
-	return looks, err
+	return progress, err
 }
 
 // Watches lists the active watches.

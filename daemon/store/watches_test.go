@@ -333,20 +333,20 @@ func TestTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look := func() filewatch.Look {
-		looks, err := s.Watches.Looks(ctx)
+	look := func() filewatch.Progress {
+		progress, err := s.Watches.Progress(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return looks[w.ID]
+		return progress[w.ID]
 	}
 	say("too many folders")
 	say("too many folders")
-	if outs := s.outs(); len(outs) != 1 || outs[0].Body != "Watch w: too many folders" || look() != (filewatch.Look{Trouble: "too many folders"}) {
+	if outs := s.outs(); len(outs) != 1 || outs[0].Body != "Watch w: too many folders" || look() != (filewatch.Progress{Trouble: "too many folders"}) {
 		t.Errorf("told %+v, shown %+v", outs, look())
 	}
 	say("")
-	if len(s.outs()) != 1 || look() != (filewatch.Look{}) {
+	if len(s.outs()) != 1 || look() != (filewatch.Progress{}) {
 		t.Errorf("shown %+v", look())
 	}
 	say("something else")

@@ -56,7 +56,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 		defer stop()
 		watcher := filewatch.NewWatcher(s.watches(), sys.RealClock(), nil, nil, filewatch.Access{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
 		group.Go(ctx, "watcher", watcher.Run)
-		wait(t, func() bool { looks, err := s.Watches.Looks(ctx); return err == nil && looks[w.ID].Ready })
+		wait(t, func() bool { progress, err := s.Watches.Progress(ctx); return err == nil && progress[w.ID].Ready })
 		change()
 		wait(t, reached)
 	}
@@ -73,7 +73,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 	}
 	run(same, func() {
 		for n := range 20 {
-			put(n, "while it looks")
+			put(n, "while it progress")
 		}
 	})
 	for n := range 20 {
@@ -86,7 +86,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 	}
 }
 
-// wait looks until something holds.
+// wait progress until something holds.
 func wait(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -21,8 +21,8 @@ import (
 type WatchRows interface {
 	AllWatches(ctx context.Context) ([]filewatch.Watch, error)
 	WatchNamed(ctx context.Context, nameOrID string) (filewatch.Watch, error)
-	// Looks returns the progress of the watches, by their ids.
-	Looks(ctx context.Context) (map[int64]filewatch.Look, error)
+	// Progress returns the progress of the watches, by their ids.
+	Progress(ctx context.Context) (map[int64]filewatch.Progress, error)
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
@@ -43,13 +43,13 @@ func (s Watches) List(ctx context.Context) ([]filewatch.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	looks, err := s.Rows.Looks(ctx)
+	progress, err := s.Rows.Progress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	views := make([]filewatch.View, len(list))
 	for i, w := range list {
-		views[i] = s.waiting(w.View(looks[w.ID]))
+		views[i] = s.waiting(w.View(progress[w.ID]))
 	}
 	return views, nil
 }
@@ -69,8 +69,8 @@ func (s Watches) Named(ctx context.Context, name string) (filewatch.View, error)
 	if err != nil {
 		return filewatch.View{}, err
 	}
-	looks, err := s.Rows.Looks(ctx)
-	return s.waiting(w.View(looks[w.ID])), err
+	progress, err := s.Rows.Progress(ctx)
+	return s.waiting(w.View(progress[w.ID])), err
 }
 
 // Crowded returns a warning if a watch has more folders than the system can watch. It returns "" if not, or if counting takes too long.
@@ -126,7 +126,7 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 	if !s.Reach(w.Deliver) {
 		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
 	}
-	return w.View(filewatch.Look{}), filewatch.Put{Watch: w}, nil
+	return w.View(filewatch.Progress{}), filewatch.Put{Watch: w}, nil
 }
 
 // watchTrust is the trust of the runs of every watch, also of the owner's: they read file names and texts that anybody may have written.

@@ -22,9 +22,9 @@ import (
 
 // rows keeps watches in memory, as the store does.
 type watchRows struct {
-	list  []filewatch.Watch
-	looks map[int64]filewatch.Look
-	last  int64
+	list     []filewatch.Watch
+	progress map[int64]filewatch.Progress
+	last     int64
 }
 
 func (r *watchRows) AllWatches(context.Context) ([]filewatch.Watch, error) { return r.list, nil }
@@ -38,7 +38,9 @@ func (r *watchRows) WatchNamed(_ context.Context, name string) (filewatch.Watch,
 	return filewatch.Watch{}, event.NewFault(event.Missing, "", "there is no watch %s", name)
 }
 
-func (r *watchRows) Looks(context.Context) (map[int64]filewatch.Look, error) { return r.looks, nil }
+func (r *watchRows) Progress(context.Context) (map[int64]filewatch.Progress, error) {
+	return r.progress, nil
+}
 
 func (r *watchRows) Record(_ context.Context, changes ...tools.Change) error {
 	for _, c := range changes {
@@ -80,7 +82,7 @@ func newWatches(t *testing.T) (triggers.Watches, *watchRows, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &watchRows{looks: map[int64]filewatch.Look{}}
+	r := &watchRows{progress: map[int64]filewatch.Progress{}}
 	return triggers.Watches{
 		Rows: r, Guard: func() *fsguard.Guard { return g }, Now: func() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) },
 		Reach: func(to event.Address) bool { return to != "telegram:5" }, Most: func() int { return 3 },
@@ -170,7 +172,7 @@ func TestPlanOfAWatch(t *testing.T) {
 	}
 }
 
-// The runs of a watch may read what it looks at, and nothing that lies beside it.
+// The runs of a watch may read the watched files and no others.
 func TestWhatIsWatchedMayBeRead(t *testing.T) {
 	watches, _, _ := newWatches(t)
 	for _, c := range []struct {
@@ -218,7 +220,7 @@ func TestVerbsOfAWatch(t *testing.T) {
 			t.Errorf("%s is shown as %+v", c.verb, view)
 		}
 	}
-	r.list, r.looks[1] = []filewatch.Watch{{}}, filewatch.Look{Ready: true, Trouble: "far"}
+	r.list, r.progress[1] = []filewatch.Watch{{}}, filewatch.Progress{Ready: true, Trouble: "far"}
 	r.list[0].ID, r.list[0].Name = 1, "w"
 	list, err := watches.List(t.Context())
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Trouble != "far" {

@@ -20,8 +20,8 @@ const (
 	fineStep   = 20 * time.Millisecond
 )
 
-// young reports whether the file may still get new content without a visible change of s.
-func (s stat) young(now time.Time) bool {
+// mayHide reports whether the file may still get new content without a visible change of s.
+func (s stat) mayHide(now time.Time) bool {
 	step := fineStep
 	if s.mtime%int64(time.Second) == 0 {
 		step = coarseStep
@@ -42,7 +42,7 @@ type candidate struct {
 type ref struct {
 	dir, name string
 	candidate
-	restless bool // it is reported although it still changes
+	unsettled bool // it is reported although it still changes
 }
 
 func (r ref) path() string { return join(r.dir, r.name) }
@@ -134,7 +134,7 @@ func holdFor(settle time.Duration) time.Duration { return 4 * settle }
 // ready returns the candidates to report now, by path: all of them when all have settled; the settled ones when one has waited long enough;
 // and those that have been changing for too long. next is the time of the next call; 0 without candidates.
 func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Duration) {
-	var resting, restless []ref
+	var settled, unsettled []ref
 	waited, open := false, 0
 	soon := func(at time.Duration) {
 		if next == 0 || at < next {
@@ -143,27 +143,27 @@ func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Dur
 	}
 	for dir, in := range p.folders {
 		for name, c := range in {
-			rests := c.since + settle
+			settlesAt := c.since + settle
 			switch {
-			case rests <= now:
-				resting = append(resting, ref{dir, name, c, false})
-				waited = waited || rests+holdFor(settle) <= now
-				soon(rests + holdFor(settle))
+			case settlesAt <= now:
+				settled = append(settled, ref{dir, name, c, false})
+				waited = waited || settlesAt+holdFor(settle) <= now
+				soon(settlesAt + holdFor(settle))
 				continue
 			case !c.told && c.first+patience(settle) <= now:
-				restless = append(restless, ref{dir, name, c, true})
+				unsettled = append(unsettled, ref{dir, name, c, true})
 			case !c.told:
 				soon(c.first + patience(settle))
 			}
-			soon(rests)
+			soon(settlesAt)
 			if !c.told {
 				open++ // a reported one delays nobody
 			}
 		}
 	}
-	list = restless
-	if open == len(restless) || waited {
-		list = append(list, resting...)
+	list = unsettled
+	if open == len(unsettled) || waited {
+		list = append(list, settled...)
 	}
 	sortRefs(list)
 	return list, next

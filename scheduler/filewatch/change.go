@@ -13,8 +13,8 @@ type (
 	}
 )
 
-// Look is the progress of a watch.
-type Look struct {
+// Progress says how far a watch is.
+type Progress struct {
 	Ready   bool   // the first scan is done; later changes are reported
 	Trouble string // what it cannot see or sees late; "": nothing
 }

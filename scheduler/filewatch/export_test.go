@@ -87,7 +87,7 @@ func (p *Candidates) Note(name string, size int64, now time.Duration) {
 func (p *Candidates) Ready(settle, now time.Duration) (names []string, next time.Duration) {
 	list, next := p.ready(settle, now)
 	for _, r := range list {
-		if r.restless {
+		if r.unsettled {
 			p.tell(r.dir, r.name)
 			r.name += "!"
 		} else {

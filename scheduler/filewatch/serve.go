@@ -40,7 +40,7 @@ type finding struct {
 	text     []byte
 	kind     Kind
 	silent   bool   // only the snapshot changes; nothing is reported
-	young    bool   // the file may get new content with the same time, so it is read again
+	recheck  bool   // the file may get new content with the same time, so it is read again
 	from     string // the old path of a rename
 }
 
@@ -163,16 +163,16 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 		return w.judgeGone(t, f)
 	}
 	s := statOf(info)
-	if s != r.stat && !r.restless && t.tree.looked || r.gone {
+	if s != r.stat && !r.unsettled && t.tree.looked || r.gone {
 		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
 	}
 	c, now := content{hash: changing}, w.clock.Wall()
-	if !r.restless {
+	if !r.unsettled {
 		c, err = w.read(ctx, path, s)
 	}
 	if errors.Is(err, errMoved) && !t.tree.looked { // the first scan includes it, whatever its content
-		f.restless, c, err = true, content{hash: changing}, nil
+		f.unsettled, c, err = true, content{hash: changing}, nil
 	}
 	if errors.Is(err, fsguard.ErrState) {
 		f.silent = true
@@ -186,7 +186,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 		return finding{}, false
 	}
 	f = w.judgeContent(t, f, s, c)
-	if f.young = !f.restless && s.young(now); f.young {
+	if f.recheck = !f.unsettled && s.mayHide(now); f.recheck {
 		f.now.mtime = -f.now.mtime
 	}
 	return f, true
@@ -268,12 +268,12 @@ func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	// The tree takes the rows only after their commit.
 	t.tree.put(s.Files)
 	for _, f := range list {
-		if f.restless {
+		if f.unsettled {
 			t.candidates.tell(f.dir, f.name)
 			continue
 		}
 		t.candidates.drop(f.dir, f.name)
-		if f.young {
+		if f.recheck {
 			t.candidates.note(f.dir, f.name, f.stat, false, w.clock.Mono())
 		}
 	}
@@ -354,7 +354,7 @@ func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Ch
 	moved := map[[2]string]int{}
 	diffs := budget{left: maxDiffs}
 	for _, f := range told {
-		c := Change{Kind: f.kind, Path: f.path(), From: f.from, Version: f.now.version, Size: f.now.size, Changing: f.restless}
+		c := Change{Kind: f.kind, Path: f.path(), From: f.from, Version: f.now.version, Size: f.now.size, Changing: f.unsettled}
 		// Files of a moved folder are described as one change.
 		if f.kind == Rename {
 			from, to := commonMove(f.from, c.Path)

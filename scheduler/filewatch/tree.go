@@ -13,7 +13,7 @@ const firstLook = "."
 type row struct {
 	ino     uint64
 	size    int64
-	mtime   int64 // negative if the file was too young, so that it must be read again
+	mtime   int64 // negative if the file may change without a new time, so that it must be read again
 	version int64
 	hash    string
 	gone    bool // marks a removal; rows of a tree are never gone

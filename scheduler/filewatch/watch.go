@@ -69,11 +69,11 @@ type View struct {
 }
 
 // View returns the view of a watch with its progress.
-func (w Watch) View(l Look) View {
+func (w Watch) View(p Progress) View {
 	v := View{
 		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: periodText(w.Settle), Poll: periodText(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
 		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
-		Ready: l.Ready, Trouble: l.Trouble,
+		Ready: p.Ready, Trouble: p.Trouble,
 	}
 	for _, k := range w.Events {
 		v.Events = append(v.Events, string(k))

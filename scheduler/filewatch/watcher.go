@@ -44,15 +44,15 @@ type Watcher struct {
 	open     func() (notifier, error)
 	progress atomic.Int64
 
-	sensor  *sensor // nil: the system offers no events, so everything is polled
-	blind   error   // why there are no events
-	list    map[int64]*tracked
-	lost    map[uint64]struct{} // inodes of folders that went away
-	stateID [2]uint64           // device and inode of the state folder
-	stale   bool                // the watches have changed
-	pending bool                // folders are dirty
-	gap     time.Duration       // earliest time of the next scan of dirty folders
-	roots   time.Duration       // time of the next check of the roots
+	sensor   *sensor // nil: the system offers no events, so everything is polled
+	noEvents error   // why there are no events
+	list     map[int64]*tracked
+	lost     map[uint64]struct{} // inodes of folders that went away
+	stateID  [2]uint64           // device and inode of the state folder
+	stale    bool                // the watches have changed
+	pending  bool                // folders are dirty
+	gap      time.Duration       // earliest time of the next scan of dirty folders
+	roots    time.Duration       // time of the next check of the roots
 }
 
 // tracked is an active watch.
@@ -97,7 +97,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	w.list, w.lost, w.stale, w.sensor = map[int64]*tracked{}, map[uint64]struct{}{}, true, nil
 	readers := sys.NewGroup(w.log, nil)
 	n, err := w.open()
-	if w.blind = err; err == nil {
+	if w.noEvents = err; err == nil {
 		w.sensor = newSensor(n)
 		readers.Once("file events", func() error { return w.sensor.run() })
 		defer func() {
@@ -400,7 +400,7 @@ func (w *Watcher) troubleOf(t *tracked) string {
 	switch {
 	case w.sensor == nil && t.watch.Poll == 0:
 		return fmt.Sprintf("the system gives no file events (%v): its files are looked at every %v instead; "+
-			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.blind, longestSleep)
+			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.noEvents, longestSleep)
 	case len(t.polled) > 0:
 		return fmt.Sprintf("the system has no more file watches: some of its folders are looked at every %v instead; "+
 			"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", longestSleep)

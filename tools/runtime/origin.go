@@ -18,7 +18,7 @@ type origin struct {
 	began   time.Time // its start by FileClock: it may have made any change from then on. Zero before the start
 }
 
-// originOf returns the origin that the site has determined. A sealed sandbox, or a host, leaves no
+// originOf returns the origin that the site has determined. A sandbox that may write only its scratch folder, or a host, leaves no
 // files on this machine.
 func originOf(at *site) *origin {
 	return &origin{lasting: at.host == "" && (!at.sandboxed || !at.sandbox.ScratchOnly), foreign: at.foreign, why: at.why}
