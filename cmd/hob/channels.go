@@ -14,11 +14,16 @@ import (
 	"hob/daemon/console"
 )
 
-// channelsCommand makes hob channels. owned describes the kinds of channels and their keys.
-func channelsCommand(a *cli.App, owned config.Owned) *cobra.Command {
+// channelsCommand makes hob channels. reference knows the kinds of channels and their keys. kinds is false if args name another command: then
+// hob channels add has no commands, which need the whole reference.
+func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) *cobra.Command {
+	add := cli.Family("add", "Write a channel's section into config.toml")
+	if kinds {
+		add = channelsAddCommand(a, reference())
+	}
 	return cli.Family("channels", "Look after the places that people write to hob in",
 		channelsListCommand(a),
-		channelsAddCommand(a, config.NewReference(owned)),
+		add,
 		channelsTestCommand(a),
 	)
 }

@@ -31,7 +31,7 @@ func commands(root *cobra.Command) []*cobra.Command {
 // TestEveryCommand holds for all of them: a sentence, an example that is right, flags that say what they are for, and names that a shell
 // TestEveryCommand complete.
 func TestEveryCommand(t *testing.T) {
-	all := commands(main.NewRoot(cli.New()))
+	all := commands(main.NewRoot(cli.New(), nil))
 	if len(all) < 60 {
 		t.Fatalf("there are %d commands", len(all))
 	}
@@ -78,7 +78,7 @@ func tryExample(t *testing.T, c *cobra.Command, line string) {
 		t.Errorf("%s: the example %q is not a line of hob", c.CommandPath(), line)
 		return
 	}
-	root := main.NewRoot(cli.New())
+	root := main.NewRoot(cli.New(), nil)
 	found, args, err := root.Find(words[1:])
 	if err != nil || found.CommandPath() != c.CommandPath() && found.Root().CommandPath() != c.CommandPath() && !strings.HasPrefix(found.CommandPath(), c.CommandPath()+" ") {
 		t.Errorf("%s: %q is an example of %s: %v", c.CommandPath(), line, found.CommandPath(), err)
@@ -155,7 +155,7 @@ func golden(t *testing.T, path, got string) {
 func TestHelp(t *testing.T) {
 	for name, width := range map[string]int{"help-80.txt": 80, "help-200.txt": 200} {
 		var b strings.Builder
-		for _, c := range commands(main.NewRoot(cli.New())) {
+		for _, c := range commands(main.NewRoot(cli.New(), nil)) {
 			page := cli.HelpPage(c, width)
 			b.WriteString("$ " + c.CommandPath() + " --help\n" + page + "\n")
 			for line := range strings.Lines(page) {

@@ -18,12 +18,12 @@ import (
 // configCommands holds what all commands of hob config need. None of them needs a daemon.
 type configCommands struct {
 	app       *cli.App
-	reference config.Reference
+	reference func() config.Reference // made at its first use: it takes longer than all else that a command does at its start
 }
 
-// configCommand makes hob config. owned describes the sections that config does not know itself.
-func configCommand(a *cli.App, owned config.Owned) *cobra.Command {
-	k := configCommands{a, config.NewReference(owned)}
+// configCommand makes hob config.
+func configCommand(a *cli.App, reference func() config.Reference) *cobra.Command {
+	k := configCommands{a, reference}
 	return cli.Family("config", "Look at config.toml, check it and change it",
 		k.pathCommand(), k.getCommand(), k.setCommand(), k.validateCommand(), k.schemaCommand(), k.editCommand(), k.docsCommand())
 }
@@ -62,7 +62,7 @@ func (k configCommands) schemaCommand() *cobra.Command {
 			"  #:schema ./config.schema.json",
 		Example: "  hob config schema > ~/.hob/config.schema.json",
 		RunE: func(*cobra.Command, []string) error {
-			doc, err := configSchema(k.reference)
+			doc, err := configSchema(k.reference())
 			if err != nil {
 				return err
 			}
@@ -78,16 +78,16 @@ func (k configCommands) docsCommand() *cobra.Command {
 		Example: "  hob config docs\n  hob config docs --out config.md",
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" && k.app.JSON {
-				return k.app.Document(map[string]string{"markdown": configPage(k.reference)})
+				return k.app.Document(map[string]string{"markdown": configPage(k.reference())})
 			}
 			if out == "" {
-				return k.app.Text(configPage(k.reference))
+				return k.app.Text(configPage(k.reference()))
 			}
 			before, err := config.FileContent(out)
 			if err != nil {
 				return err
 			}
-			return config.WriteFile(out, before, []byte(configPage(k.reference)))
+			return config.WriteFile(out, before, []byte(configPage(k.reference())))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write it into this file")
@@ -138,7 +138,7 @@ func (k configCommands) complete(_ *cobra.Command, args []string, typed string) 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, name := range k.reference.Names(path) {
+	for _, name := range k.reference().Names(path) {
 		if strings.HasPrefix(name, typed) {
 			names = append(names, name)
 		}

@@ -116,7 +116,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 
 // mistakes returns all problems of a document.
 func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
-	problems, err := k.reference.Check(path, doc, nil)
+	problems, err := k.reference().Check(path, doc, nil)
 	var list config.Errors
 	if errors.As(err, &list) {
 		return list

@@ -21,7 +21,7 @@ func (k configCommands) getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := k.reference.Look(path, environment(), cli.Joined(args))
+			all, err := k.reference().Look(path, environment(), cli.Joined(args))
 			if err != nil {
 				return configError(err)
 			}

@@ -60,7 +60,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	if err != nil {
 		return err
 	}
-	next, err := setKeys(k.reference, path, before, list...)
+	next, err := setKeys(k.reference(), path, before, list...)
 	if err != nil {
 		return configError(err)
 	}
@@ -93,7 +93,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
-		now, err := k.reference.Look(path, environment(), c.Key)
+		now, err := k.reference().Look(path, environment(), c.Key)
 		if err != nil && !c.Unset {
 			return nil, configError(err)
 		}

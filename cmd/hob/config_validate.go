@@ -30,7 +30,7 @@ func (k configCommands) validateCommand() *cobra.Command {
 }
 
 func (k configCommands) validate(path string, env []string) error {
-	problems, err := k.reference.CheckFile(path, env)
+	problems, err := k.reference().CheckFile(path, env)
 	var list config.Errors
 	if errors.As(err, &list) {
 		problems, err = list, nil

@@ -13,7 +13,7 @@ import (
 // Main is main, for the scripts that run it.
 func Main() { main() }
 
-// NewRoot makes all commands.
+// NewRoot makes the commands that args may name.
 var NewRoot = newRoot
 
 // What tests use of the single commands.

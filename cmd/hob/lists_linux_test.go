@@ -97,7 +97,7 @@ func seen(t *testing.T, width int, args ...string) string {
 		printed <- string(text)
 	}()
 	a := &cli.App{In: terminal, Out: terminal, Err: terminal}
-	root := main.NewRoot(a)
+	root := main.NewRoot(a, nil)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Errorf("hob %s: %v", strings.Join(args, " "), err)

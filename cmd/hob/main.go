@@ -34,7 +34,7 @@ func start(args []string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
-	root := newRoot(a)
+	root := newRoot(a, args)
 	root.SetArgs(args)
 	return a.Exit(root.ExecuteContext(ctx), cli.WantsJSON(args))
 }

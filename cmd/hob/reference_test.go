@@ -22,7 +22,7 @@ import (
 
 // TestReference is docs/commands.md, which is made of the commands themselves and of the structs that --json prints.
 func TestReference(t *testing.T) {
-	root := main.NewRoot(cli.New())
+	root := main.NewRoot(cli.New(), nil)
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	for _, g := range root.Groups() {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/config"
 	"hob/daemon"
 )
 
@@ -19,7 +22,10 @@ const (
 	groupKeep     = "keep"
 )
 
-func newRoot(a *cli.App) *cobra.Command {
+// newRoot makes all commands. args are those of the command line. nil also makes the commands that need the config reference, which otherwise
+// exist only where args may name them.
+func newRoot(a *cli.App, args []string) *cobra.Command {
+	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
 	cobra.EnableCommandSorting = false // the order below is that of a day with hob
 	root := &cobra.Command{
 		Use:   "hob",
@@ -58,11 +64,11 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID(groupRun)
 	addGroup(root, groupRun, upCommand(a), statusCommand(a), serviceCommand(a))
-	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, daemon.ConfigSections()), pairingCommand(a))
+	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, reference, args == nil || slices.Contains(args, "channels")), pairingCommand(a))
 	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), toolCommand(a))
 	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
 	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), queueCommand(a, inboxCommands()), queueCommand(a, outboxCommands()), auditCommand(a), logsCommand(a))
-	addGroup(root, groupKeep, modelCommand(a), configCommand(a, daemon.ConfigSections()), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
+	addGroup(root, groupKeep, modelCommand(a), configCommand(a, reference), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	nameShells(root)
