@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"hob/config/schema"
+	"hob/daemon/sys"
 )
 
 // Exec is [tools.exec]: the sandbox and the limits of shell commands, and the machines that can run them. When the section is off,
@@ -55,8 +55,8 @@ func defaultExec() Exec {
 }
 
 var (
-	hostName    = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-	hostAddress = regexp.MustCompile(`^[^-\s]\S*$`) // a leading - would be an option of ssh
+	hostName    = sys.Regexp(`^[A-Za-z0-9._-]+$`)
+	hostAddress = sys.Regexp(`^[^-\s]\S*$`) // a leading - would be an option of ssh
 )
 
 // checkExec drops wrong binds. A mistake in a host switches the section off.
@@ -70,9 +70,9 @@ func checkExec(c *checks, e *Exec) {
 		}
 		h := e.Hosts[name]
 		switch {
-		case !hostName.MatchString(name):
+		case !hostName().MatchString(name):
 			wrong("a name of a host has letters, digits, dots, - and _ only")
-		case !hostAddress.MatchString(h.Address):
+		case !hostAddress().MatchString(h.Address):
 			wrong("address: want what ssh takes, like \"sam@nas\", found %q", h.Address)
 		}
 		for _, command := range h.Commands {

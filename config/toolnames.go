@@ -3,8 +3,9 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
+
+	"hob/daemon/sys"
 )
 
 // ToolNames lists all tools of hob, including those that are not available on this machine. A test of hob/tools/all keeps the list
@@ -18,14 +19,14 @@ func ToolNames() []string {
 }
 
 // ofServer matches a tool of an MCP server, or a pattern for several: "git__list_issues", "git__*".
-var ofServer = regexp.MustCompile(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__[A-Za-z0-9_*-]+$`)
+var ofServer = sys.Regexp(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__[A-Za-z0-9_*-]+$`)
 
 // checkToolNames requires names of existing tools: a misspelt name would deny nothing.
 func checkToolNames(c *checks, key string, list []string) {
 	known := ToolNames()
 	for i, name := range list {
 		near := nearest(name, known)
-		if name == DenyAll || slices.Contains(known, name) || near == "" && ofServer.MatchString(name) {
+		if name == DenyAll || slices.Contains(known, name) || near == "" && ofServer().MatchString(name) {
 			continue
 		}
 		at := c.at(key).element(i)

@@ -3,11 +3,11 @@ package config
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 
 	"hob/config/schema"
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
+	"hob/daemon/sys"
 )
 
 // ToolWeb is [tools.web]: the search engine of the web tools, and the secrets that they may send. When the section is off, Tools.Deny
@@ -38,7 +38,7 @@ func (w ToolWeb) Prefixes() []netip.Prefix {
 }
 
 // webSecretName matches a name after "secret:" in a header.
-var webSecretName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var webSecretName = sys.Regexp(`^[A-Za-z0-9_-]+$`)
 
 // checkToolWeb drops wrong networks. Any other mistake switches the section off.
 func checkToolWeb(c *checks, w *ToolWeb) {
@@ -67,7 +67,7 @@ func checkWebSecret(c *checks, name string, s WebSecret) {
 		c.add(at, at.value, "tools.web.secrets."+name, "secrets."+name+": "+text, `for example { secret = "env:API_TOKEN", hosts = ["api.example.org"] }`, true)
 	}
 	switch {
-	case !webSecretName.MatchString(name):
+	case !webSecretName().MatchString(name):
 		wrong("a name of a secret has letters, digits, - and _ only")
 	case !secret.IsReference(s.Secret):
 		wrong("secret: want a reference (env:, file:, keyring:, cmd:), not the secret itself")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"hob/daemon/sys"
 )
 
 // node is one value of the document with its place. It uses exactly one of table, list and leaf.
@@ -80,7 +81,7 @@ func parse(file string, doc []byte) (*node, error) {
 }
 
 // codePoint matches go-toml's description of a character. Beyond ASCII it describes only the first byte.
-var codePoint = regexp.MustCompile(`(character )?U\+[0-9A-F]{4,}( '[^']*')?`)
+var codePoint = sys.Regexp(`(character )?U\+[0-9A-F]{4,}( '[^']*')?`)
 
 // syntaxError turns go-toml's error into a Problem, with the whole character and a hint.
 func syntaxError(file string, doc []byte, err error) error {
@@ -101,7 +102,7 @@ func syntaxError(file string, doc []byte, err error) error {
 	if r, _ := utf8.DecodeRune(rest); len(bytes.TrimSpace(rest)) > 0 {
 		found = strconv.QuoteRune(r)
 	}
-	p.Text = codePoint.ReplaceAllLiteralString(p.Text, found)
+	p.Text = codePoint().ReplaceAllLiteralString(p.Text, found)
 	p.Hint = likelyMeant(string(lines[p.Line-1]))
 	return Errors{p}
 }

@@ -2,7 +2,6 @@ package channelstest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/sys"
 )
 
 // outage is a server that is away for some time.
@@ -65,7 +65,7 @@ func (s *storm) during(t *testing.T, o outage) (texts []string) {
 	return texts
 }
 
-var late = regexp.MustCompile(`\(late: from [^)]*\)`)
+var late = sys.Regexp(`\(late: from [^)]*\)`)
 
 // arrived returns what arrived since the n-th message, without marks: the count of each text, in the order of
 // first arrival. It fails if a text is repeated without a mark.
@@ -73,7 +73,7 @@ func (s *storm) arrived(t *testing.T, n int) (order []string, times map[string]i
 	t.Helper()
 	times = map[string]int{}
 	last := ""
-	for line := range strings.SplitSeq(late.ReplaceAllString(strings.Join(s.Sent()[n:], "\n"), ""), "\n") {
+	for line := range strings.SplitSeq(late().ReplaceAllString(strings.Join(s.Sent()[n:], "\n"), ""), "\n") {
 		switch {
 		case strings.TrimSpace(line) == "":
 			continue

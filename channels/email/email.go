@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -114,7 +113,7 @@ const (
 )
 
 // serverForm is the form of a server's name in trust_results.
-var serverForm = regexp.MustCompile(`^[0-9A-Za-z._:-]+$`)
+var serverForm = sys.Regexp(`^[0-9A-Za-z._:-]+$`)
 
 // complete checks the addresses of the servers and of hob, and fills in defaults.
 func (c *Config) complete() error {
@@ -144,7 +143,7 @@ func (c *Config) complete() error {
 		return errors.New(`address: missing; want the address of hob's own mailbox, like address = "hob@example.org"`)
 	case !isAddress(c.Address):
 		return fmt.Errorf("address: %q is not an address; want one like hob@example.org", c.Address)
-	case c.TrustResults != "" && !serverForm.MatchString(c.TrustResults):
+	case c.TrustResults != "" && !serverForm().MatchString(c.TrustResults):
 		return fmt.Errorf("trust_results: %q is not the name of a server; want the name at the beginning of the Authentication-Results header of incoming mail, like mx.example.org", c.TrustResults)
 	case strings.ContainsFunc(c.User+c.Folder, invisible):
 		return errors.New("user, folder: want one line without control characters")
@@ -178,7 +177,7 @@ func (c *Config) secure() bool { return c.TLS == nil || *c.TLS }
 // addressForm is the plain form of an address (RFC 5321, section 4.1.2, without quotes), in lower case.
 const addressForm = "[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,250}[0-9a-z])?"
 
-var addressPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + addressForm + "$") })
+var addressPattern = sys.Regexp("^" + addressForm + "$")
 
 // isAddress reports whether s is a plain address in lower case.
 func isAddress(s string) bool { return addressPattern().MatchString(s) }

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"mime"
 	netmail "net/mail"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/emersion/go-message/charset"
 	"github.com/emersion/go-message/textproto"
 
 	"hob/channels"
+	"hob/daemon/sys"
 )
 
 // header holds the parts of a mail's header that hob needs.
@@ -62,7 +61,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 		}
 	}
 	l.verified = l.from != "" && !repeated(h) && verifiedBy(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
-	if name, _, err := results(h.Get("Authentication-Results")); err == nil && serverForm.MatchString(name) {
+	if name, _, err := results(h.Get("Authentication-Results")); err == nil && serverForm().MatchString(name) {
 		l.resultsServer = name
 	}
 	l.auto = automatic(h, l.from)
@@ -121,14 +120,11 @@ func invisible(r rune) bool {
 // idForm is the form of a message id (RFC 5322, section 3.6.4) that hob accepts for its own headers.
 const idForm = `<[!-;=?-~]{1,250}>`
 
-// Compiled at the first mail: compiling them takes longer than reading a header with them.
 var (
-	idPattern      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(idForm) })
-	forwardPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`) })
-	answerPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`) })
-	robotPattern   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`)
-	})
+	idPattern      = sys.Regexp(idForm)
+	forwardPattern = sys.Regexp(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`)
+	answerPattern  = sys.Regexp(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`)
+	robotPattern   = sys.Regexp(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`)
 )
 
 // firstID returns the first message id in a header, "" if there is none.

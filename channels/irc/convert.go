@@ -101,10 +101,10 @@ func (s *session) person(l line, nick string, group bool) channels.Person {
 		account = l.tags["account"]
 	}
 	switch {
-	case accountForm.MatchString("$" + account):
+	case accountForm().MatchString("$" + account):
 		p.ID = "$" + fold(account)
 		s.people.wrote(p.ID, nick)
-	case s.ch.cfg.TrustNicks && nickForm.MatchString(nick):
+	case s.ch.cfg.TrustNicks && nickForm().MatchString(nick):
 		p.ID = fold(nick)
 	case group:
 		p.ID = "~" + fold(nick) // no list accepts this form

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -122,7 +121,7 @@ func (c *Config) checkServer() (string, error) {
 			port = plainPort
 		}
 	}
-	if !hostForm.MatchString(host) || !portForm.MatchString(port) {
+	if !hostForm().MatchString(host) || !portForm().MatchString(port) {
 		return "", fmt.Errorf("server: %q is not an address; want something like irc.libera.chat or irc.example.org:6697", c.Server)
 	}
 	c.Server = net.JoinHostPort(host, port)
@@ -139,19 +138,19 @@ func (c *Config) checkServer() (string, error) {
 // Forms of names in the protocol. Spaces, commas, colons and control characters would end or split a
 // parameter.
 var (
-	nickForm    = regexp.MustCompile("^[A-Za-z\\[\\]\\\\^_{|}`][0-9A-Za-z\\[\\]\\\\^_{|}`-]{0,49}$")
-	chanForm    = regexp.MustCompile(`^[#&][^\x00-\x20,\x7f:]{1,63}$`)
-	accountForm = regexp.MustCompile(`^\$[^\x00-\x20,\x7f:*?!@$]{1,50}$`)
-	hostForm    = regexp.MustCompile(`^[0-9A-Za-z._:-]+$`)
-	portForm    = regexp.MustCompile(`^[0-9]{1,5}$`)
+	nickForm    = sys.Regexp("^[A-Za-z\\[\\]\\\\^_{|}`][0-9A-Za-z\\[\\]\\\\^_{|}`-]{0,49}$")
+	chanForm    = sys.Regexp(`^[#&][^\x00-\x20,\x7f:]{1,63}$`)
+	accountForm = sys.Regexp(`^\$[^\x00-\x20,\x7f:*?!@$]{1,50}$`)
+	hostForm    = sys.Regexp(`^[0-9A-Za-z._:-]+$`)
+	portForm    = sys.Regexp(`^[0-9]{1,5}$`)
 )
 
 // checkNames checks the names, and converts ids to the form in which they are compared.
 func (c *Config) checkNames() error {
-	if !nickForm.MatchString(c.Nick) {
+	if !nickForm().MatchString(c.Nick) {
 		return fmt.Errorf("nick: %q is not a valid nick; want letters, digits and -_[]{}\\|^`, a letter first", c.Nick)
 	}
-	if c.Account != "" && !accountForm.MatchString("$"+c.Account) {
+	if c.Account != "" && !accountForm().MatchString("$"+c.Account) {
 		return fmt.Errorf("account: %q is not a valid account", c.Account)
 	}
 	if c.Account != "" && c.Password == "" && c.Certificate == "" {
@@ -166,7 +165,7 @@ func (c *Config) checkNames() error {
 	// A nick proves nothing on most networks, so it is accepted only if the config allows it.
 	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true allows nicks)`
 	return channels.CheckListed(
-		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm.MatchString, Want: `want names like "#family"`}},
+		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm().MatchString, Want: `want names like "#family"`}},
 		channels.Listed{Key: "known", IDs: c.Known, IDForm: channels.IDForm{OK: c.person, Want: who}},
 		channels.Listed{Key: "public", IDs: c.Public, IDForm: channels.IDForm{OK: c.person, Want: who}},
 	)
@@ -174,7 +173,7 @@ func (c *Config) checkNames() error {
 
 // person reports whether an id can identify a person on this network.
 func (c *Config) person(id string) bool {
-	return accountForm.MatchString(id) || c.TrustNicks && nickForm.MatchString(id)
+	return accountForm().MatchString(id) || c.TrustNicks && nickForm().MatchString(id)
 }
 
 // checkOwner rejects an owner's address that anybody could use, or that would never match.
@@ -183,7 +182,7 @@ func checkOwner(owner []string, name string, nicks bool) error {
 		switch {
 		case strings.HasPrefix(local, "$") && local != fold(local), nicks && local != fold(local):
 			return fmt.Errorf("the owner's address %s:%s: write it in lower case, as %s:%s", name, local, name, fold(local))
-		case !strings.HasPrefix(local, "$") && !chanForm.MatchString(local) && !nicks:
+		case !strings.HasPrefix(local, "$") && !chanForm().MatchString(local) && !nicks:
 			return fmt.Errorf("the owner's address %s is a nick, which anybody can take; want your account, as in %s:$sam", name+":"+local, name)
 		}
 	}

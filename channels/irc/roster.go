@@ -72,7 +72,7 @@ func (r roster) candidates(account string) []string {
 	if nick := r.seen[fold(account)]; nick != "" {
 		nicks = append(nicks, nick)
 	}
-	if name := strings.TrimPrefix(account, "$"); nickForm.MatchString(name) && !slices.ContainsFunc(nicks, func(n string) bool { return fold(n) == fold(name) }) {
+	if name := strings.TrimPrefix(account, "$"); nickForm().MatchString(name) && !slices.ContainsFunc(nicks, func(n string) bool { return fold(n) == fold(name) }) {
 		nicks = append(nicks, name)
 	}
 	return nicks

@@ -59,9 +59,9 @@ func (c *Channel) connected(ctx context.Context) (*session, error) {
 func (c *Channel) check(to event.Address) error {
 	local := to.Local()
 	switch {
-	case chanForm.MatchString(local), accountForm.MatchString(local), c.cfg.TrustNicks && nickForm.MatchString(local):
+	case chanForm().MatchString(local), accountForm().MatchString(local), c.cfg.TrustNicks && nickForm().MatchString(local):
 		return nil
-	case nickForm.MatchString(local):
+	case nickForm().MatchString(local):
 		return fmt.Errorf("address %q: a nick can be taken by anybody; want an account, like %s:$%s: %w", to, c.name, local, channels.ErrPermanent)
 	}
 	return fmt.Errorf("address %q: want an account or a channel, like %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)

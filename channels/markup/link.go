@@ -3,9 +3,10 @@ package markup
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"hob/daemon/sys"
 )
 
 // maxURL is the longest address of a link, in bytes; longer ones become text.
@@ -61,11 +62,11 @@ func address(target string) string {
 }
 
 // host matches a label that looks like an address.
-var host = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*://|@|\bwww\.)|^[\pL\pN.-]+\.\pL{2,}(?:[/:?#]|$)`)
+var host = sys.Regexp(`(?i)(?:[a-z][a-z0-9+.-]*://|@|\bwww\.)|^[\pL\pN.-]+\.\pL{2,}(?:[/:?#]|$)`)
 
 // deceptive reports whether a label looks like the address of another place than the link's.
 func deceptive(label string, u *url.URL) bool {
-	if !host.MatchString(label) {
+	if !host().MatchString(label) {
 		return false
 	}
 	if u.Scheme == "mailto" || u.Scheme == "tel" {

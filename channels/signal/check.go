@@ -9,7 +9,7 @@ import (
 
 // Link returns how to begin a private chat with hob.
 func (c *Channel) Link(context.Context) (text, url string, err error) {
-	if personForm.MatchString(c.account) {
+	if personForm().MatchString(c.account) {
 		return "Open Signal, find hob by its user name, and write the code there.", "", nil
 	}
 	url = "https://signal.me/#p/" + c.account
@@ -30,7 +30,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	}
 	lines := []string{fmt.Sprintf("signal-cli answers at %s.", c.rpc.base)}
 	r := &reader{channel: c, me: me{Number: c.account}}
-	if personForm.MatchString(c.account) {
+	if personForm().MatchString(c.account) {
 		r.me = me{UUID: c.account}
 	}
 	if err := r.findAccount(ctx); err != nil {

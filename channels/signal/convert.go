@@ -179,7 +179,7 @@ func (r *reader) read(raw []byte) (channels.Message, bool, error) {
 		return channels.Message{}, false, nil
 	}
 	switch {
-	case got.Account == "" || r.me.is(got.Account, got.Account) || r.me.Number == "" && !personForm.MatchString(got.Account):
+	case got.Account == "" || r.me.is(got.Account, got.Account) || r.me.Number == "" && !personForm().MatchString(got.Account):
 	case r.lists:
 		return channels.Message{}, false, nil // an event of an account that was added to the daemon
 	default:

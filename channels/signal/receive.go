@@ -91,7 +91,7 @@ func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
 	// Open is still set if the last process was killed while it read.
 	r.broken = r.source.Pos.Open
 	r.me = me{UUID: r.source.Pos.Me}
-	if personForm.MatchString(r.channel.account) {
+	if personForm().MatchString(r.channel.account) {
 		r.me.UUID = r.channel.account
 	} else {
 		r.me.Number = r.channel.account

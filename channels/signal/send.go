@@ -87,7 +87,7 @@ func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 func (c *Channel) target(to event.Address) (target, error) {
 	local := to.Local()
 	switch {
-	case personForm.MatchString(strings.ToLower(local)):
+	case personForm().MatchString(strings.ToLower(local)):
 		return target{Person: strings.ToLower(local)}, nil
 	case groupForm(local):
 		return target{Group: local}, nil
@@ -99,7 +99,7 @@ func (c *Channel) target(to event.Address) (target, error) {
 func quoted(ref string) (at int64, author string) {
 	author, stamp, ok := strings.Cut(ref, "/")
 	at, err := strconv.ParseInt(stamp, 10, 64)
-	if !ok || err != nil || !personForm.MatchString(author) {
+	if !ok || err != nil || !personForm().MatchString(author) {
 		return 0, ""
 	}
 	return at, author

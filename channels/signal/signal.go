@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -61,7 +60,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	switch {
 	case account == "":
 		return nil, fmt.Errorf("account: missing; want the phone number that signal-cli has registered or linked for hob, like \"+491701234567\"")
-	case !numberForm.MatchString(account) && !personForm.MatchString(account):
+	case !numberForm().MatchString(account) && !personForm().MatchString(account):
 		return nil, fmt.Errorf("account: %q is not a valid account; want a phone number with the country's code, like \"+491701234567\", or an account id", cfg.Account)
 	}
 	base, err := checkURL(cfg.URL, cfg.Command != "")
@@ -69,7 +68,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	group := channels.IDForm{OK: groupForm, Want: "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"}
-	person := channels.IDForm{OK: personForm.MatchString, Want: `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`}
+	person := channels.IDForm{OK: personForm().MatchString, Want: `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`}
 	if err := cfg.Check(group, person); err != nil {
 		return nil, err
 	}
@@ -84,8 +83,8 @@ func (c *Channel) Form() markup.Form { return markup.Signal() }
 
 // Forms of ids. An account id (ACI) belongs to one account for ever, while a phone number may be reassigned.
 var (
-	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
-	personForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	numberForm = sys.Regexp(`^\+[1-9][0-9]{5,14}$`)
+	personForm = sys.Regexp(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
 // groupForm reports whether an id is a group's: 32 bytes in base64, or 16 in old groups.

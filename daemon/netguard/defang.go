@@ -2,23 +2,24 @@ package netguard
 
 import (
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hob/daemon/sys"
 )
 
 // The kinds of text that a program may turn into a link: an address with a scheme; a scheme that needs no slashes, or any scheme where
 // markup expects a target; a mail address; a name or number without a scheme. They are matched against a word without its invisible
 // characters.
 var (
-	withScheme = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]+:[/\\][^\s<>"` + enders + `]*`)
-	slashless  = regexp.MustCompile(`(?i)(?:\b(?:https?|hxxps?|ftps?|wss?|file|mailto|tel|sms|smsto|mms|callto|sips?|xmpp|data|javascript|vbscript|blob|cid|magnet|bitcoin|ethereum|geo|skype|facetime|facetime-audio|market|intent|feed|webcal|view-source|itms-services):|(?:\]\(<?|<|(?:href|src)=["']?)[a-z][a-z0-9+.-]+:)[^\s<>"` + enders + `]+`)
-	mailbox    = regexp.MustCompile(`(?i)[\p{L}\p{N}._%+=/!#$&'?^{}~-]+@(?:\[[0-9a-f:.]+\]|[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+)`)
-	relative   = regexp.MustCompile(`(?i)(?:^|[^:/\\])[/\\]{2}[\p{L}\p{N}_\[][^\s<>"` + enders + `]*`)
-	picture    = regexp.MustCompile(`(?i)!\[|<(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|input|style|script)\b`)
-	entity     = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+	withScheme = sys.Regexp(`(?i)[a-z][a-z0-9+.-]+:[/\\][^\s<>"` + enders + `]*`)
+	slashless  = sys.Regexp(`(?i)(?:\b(?:https?|hxxps?|ftps?|wss?|file|mailto|tel|sms|smsto|mms|callto|sips?|xmpp|data|javascript|vbscript|blob|cid|magnet|bitcoin|ethereum|geo|skype|facetime|facetime-audio|market|intent|feed|webcal|view-source|itms-services):|(?:\]\(<?|<|(?:href|src)=["']?)[a-z][a-z0-9+.-]+:)[^\s<>"` + enders + `]+`)
+	mailbox    = sys.Regexp(`(?i)[\p{L}\p{N}._%+=/!#$&'?^{}~-]+@(?:\[[0-9a-f:.]+\]|[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+)`)
+	relative   = sys.Regexp(`(?i)(?:^|[^:/\\])[/\\]{2}[\p{L}\p{N}_\[][^\s<>"` + enders + `]*`)
+	picture    = sys.Regexp(`(?i)!\[|<(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|input|style|script)\b`)
+	entity     = sys.Regexp(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
 )
 
 const enders = "`" + `{}|“”„«»‹›（）`
@@ -68,7 +69,7 @@ func bare(word string) bared {
 		}
 	}
 	for i := 0; i < len(word); {
-		if at := entity.FindStringIndex(word[i:]); at != nil && at[0] == 0 {
+		if at := entity().FindStringIndex(word[i:]); at != nil && at[0] == 0 {
 			if value := html.UnescapeString(word[i : i+at[1]]); !strings.ContainsAny(value, "&<>\"'\u00a0") {
 				add(alike.Replace(value), i, i+at[1])
 				i += at[1]
@@ -118,20 +119,20 @@ func defanged(word string, keep func(string) bool) string {
 			dead[i] = dead[i] || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
 		}
 	}
-	for _, at := range slices.Concat(withScheme.FindAllStringIndex(p.text, -1), slashless.FindAllStringIndex(p.text, -1)) {
+	for _, at := range slices.Concat(withScheme().FindAllStringIndex(p.text, -1), slashless().FindAllStringIndex(p.text, -1)) {
 		raw := p.text[at[0]:at[1]]
 		if lead := strings.LastIndexAny(raw[:strings.IndexByte(raw, ':')], `](<="'`); lead >= 0 {
 			at[0] += lead + 1
 		}
 		kill(at[0], at[1])
 	}
-	for _, at := range mailbox.FindAllStringIndex(p.text, -1) {
+	for _, at := range mailbox().FindAllStringIndex(p.text, -1) {
 		kill(at[0], at[1])
 	}
-	for _, at := range relative.FindAllStringIndex(p.text, -1) {
+	for _, at := range relative().FindAllStringIndex(p.text, -1) {
 		kill(at[0]+strings.IndexAny(p.text[at[0]:at[1]], `/\`), at[1])
 	}
-	for _, at := range host.FindAllStringIndex(p.text, -1) {
+	for _, at := range host().FindAllStringIndex(p.text, -1) {
 		before, _ := utf8.DecodeLastRuneInString(p.text[:at[0]])
 		if before != '/' && leads(p.text[at[0]:at[1]]) {
 			kill(at[0], at[1])
@@ -171,7 +172,7 @@ func redrawn(word string, p bared, dead []bool) string {
 
 // unpictured turns a picture of Markdown into a link, and one of HTML into plain text.
 func unpictured(word string) string {
-	return picture.ReplaceAllStringFunc(word, func(s string) string {
+	return picture().ReplaceAllStringFunc(word, func(s string) string {
 		if s == "![" {
 			return "["
 		}

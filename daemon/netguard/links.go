@@ -2,10 +2,11 @@ package netguard
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hob/daemon/sys"
 )
 
 // maxLinks is the largest number of addresses that Links finds in one text.
@@ -13,8 +14,8 @@ const maxLinks = 1000
 
 // whole matches an address with a scheme. host matches one without: a name with a dot, or four numbers, and what may follow.
 var (
-	whole = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]+`)
-	host  = regexp.MustCompile(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
+	whole = sys.Regexp(`(?i)\bhttps?://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]+`)
+	host  = sys.Regexp(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
 )
 
 // Links returns the addresses in a text that a person wrote, in canonical form, each once, at most 1,000. A bare name such as
@@ -30,7 +31,7 @@ func Links(text string) []string {
 		found = append(found, link)
 	}
 	rest := []byte(text)
-	for _, at := range whole.FindAllStringIndex(text, maxLinks) {
+	for _, at := range whole().FindAllStringIndex(text, maxLinks) {
 		raw := text[at[0]:at[1]]
 		add(raw)
 		if _, tail, ok := strings.Cut(raw, "://"); ok && strings.EqualFold(raw[:5], "http:") {
@@ -40,7 +41,7 @@ func Links(text string) []string {
 			rest[i] = ' '
 		}
 	}
-	for _, at := range host.FindAllIndex(rest, maxLinks) {
+	for _, at := range host().FindAllIndex(rest, maxLinks) {
 		if raw := string(rest[at[0]:at[1]]); alone(rest, at[0], at[1]) && isPlace(raw) {
 			add("https://" + raw)
 		}

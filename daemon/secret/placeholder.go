@@ -2,12 +2,13 @@ package secret
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
+
+	"hob/daemon/sys"
 )
 
 // mark matches the text that a Redactor writes in place of a value.
-var mark = regexp.MustCompile(`\[secret [^\]\s]{1,200}\]`)
+var mark = sys.Regexp(`\[secret [^\]\s]{1,200}\]`)
 
 // Placeholders lists the placeholders of secrets in a text, each once, in the order in which they appear.
 func Placeholders(text []byte) []string {
@@ -15,7 +16,7 @@ func Placeholders(text []byte) []string {
 		return nil
 	}
 	var list []string
-	for _, m := range mark.FindAll(text, -1) {
+	for _, m := range mark().FindAll(text, -1) {
 		if !slices.Contains(list, string(m)) {
 			list = append(list, string(m))
 		}

@@ -15,9 +15,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
+
+	"hob/daemon/sys"
 )
 
 // ErrScheme marks a reference with a scheme that hob does not know.
@@ -38,7 +39,7 @@ type Resolver struct {
 
 // reference matches a short word of letters before a colon, as in "env:NAME". Tokens that begin with digits (Telegram's are 123456:ABC…)
 // do not match, nor do URLs, which have "//" after the colon.
-var reference = regexp.MustCompile(`^([A-Za-z]{2,12}):(|[^/].*|/|/[^/].*)$`)
+var reference = sys.Regexp(`^([A-Za-z]{2,12}):(|[^/].*|/|/[^/].*)$`)
 
 // IsReference reports whether s refers to a secret, with a scheme that Resolve knows.
 func IsReference(s string) bool {
@@ -47,7 +48,7 @@ func IsReference(s string) bool {
 }
 
 func split(s string) (scheme, rest string, ok bool) {
-	m := reference.FindStringSubmatch(strings.TrimSpace(s))
+	m := reference().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return "", "", false
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"sync"
 	"time"
 
@@ -61,7 +60,7 @@ func NewVault(c VaultConfig) *Vault {
 	return &Vault{cfg: c, ring: newLine(c.Keyring, sys.NewGroup(c.Log, nil))}
 }
 
-var vaultName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) // no dot: unfinished files have one
+var vaultName = sys.Regexp(`^[a-z][a-z0-9-]{0,63}$`) // no dot: unfinished files have one
 
 // Load returns a secret and its place: InKeyring, or the path of its file. ErrNone: nothing is stored under this name. ErrKeyring: the
 // keyring has it and did not return it within 2 s, or refused. ErrDamaged: the file has not the content that Save writes.

@@ -40,7 +40,7 @@ func (v *Vault) path(name string) string { return filepath.Join(v.cfg.Folder, na
 
 // read returns the record of a secret, or ErrNone.
 func (v *Vault) read(name string) (record, error) {
-	if !vaultName.MatchString(name) {
+	if !vaultName().MatchString(name) {
 		return record{}, fmt.Errorf("%q is not a valid name of a secret", name)
 	}
 	f, err := os.Open(v.path(name))

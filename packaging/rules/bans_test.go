@@ -25,15 +25,16 @@ func checkInit(all []source) []string {
 }
 
 // frozen are the functions whose results nobody can change, so that a package variable may hold one.
+// regexp.MustCompile is not one of them: an initialiser would compile the expression at each start of hob.
 var frozen = map[string][]string{
-	"errors":        {"New"},
-	"fmt":           {"Errorf"},
-	"regexp":        {"MustCompile"},
-	"strings":       {"NewReplacer"},
-	"net/netip":     {"MustParsePrefix", "MustParseAddr", "MustParseAddrPort"},
-	"reflect":       {"TypeFor"},
-	"sync":          {"OnceValue", "OnceValues"},
-	"encoding/json": {"RawMessage"},
+	"hob/daemon/sys": {"Regexp"},
+	"errors":         {"New"},
+	"fmt":            {"Errorf"},
+	"strings":        {"NewReplacer"},
+	"net/netip":      {"MustParsePrefix", "MustParseAddr", "MustParseAddrPort"},
+	"reflect":        {"TypeFor"},
+	"sync":           {"OnceValue", "OnceValues"},
+	"encoding/json":  {"RawMessage"},
 }
 
 // variables that may be there although they can change.

@@ -62,7 +62,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"init", "a/a.go", "func start() {}\ntype t int\nfunc (t) init() {}", "func init() {}", "a/a.go:2: func init"},
 		{"variables", "a/a.go", "import \"errors\"\nvar ErrA = errors.New(\"a\")\nconst c = 1", "var a = 1", "package variable a"},
 		{"variables", "a/a.go", "type t int\nvar _ = t(1)", "var a, b = map[int]int{}, []int{}", "package variable b"},
-		{"variables", "a/a.go", "import r \"regexp\"\nvar a = r.MustCompile(`x`)", "import \"os\"\nvar a = os.Args", "package variable a"},
+		{"variables", "a/a.go", "import s \"hob/daemon/sys\"\nvar a = s.Regexp(`x`)", "import \"regexp\"\nvar a = regexp.MustCompile(`x`)", "package variable a"},
 		{"variables", "a/a.go", "import _ \"embed\"\n//go:embed x\nvar a []byte", "// go:embed x\nvar a []byte", "package variable a"},
 		{"variables", "a/a.go", "import \"io\"\nvar ErrEnd = io.ErrUnexpectedEOF", "import \"io\"\nvar end = io.EOF", "package variable end"},
 		{"variables", "a/a.go", "import \"reflect\"\nvar a = reflect.TypeFor[int]()", "var a = new(int)", "package variable a"},

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // label is hob's name in launchd.
@@ -257,11 +257,11 @@ func (l launchd) State(ctx context.Context) (State, error) {
 }
 
 // launchdField matches a top-level line of launchctl print, which is indented by one tab.
-var launchdField = regexp.MustCompile(`(?m)^\t(state|pid|runs) = (.+)$`)
+var launchdField = sys.Regexp(`(?m)^\t(state|pid|runs) = (.+)$`)
 
 // launchdState parses the output of launchctl print.
 func launchdState(text string, st *State) {
-	for _, m := range launchdField.FindAllStringSubmatch(text, -1) {
+	for _, m := range launchdField().FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(m[2])
 		switch {
 		case m[1] == "state":

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -114,7 +114,7 @@ func speaksTo(in CronInput, job scheduler.View) event.Address {
 }
 
 // aRight matches the form of a right. The scheduler checks its value.
-var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
+var aRight = sys.Regexp(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
 
 // complete lists all fields that are missing or not allowed for the action, in one error.
 func complete(in CronInput) error {
@@ -161,7 +161,7 @@ func (in CronInput) Faults() (faults []string) {
 		faults = append(faults, err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
-		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !aRight.MatchString(word) {
+		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !aRight().MatchString(word) {
 			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH and message:ADDRESS")
 		}
 	}

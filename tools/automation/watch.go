@@ -198,7 +198,7 @@ func unruly(in WatchInput) (faults []string) {
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		word = strings.TrimSpace(word)
 		kind, _, _ := strings.Cut(word, ":")
-		if word != "" && (!aRight.MatchString(word) || kind != "net" && kind != "read" && kind != "message") {
+		if word != "" && (!aRight().MatchString(word) || kind != "net" && kind != "read" && kind != "message") {
 			faults = append(faults, "allow: "+word+" is none of net, net:HOST, read:PATH and message:ADDRESS")
 		}
 	}

@@ -5,10 +5,11 @@ package runtime
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"hob/daemon/sys"
 )
 
 // brief returns the first line of a command, cut to 120 characters for a list.
@@ -99,12 +100,12 @@ func byteCount(n int64) string {
 
 // escapes matches the control sequences that programs send to a terminal (ECMA-48, 5.4 and 5.6):
 // CSI, OSC with its text, and the short ones.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
+var escapes = sys.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
 
 // plainText removes colours and other control sequences from a terminal's output. Of a line that
 // was overwritten (\r) it keeps the last version.
 func plainText(text string) string {
-	text = escapes.ReplaceAllString(text, "")
+	text = escapes().ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if !strings.Contains(text, "\r") {
 		return text

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	osexec "os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 	"hob/daemon/secret"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -119,8 +119,8 @@ func (m multiplexer) made(ctx context.Context, call tools.Call, session string) 
 
 // tmuxName matches names that tmux takes as one word of a target, tmuxKey the names of keys.
 var (
-	tmuxName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	tmuxKey  = regexp.MustCompile(`^((C|M|C-M)-.|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F[1-9]|F1[0-2])$`)
+	tmuxName = sys.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
+	tmuxKey  = sys.Regexp(`^((C|M|C-M)-.|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F[1-9]|F1[0-2])$`)
 )
 
 // intent describes the call to the gate. Everything except list and capture runs programs without a
@@ -155,7 +155,7 @@ func (m multiplexer) validate(in TmuxInput) error {
 		return nil
 	}
 	for name, value := range map[string]string{"session": in.Session, "window": in.Window, "pane": in.Pane} {
-		if (value != "" || name == "session") && !tmuxName.MatchString(value) {
+		if (value != "" || name == "session") && !tmuxName().MatchString(value) {
 			return tools.Refuse(tools.Validation, "", "%s: want letters, digits, - and _, got %q", name, value)
 		}
 	}
@@ -292,7 +292,7 @@ func (m multiplexer) send(ctx context.Context, call tools.Call, in TmuxInput) er
 	if in.Command == "" {
 		return nil
 	}
-	if tmuxKey.MatchString(in.Command) {
+	if tmuxKey().MatchString(in.Command) {
 		_, err := m.tmux(ctx, call, "send-keys", "-t", in.target(), in.Command)
 		return err
 	}

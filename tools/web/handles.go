@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"hob/daemon/secret"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -20,19 +20,19 @@ type Secret struct {
 }
 
 // handle matches the name of a secret in a header value.
-var handle = regexp.MustCompile(`\bsecret:([A-Za-z0-9_-]+)`)
+var handle = sys.Regexp(`\bsecret:([A-Za-z0-9_-]+)`)
 
 // handles returns the secrets of a call, each once, sorted. It refuses unknown secrets, secrets for
 // other hosts, secrets without encryption, and handles outside header values.
 func (h asker) handles(in HTTPInput, t target) ([]string, error) {
-	for _, m := range handle.FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
+	for _, m := range handle().FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
 		if _, ok := h.Secrets[m[1]]; ok {
 			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s is in the address or the body, where no secret is filled in", m[1])
 		}
 	}
 	found := map[string]bool{}
 	for _, v := range in.Headers {
-		for _, m := range handle.FindAllStringSubmatch(v, -1) {
+		for _, m := range handle().FindAllStringSubmatch(v, -1) {
 			found[m[1]] = true
 		}
 	}
@@ -83,7 +83,7 @@ func (h asker) filled(ctx context.Context, fields map[string]string, names []str
 	}
 	out := make(map[string]string, len(fields))
 	for field, v := range fields {
-		out[field] = handle.ReplaceAllStringFunc(v, func(m string) string { return values[strings.TrimPrefix(m, "secret:")] })
+		out[field] = handle().ReplaceAllStringFunc(v, func(m string) string { return values[strings.TrimPrefix(m, "secret:")] })
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
 )
 
 // longestFault is how much of an error result becomes the reason of a failed run, in bytes.
@@ -13,8 +14,8 @@ const longestFault = 300
 
 // exitForm matches the start of a command's result, reportForm the start of the report of a background command.
 var (
-	exitForm   = regexp.MustCompile(`^exit code (-?\d+) \(`)
-	reportForm = regexp.MustCompile(`^process \S+ has ended: exit code (-?\d+) \(`)
+	exitForm   = sys.Regexp(`^exit code (-?\d+) \(`)
+	reportForm = sys.Regexp(`^process \S+ has ended: exit code (-?\d+) \(`)
 )
 
 // Fault returns why a trigger's run counts as failed although its turn ended normally, "" when it did not fail. A run fails if
@@ -45,7 +46,7 @@ func Fault(s Snapshot) string {
 			return ""
 		}
 		if it.Tool == "exec" {
-			return exited(exitForm, text)
+			return exited(exitForm(), text)
 		}
 	}
 	return ""
@@ -62,7 +63,7 @@ func ReportFault(prompt, report string) string {
 	if !Literal(prompt) {
 		return ""
 	}
-	return exited(reportForm, report)
+	return exited(reportForm(), report)
 }
 
 // exited returns the fault of a command by its exit code, "" for success. form finds the code in the text.

@@ -1,13 +1,13 @@
 package builtin
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
 )
 
 // outcomes returns the answer of a turn whose calls are done: the outcome of each message, in order.
@@ -53,18 +53,18 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 }
 
 // lateForm is the form in which a delayed result returns.
-var lateForm = regexp.MustCompile(`(?s)^\[late result of #(\d+)\] (.*)$`)
+var lateForm = sys.Regexp(`(?s)^\[late result of #(\d+)\] (.*)$`)
 
 // late returns the text of a result that arrived after its turn. Other notes of hob are not shown.
 func (s *state) late(text string, waiting map[string]string) string {
-	found := lateForm.FindStringSubmatch(text)
+	found := lateForm().FindStringSubmatch(text)
 	if found == nil {
 		return ""
 	}
 	place := "pending #" + found[1]
 	id := waiting[place]
 	delete(waiting, place)
-	return outcome(reached(s.calls[id]), found[2], errorForm.MatchString(found[2]))
+	return outcome(reached(s.calls[id]), found[2], errorForm().MatchString(found[2]))
 }
 
 // direct answers an input that needs no tool. An input with a call is answered by the call's result.
@@ -94,7 +94,7 @@ func (s *state) direct(msg llm.Message) string {
 func attached(p event.Part) bool { return p.Kind != event.Text }
 
 // errorForm is the beginning of an error result: its code, then its text.
-var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|APPROVAL_REQUIRED|` +
+var errorForm = sys.Regexp(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|APPROVAL_REQUIRED|` +
 	`CONFIG_ERROR|LLM_ASSIST_REQUIRED|CANCELLED|OUTCOME_UNKNOWN|UNKNOWN): `)
 
 // outcome turns the result of one call into text for the user.
@@ -120,7 +120,7 @@ func outcome(c llm.Call, text string, failed bool) string {
 
 // failure turns an error result into text for the user: without the code, with the hint.
 func failure(text string) string {
-	text = strings.TrimSpace(errorForm.ReplaceAllString(text, ""))
+	text = strings.TrimSpace(errorForm().ReplaceAllString(text, ""))
 	text = strings.Replace(text, "\nhint: ", "\nHint: ", 1)
 	if text == "" {
 		return "That did not work."
@@ -129,12 +129,12 @@ func failure(text string) string {
 }
 
 // exitForm is the first line of a command's result.
-var exitForm = regexp.MustCompile(`(?i)^[\[(]?exit(?: code| status)?[ :=]+(-?\d+)`)
+var exitForm = sys.Regexp(`(?i)^[\[(]?exit(?: code| status)?[ :=]+(-?\d+)`)
 
 // output returns what a command printed. It mentions the exit code only after a failure.
 func output(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
-	found := exitForm.FindStringSubmatch(first)
+	found := exitForm().FindStringSubmatch(first)
 	if found == nil {
 		return text
 	}

@@ -2,10 +2,11 @@ package patch
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"hob/daemon/sys"
 )
 
 // unified reports whether a text is a unified diff: it does not start with an envelope, and
@@ -17,13 +18,13 @@ func unified(text string) bool {
 	if first == beginMark || hereDocument(first) {
 		return false
 	}
-	return fileHeader.MatchString(text)
+	return fileHeader().MatchString(text)
 }
 
 // The headers of a unified diff.
 var (
-	fileHeader = regexp.MustCompile(`(?m)^(diff --git |--- \S.*\r?\n\+\+\+ \S)`)
-	hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$`)
+	fileHeader = sys.Regexp(`(?m)^(diff --git |--- \S.*\r?\n\+\+\+ \S)`)
+	hunkHeader = sys.Regexp(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$`)
 )
 
 // parseUnified parses a unified diff of git or diff. It corrects wrong line counts in the hunk
@@ -55,7 +56,7 @@ func parseUnified(text string) ([]Section, error) {
 func headers(text string) []int {
 	var at []int
 	for i, line := range strings.Split(text, "\n") {
-		if hunkHeader.MatchString(strings.TrimSuffix(line, "\r")) {
+		if hunkHeader().MatchString(strings.TrimSuffix(line, "\r")) {
 			at = append(at, i+1)
 		}
 	}
@@ -146,7 +147,7 @@ func names(f *gitdiff.File, git bool) (old, name string) {
 func recount(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i := range lines {
-		m := hunkHeader.FindStringSubmatch(strings.TrimRight(lines[i], "\r\n"))
+		m := hunkHeader().FindStringSubmatch(strings.TrimRight(lines[i], "\r\n"))
 		if m == nil {
 			continue
 		}

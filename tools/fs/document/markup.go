@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +19,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
+
+	"hob/daemon/sys"
 )
 
 // Limits of the work on one page.
@@ -89,7 +90,7 @@ func whole8(text []byte) string {
 }
 
 // blanks matches two or more empty lines.
-var blanks = regexp.MustCompile(`\n[ \t]*\n(?:[ \t]*\n)+`)
+var blanks = sys.Regexp(`\n[ \t]*\n(?:[ \t]*\n)+`)
 
 // markdown converts a page to Markdown: its main part if there is a clear one, else the whole page.
 // A page that breaks the libraries, or exceeds their limits, becomes bare text.
@@ -115,7 +116,7 @@ func markdown(at *url.URL, page string) (title, text string) {
 	if err != nil {
 		text = BareText(page)
 	}
-	return title, strings.TrimSpace(blanks.ReplaceAllString(text, "\n\n"))
+	return title, strings.TrimSpace(blanks().ReplaceAllString(text, "\n\n"))
 }
 
 // tags counts the tags and texts of a page, up to maxTags + 1.
@@ -282,7 +283,7 @@ func BareText(page string) string {
 	for b.Len() < maxMarkup {
 		switch z.Next() {
 		case html.ErrorToken:
-			return strings.TrimSpace(blanks.ReplaceAllString(b.String(), "\n\n"))
+			return strings.TrimSpace(blanks().ReplaceAllString(b.String(), "\n\n"))
 		case html.StartTagToken:
 			name, _ := z.TagName()
 			inside = atom.Lookup(name)
@@ -295,5 +296,5 @@ func BareText(page string) string {
 			}
 		}
 	}
-	return strings.TrimSpace(blanks.ReplaceAllString(b.String(), "\n\n"))
+	return strings.TrimSpace(blanks().ReplaceAllString(b.String(), "\n\n"))
 }

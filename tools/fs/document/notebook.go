@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hob/daemon/sys"
 )
 
 // maxNotebook is the maximum size of a notebook in bytes, including its pictures.
@@ -69,7 +70,7 @@ func (l *lines) UnmarshalJSON(raw []byte) error {
 }
 
 // escapes matches colour codes of terminals.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+var escapes = sys.Regexp("\x1b\\[[0-9;?]*[A-Za-z]")
 
 // readNotebook writes the text of a Jupyter notebook (nbformat 3 and 4): its cells with their
 // outputs. Pictures in the outputs are only named. Errors: ErrBroken if it is not a notebook,
@@ -138,10 +139,10 @@ func (o output) text() string {
 		if len(o.Traceback) == 0 {
 			return o.Error + ": " + o.Value
 		}
-		return escapes.ReplaceAllString(strings.Join(o.Traceback, "\n"), "")
+		return escapes().ReplaceAllString(strings.Join(o.Traceback, "\n"), "")
 	}
 	if len(o.Data) == 0 {
-		return escapes.ReplaceAllString(string(o.Text), "")
+		return escapes().ReplaceAllString(string(o.Text), "")
 	}
 	var shown, named []string
 	for _, kind := range slices.Sorted(maps.Keys(o.Data)) {
@@ -152,7 +153,7 @@ func (o output) text() string {
 	for _, kind := range []string{"text/plain", "text/markdown", "text/latex", "text/html"} {
 		var l lines
 		if raw, ok := o.Data[kind]; ok && json.Unmarshal(raw, &l) == nil {
-			shown = append(shown, escapes.ReplaceAllString(string(l), ""))
+			shown = append(shown, escapes().ReplaceAllString(string(l), ""))
 			break
 		}
 	}
