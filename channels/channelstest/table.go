@@ -61,7 +61,10 @@ func row(kind string, worlds []World) string {
 		out = fmt.Sprintf("%d MB", can.MaxFile>>20)
 	}
 	kept := "yes"
-	if w.Forgets {
+	switch {
+	case w.SendOnly:
+		kept = "it only sends"
+	case w.Forgets:
 		kept = "no, and it is said"
 	}
 	servers := []string{"a fake of its wire"}
@@ -79,7 +82,7 @@ func row(kind string, worlds []World) string {
 	repeats := map[channels.Repeats]string{channels.ByKey: "known by their key", channels.ByLook: "looked up", channels.Marked: "marked"}[can.Repeats]
 	cells := []string{
 		kind, can.Form + ", " + limit, kept, yes(w.People.Edit != nil), yes(w.People.Delete != nil), yes(w.People.Attach != nil), out, yes(can.Buttons),
-		yes(can.Edits), yes(can.Typing), repeats, yes(can.Groups), yes(w.People.Thread != nil), strings.Join(servers, ", "),
+		yes(can.Edits), yes(can.Typing), repeats, yes(can.Groups && !w.SendOnly), yes(w.People.Thread != nil), strings.Join(servers, ", "),
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }

@@ -34,6 +34,7 @@ type World struct {
 	Sent  func() []string                  // the texts that arrived, in order; nil: nothing is sent
 	// ID is how a message that has come in is known by what Say returned; nil: as ExtID.
 	ID        func(event.In) string
+	SendOnly  bool // nobody can write to hob there: Say, Again, Noise and Listening are not needed
 	Connected bool // it sends over the connection of Run
 	Lines     bool // each line of a text is a separate message
 	Forgets   bool // missed messages are lost, and the adapter reports that

@@ -69,7 +69,10 @@ const noiseLines = "\n{}\n[1]\n{\"event\":\"message\"}\nnot json\n{\"event\":\"m
 	"{\"event\":\"message_delete\",\"id\":\"d\",\"topic\":\"talk\"}\n{\"event\":\"message\",\"id\":\"cut\",\"topic\":\"talk\",\"message\":\"cut o"
 
 func TestSuite(t *testing.T) {
-	for name, cfg := range map[string]ntfy.Config{"public": {Topic: "talk"}, "owner": {Topic: "talk", Token: "env:TOKEN", Owner: true}} {
+	receive := false
+	for name, cfg := range map[string]ntfy.Config{
+		"public": {Topic: "talk"}, "owner": {Topic: "talk", Token: "env:TOKEN", Owner: true}, "only sends": {Topic: "talk", Receive: &receive},
+	} {
 		t.Run(name, func(t *testing.T) {
 			channelstest.Run(t, func(t *testing.T) channelstest.World { return world(t, server(t), env(t), cfg) })
 		})
@@ -94,7 +97,7 @@ func world(t *testing.T, n *channelstest.Ntfy, e channels.Env, cfg ntfy.Config) 
 		channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	return channelstest.World{
-		Name: "ntfy.test", To: "ntfy.test:talk",
+		Name: "ntfy.test", To: "ntfy.test:talk", SendOnly: cfg.Receive != nil && !*cfg.Receive,
 		Open: func() channels.Channel {
 			ch, err := ntfy.New(e, cfg)
 			if err != nil {
