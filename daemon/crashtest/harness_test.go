@@ -222,7 +222,7 @@ func (r *harness) dial(ctx context.Context) (*client.Client, error) {
 
 // feed brings hob all that waits for it, again and again, until ctx ends or hob has gone.
 func (r *harness) feed(ctx context.Context, gone <-chan struct{}) {
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if c, err := r.dial(ctx); err == nil {
@@ -367,7 +367,7 @@ func (r *harness) settleWithin(limit time.Duration) error {
 		<-done
 	}()
 	var why string
-	ok := until(limit, func() bool {
+	ok := untilEvery(100*time.Millisecond, limit, func() bool { // a look is a dozen requests, which hob pays for
 		if now := r.unsettled(ctx); ctx.Err() == nil {
 			why = now
 		}

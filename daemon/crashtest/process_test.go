@@ -87,9 +87,14 @@ func happens(c <-chan struct{}, within time.Duration) bool {
 
 // until asks again and again, every few milliseconds, whether something holds. false: not within the time.
 func until(within time.Duration, holds func() bool) bool {
+	return untilEvery(10*time.Millisecond, within, holds)
+}
+
+// untilEvery is until with a pause of one's own choice between two looks.
+func untilEvery(pause, within time.Duration, holds func() bool) bool {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for !holds() {
 		select {
