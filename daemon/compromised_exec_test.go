@@ -51,18 +51,6 @@ func TestCompromisedModelAsSomebodyElse(t *testing.T) {
 	}
 }
 
-// confinable wants bubblewrap; a developer's machine may do without, the one that judges may not.
-func confinable(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("bubblewrap is not installed")
-	}
-	t.Skip("bubblewrap is not installed")
-}
-
 // lures are variables that steer loaders and interpreters, all of them to what writes outside when it is not confined.
 func (s *scene) lures() args {
 	dir := filepath.Join(s.space(), "lure")

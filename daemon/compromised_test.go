@@ -16,6 +16,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/sys"
+	"hob/daemon/sys/systest"
 )
 
 // A scripted model that is wholly in somebody else's hands calls every tool with every payload, in turns of everybody, while the
@@ -30,7 +31,7 @@ func TestCompromisedModel(t *testing.T) {
 	if os.Getuid() == 0 { // somebody else makes them all
 		actions /= 5
 	}
-	confinable(t)
+	systest.Program(t, "bwrap")
 	t.Logf("HOB_ACTIONS=%d HOB_SEED=%d", actions, seed)
 	s := newScene(t, seed)
 	s.study()

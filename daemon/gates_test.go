@@ -13,6 +13,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
+	"hob/daemon/sys/systest"
 )
 
 func (r *running) slots(job string) []api.Fire {
@@ -71,18 +72,21 @@ func TestGates(t *testing.T) {
 	job := func(name, gate string) string {
 		return fmt.Sprintf("[jobs.%s]\ncron = \"* * * * * *\"\nprompt = \"say: %s\"\n%s\n", name, name, gate)
 	}
-	write(t, home, "[tools.web]\nnetworks = [\"127.0.0.1/32\"]\n"+
-		job("command", `gate = "cat state.txt"`)+job("exit", "gate = \"test -e go\"\ngate_mode = \"exit\"")+job("page", `gate_url = "`+page.URL+`"`)+
-		job("files", `gate_files = ["in/*.txt"]`)+job("wrong", `gate = "no-such-program"`)+job("both", "gate = \"test -e go\"\ngate_mode = \"exit\"\ngate_files = [\"in\"]"))
-	r := start(t, home)
-	shut := map[string]string{
-		"command": "skipped gate: no change", "page": "skipped gate: no change", "files": "skipped gate: no change",
-		"exit": "skipped gate: exit code 1", "both": "skipped gate: exit code 1",
+	config := "[tools.web]\nnetworks = [\"127.0.0.1/32\"]\n" + job("page", `gate_url = "`+page.URL+`"`) + job("files", `gate_files = ["in/*.txt"]`)
+	shut := map[string]string{"page": "skipped gate: no change", "files": "skipped gate: no change"}
+	changing := []string{"page", "files"}
+	if systest.Sandbox() { // commands run only there
+		config += job("command", `gate = "cat state.txt"`) + job("exit", "gate = \"test -e go\"\ngate_mode = \"exit\"") +
+			job("wrong", `gate = "no-such-program"`) + job("both", "gate = \"test -e go\"\ngate_mode = \"exit\"\ngate_files = [\"in\"]")
+		shut["command"], shut["exit"], shut["both"] = "skipped gate: no change", "skipped gate: exit code 1", "skipped gate: exit code 1"
+		changing = append(changing, "command")
 	}
+	write(t, home, config)
+	r := start(t, home)
 	for name, why := range shut {
 		r.until(name+" is skipped", func() bool { return r.tally(name)[why] >= 2 })
 	}
-	for _, name := range []string{"command", "page", "files"} {
+	for _, name := range changing {
 		if n := r.tally(name)["ran"]; n != 1 {
 			t.Errorf("%s ran %d times while nothing changed: %v", name, n, r.tally(name))
 		}
@@ -98,11 +102,16 @@ func TestGates(t *testing.T) {
 	put(t, "two\n", space, "state.txt")
 	put(t, "b", space, "in", "b.txt")
 	version.Add(1)
-	before := r.tally("both")[shut["both"]] // a look that has begun may have seen the folder without b.txt, and would open for it once more
-	r.until("both is looked at anew", func() bool { return r.tally("both")[shut["both"]] >= before+2 })
-	put(t, "", space, "go")
-	for _, name := range []string{"command", "page", "files"} {
+	if systest.Sandbox() {
+		before := r.tally("both")[shut["both"]] // a look that has begun may have seen the folder without b.txt, and would open for it once more
+		r.until("both is looked at anew", func() bool { return r.tally("both")[shut["both"]] >= before+2 })
+		put(t, "", space, "go")
+	}
+	for _, name := range changing {
 		r.until(name+" runs after a change", func() bool { return r.tally(name)["ran"] == 2 })
+	}
+	if !systest.Sandbox() {
+		t.Skip("bubblewrap is not installed: no gate with a command was tried")
 	}
 	r.until("an open gate lets all through", func() bool { return r.tally("exit")["ran"] >= 2 })
 	r.until("both parts open", func() bool { return r.tally("both")["ran"] == 1 && r.tally("both")["skipped gate: no change"] >= 1 })

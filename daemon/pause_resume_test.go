@@ -12,6 +12,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/sys/systest"
 )
 
 // cron calls the tool of that name.
@@ -66,14 +67,13 @@ func atWork(t *testing.T) (r *running, broken *atomic.Bool) {
 func TestPausedIsStopped(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	r, _ := atWork(t)
-	for name, gate := range map[string]string{"gated": "no-such-program", "plain": ""} {
-		add := map[string]any{"action": "add", "name": name, "schedule": "cron * * * * * *", "prompt": "break"}
-		if gate != "" {
-			add["gate"] = gate
-		}
-		r.cron(add)
+	r.cron(map[string]any{"action": "add", "name": "plain", "schedule": "cron * * * * * *", "prompt": "break"})
+	jobs := []string{"plain"}
+	if systest.Sandbox() { // commands of gates run only there
+		r.cron(map[string]any{"action": "add", "name": "gated", "schedule": "cron * * * * * *", "prompt": "break", "gate": "no-such-program"})
+		jobs = append(jobs, "gated")
 	}
-	for _, name := range []string{"gated", "plain"} {
+	for _, name := range jobs {
 		r.untilHeld(name)
 		r.cron(map[string]any{"action": "pause", "name": name})
 		count := map[string]int{}

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/sys/systest"
 )
 
 // private is what only the owner may know: what hob has written down about the owner, and what the owner said in another conversation.
@@ -52,7 +53,9 @@ func surfaces(space string) []llm.Answer {
 	use("sessions_history", map[string]any{"session_id": "1"})
 	use("sessions_list", map[string]any{})
 	use("result_read", map[string]any{"id": "1"})
-	use("exec", map[string]any{"command": "cat MEMORY.md"})
+	if systest.Sandbox() { // without one the owner would be asked first
+		use("exec", map[string]any{"command": "cat MEMORY.md"})
+	}
 	return list
 }
 

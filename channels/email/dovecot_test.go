@@ -23,6 +23,7 @@ import (
 	"hob/channels/channelstest"
 	"hob/channels/email"
 	"hob/daemon/event"
+	"hob/daemon/sys/systest"
 )
 
 // TestSuiteOfDovecot runs the suite with the real server dovecot (Debian's dovecot-imapd and dovecot-lmtpd):
@@ -112,18 +113,10 @@ func dovecotPath(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("a real server")
 	}
-	const path = "/usr/sbin/dovecot" // not in everybody's PATH
-	_, err := os.Stat(path)
-	if _, lmtp := os.Stat("/usr/lib/dovecot/lmtp"); err == nil {
-		err = lmtp
+	if _, err := os.Stat("/usr/lib/dovecot/lmtp"); err != nil {
+		systest.Missing(t, "dovecot has no LMTP here")
 	}
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal("dovecot is missing")
-	}
-	if err != nil {
-		t.Skip("there is no dovecot with IMAP and LMTP")
-	}
-	return path
+	return systest.Program(t, "dovecot")
 }
 
 // dovecot is a server that runs for a test.

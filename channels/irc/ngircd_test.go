@@ -18,6 +18,7 @@ import (
 	"hob/channels/channelstest"
 	"hob/channels/irc"
 	"hob/daemon/event"
+	"hob/daemon/sys/systest"
 )
 
 // TestSuiteOfNgircd runs the suite with the real server ngircd (Debian's package), which has no accounts and
@@ -31,25 +32,13 @@ func TestSuiteOfNgircd(t *testing.T) {
 	})
 }
 
-// program finds a server's program, which may be outside of PATH; with CI set it must exist.
+// program finds a server's program.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a real server")
 	}
-	path, err := osexec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	path = "/usr/sbin/" + name
-	if _, err = os.Stat(path); err == nil {
-		return path
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is missing", name)
-	}
-	t.Skipf("there is no %s", name)
-	return ""
+	return systest.Program(t, name)
 }
 
 // real is the world of a real server, with the owner sam at addr.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,16 +19,7 @@ import (
 func accounts(t *testing.T) (sam *client, plain string, cfg irc.Config) {
 	t.Helper()
 	ircd := program(t, "inspircd")
-	if testing.Short() {
-		t.Skip("real services")
-	}
-	atheme, err := osexec.LookPath("atheme-services")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
+	atheme := program(t, "atheme-services")
 	_, port := free(t)
 	plain, secure, print := inspircd(t, ircd, fmt.Sprintf(`<module name="spanningtree"><module name="sasl"><module name="monitor">
 <bind address="127.0.0.1" port="%s" type="servers">

@@ -19,6 +19,7 @@ import (
 	"hob/config"
 	"hob/config/schema"
 	"hob/daemon"
+	"hob/daemon/sys/systest"
 )
 
 func reference() config.Reference { return config.NewReference(daemon.ConfigSections()) }
@@ -405,15 +406,9 @@ print(json.dumps([s["name"] for s in given["samples"] if v.is_valid(s["doc"]) !=
 // TestAnotherValidatorTakesTheSchema compares it with the metaschema of its dialect, and the documents with it, by python3-jsonschema
 // (https://python-jsonschema.readthedocs.io), which has nothing in common with hob.
 func TestAnotherValidatorTakesTheSchema(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err == nil {
-		err = exec.CommandContext(t.Context(), python, "-c", "import jsonschema").Run()
-	}
-	if err != nil {
-		if os.Getenv("NEED_PYTHON_JSONSCHEMA") != "" { // set where the tests must not pass it over
-			t.Fatal("python3-jsonschema is missing")
-		}
-		t.Skip("there is no python3 with jsonschema")
+	python := systest.Program(t, "python3")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import jsonschema").Run(); err != nil {
+		systest.Missing(t, "python3 has no jsonschema")
 	}
 	given, err := json.Marshal(map[string]any{"schema": json.RawMessage(schemaText(t)), "samples": samples(t)})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/sys/systest"
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +49,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return systest.Sandbox(), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer, "ntfyserver": ntfyServer,

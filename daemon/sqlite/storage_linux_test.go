@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/sys/systest"
 )
 
 // R3: on a full disk the state follows the outcome of the last commit, and a look tries again.
@@ -61,12 +62,7 @@ func TestStorageOnAFullDisk(t *testing.T) {
 
 // R6: errors of the disk are named as that. strace makes fsync fail for a while; the child below writes all the time.
 func TestFailingDisk(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("strace is not installed: nothing else makes fsync fail")
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	strace := systest.Program(t, "strace") // nothing else makes fsync fail
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -1,13 +1,13 @@
 package store_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"hob/daemon/event"
+	"hob/daemon/sys/systest"
 )
 
 // R9b: an older SQLite, whose json_valid(NULL) is 0, finds nothing wrong with a sound database.
@@ -23,12 +23,7 @@ func TestAnOlderSQLiteFindsTheRowsSound(t *testing.T) {
 			t.Errorf("%s: want it refused", bad)
 		}
 	}
-	program, err := exec.LookPath("sqlite3")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("sqlite3 is not installed")
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	program := systest.Program(t, "sqlite3")
 	out, err := exec.CommandContext(t.Context(), program, filepath.Join(s.dir, "hob.db"), "PRAGMA integrity_check").CombinedOutput() // #nosec G204 -- found above
 	if err != nil || strings.TrimSpace(string(out)) != "ok" {
 		t.Errorf("%s: %v", out, err)

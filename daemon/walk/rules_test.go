@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/sys/systest"
 	"hob/daemon/walk"
 )
 
@@ -20,23 +21,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func git(t testing.TB) string {
-	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal("git is not installed")
-	}
-	if err != nil {
-		t.Skip("git is not installed")
-	}
-	return path
-}
-
 // repository makes an empty repository. Its folder is also the home.
 func repository(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.Command(git(t), "init", "-q", dir)
+	cmd := exec.Command(systest.Program(t, "git"), "init", "-q", dir)
 	cmd.Env = []string{"HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
 	must(t, cmd.Run())
 	return dir
@@ -45,7 +34,7 @@ func repository(t testing.TB) string {
 // gitIgnores returns the paths, without a slash at the end, that git ignores.
 func gitIgnores(t testing.TB, dir string, paths []string) map[string]bool {
 	t.Helper()
-	cmd := exec.Command(git(t), "check-ignore", "-z", "--no-index", "--stdin")
+	cmd := exec.Command(systest.Program(t, "git"), "check-ignore", "-z", "--no-index", "--stdin")
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(strings.Join(paths, "\x00")+"\x00", "/\x00", "\x00"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/sys/systest"
 	"hob/scheduler/filewatch"
 )
 
@@ -192,6 +193,7 @@ func TestHobsOwnStateIsNeverSeen(t *testing.T) {
 
 // A checkout between branches is few events, and the snapshot is what stands there at the end.
 func TestACheckoutOfALargeTree(t *testing.T) {
+	systest.Program(t, "git")
 	files := 5_000 // more than two commits of a first look
 	if testing.Short() {
 		files = 1000

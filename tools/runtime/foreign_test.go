@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hob/daemon/sandbox"
+	"hob/daemon/sys/systest"
 	"hob/tools/runtime"
 )
 
@@ -74,7 +75,7 @@ func TestTheSandboxHidesFilesOfARunningProcess(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	s := sandbox.New(t.Context(), sandbox.Config{Home: b.home, State: b.state, Self: self(t)})
 	if state := s.State(); !state.Works {
-		t.Skip(state.Why)
+		systest.Missing(t, state.Why)
 	}
 	sandboxed := *b
 	sandboxed.exec = runtime.NewExec(runtime.ExecDeps{

@@ -16,6 +16,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/policy"
+	"hob/daemon/sys/systest"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -23,10 +24,8 @@ import (
 // sshHost starts a real sshd on a free port of this machine, and returns the command line of an ssh that reaches it as "nas".
 func sshHost(t *testing.T) []string {
 	t.Helper()
-	sshd, err := osexec.LookPath("/usr/sbin/sshd")
-	if err != nil {
-		t.Skip("there is no sshd")
-	}
+	sshd, keygen := systest.Program(t, "sshd"), systest.Program(t, "ssh-keygen")
+	systest.Program(t, "ssh")
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +40,7 @@ func sshHost(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"host", "me"} {
-		if out, err := osexec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
+		if out, err := osexec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

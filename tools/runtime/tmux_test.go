@@ -17,6 +17,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
+	"hob/daemon/sys/systest"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -44,7 +45,7 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 	}
 	tool := runtime.NewTmux(d)
 	if missing := tool.(tools.Available).Missing(); missing != "" {
-		t.Skip(missing)
+		systest.Missing(t, missing)
 	}
 	t.Cleanup(func() {
 		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hob/daemon/sys/systest"
 )
 
 // duel runs two things in turn and reports the median time of each, and their ratio: the figure that counts.
@@ -35,7 +37,7 @@ func duel(b *testing.B, ours, theirs func()) {
 
 // BenchmarkGrep searches Go's source tree: the tool, and ripgrep as the anchor.
 func BenchmarkGrep(b *testing.B) {
-	rg := program(b, "rg")
+	rg := systest.Program(b, "rg")
 	d := fixtureAt(b, b.TempDir(), goroot(b))
 	for _, c := range []struct{ name, pattern string }{
 		{"literal", "ErrUnexpectedEOF"},
@@ -60,7 +62,7 @@ func BenchmarkGrep(b *testing.B) {
 
 // BenchmarkLarge searches one file of about 270 MB.
 func BenchmarkLarge(b *testing.B) {
-	rg := program(b, "rg")
+	rg := systest.Program(b, "rg")
 	d := newFixture(b)
 	f, err := os.Create(filepath.Join(d.dir, "big"))
 	must(b, err)
@@ -80,7 +82,7 @@ func BenchmarkLarge(b *testing.B) {
 
 // BenchmarkGlob looks for files in Go's source tree: the tool, and fd as the anchor.
 func BenchmarkGlob(b *testing.B) {
-	fd := program(b, "fdfind", "fd")
+	fd := systest.Program(b, "fdfind", "fd")
 	d := fixtureAt(b, b.TempDir(), goroot(b))
 	for _, c := range []struct{ pattern, theirs string }{{"**/*_test.go", "*_test.go"}, {"**/*.{s,h}", "*.{s,h}"}, {"**/reader*", "reader*"}} {
 		b.Run(c.theirs, func(b *testing.B) {

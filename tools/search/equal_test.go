@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/sys/systest"
 	"hob/tools/search"
 )
 
@@ -44,7 +45,7 @@ func modules(t *testing.T) string {
 func junk(t *testing.T) fixture {
 	t.Helper()
 	d := newFixture(t)
-	lines(t, d.top, d.dir, program(t, "git"), "init", "-q", ".")
+	lines(t, d.top, d.dir, systest.Program(t, "git"), "init", "-q", ".")
 	text := "func main() {\n\treturn err // TODO: error in reader\n}\n\nFoo foo FOO_1 straße\n"
 	for _, name := range []string{
 		"a.go", "b.txt", "build/out.go", "build/keep/x.go", "src/a.log", "src/keep.log", "src/x/y/z.go", "src/x/gen.pb.go", "docs/one.md", "docs/two.md",
@@ -69,7 +70,7 @@ func junk(t *testing.T) fixture {
 }
 
 func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
-	rg := program(t, "rg")
+	rg := systest.Program(t, "rg")
 	patterns := []string{
 		"error", "func main", "TODO", "Reader", "return err", "xyzzy_nowhere", "(?i)todo", "(?i)READER", "(?i)straße", `func [A-Z][a-z]+\(`, `[A-Z]{5,}`, `[0-9]{4}`,
 		"foo|bar|baz", "ErrShort|ErrNo|ErrClosed", "(?i)foo|todo", "^func", `^\t*return$`, "^$", `\{$`, "err(or)?s?:", "e.r.r", "a{3}", `"[^"]{30,}"`, `x\.y`, `\bio\b`,
@@ -213,7 +214,7 @@ func differ(t *testing.T, what string, got, want []string) {
 }
 
 func TestGlobFindsWhatFdFinds(t *testing.T) {
-	fd := program(t, "fdfind", "fd")
+	fd := systest.Program(t, "fdfind", "fd")
 	globs := []string{
 		"*.go", "*_test.go", "*.{md,txt}", "[a-c]*", "[!a-z]*", "?", "??.go", "*.s", "read*", "*er.go", "doc.go", "{a,b,z}*.go", "*.[ch]", "x*y*", "*-*", "*_*_*.go",
 		"Makefile", "*.pb.go", "*[0-9].go", "*.log", "f", "*",
@@ -249,7 +250,7 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 
 // A large file is searched by parts: that must not show, wherever lines begin and end.
 func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
-	rg := program(t, "rg")
+	rg := systest.Program(t, "rg")
 	const part, size = 256 << 10, 5 << 20
 	edges := []byte(strings.Repeat("some line of text\n", size/18))
 	for i, at := 0, part; at+40 < len(edges); i, at = i+1, at+part { // line breaks at, before and after each edge

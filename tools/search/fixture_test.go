@@ -128,21 +128,6 @@ func (d fixture) globbed(t testing.TB, a args) []string {
 	return list
 }
 
-// program finds another program to compare with. Without it the test is skipped on a developer's machine, not in CI.
-func program(t testing.TB, names ...string) string {
-	t.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%v is not installed", names)
-	}
-	t.Skipf("%v is not installed", names)
-	return ""
-}
-
 // lines runs a program in dir and returns what it prints, sorted. No output is no error for the programs here.
 func lines(t testing.TB, home, dir, name string, arg ...string) []string {
 	t.Helper()

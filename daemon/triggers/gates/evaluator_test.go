@@ -20,6 +20,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 	"hob/daemon/sys"
+	"hob/daemon/sys/systest"
 	"hob/daemon/triggers/gates"
 	"hob/scheduler"
 	"hob/scheduler/gate"
@@ -98,7 +99,7 @@ func confinedOrSkip(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, sandbox.Auto)
 	if s := p.Setting().Sandbox.State(); !s.Works {
-		t.Skipf("commands cannot be confined here: %s", s.Why)
+		systest.Missing(t, "commands cannot be confined here: "+s.Why)
 	}
 	return p
 }
