@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Role is the author of an item.
@@ -114,7 +115,7 @@ func (e Envelope) Draw() string {
 	case e.Trust != event.Owner:
 		head += " · not the owner (" + string(e.Trust) + ")"
 	}
-	zone, err := time.LoadLocation(e.Zone)
+	zone, err := sys.LoadZone(e.Zone)
 	if err != nil {
 		zone = time.UTC
 	}

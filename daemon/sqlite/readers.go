@@ -3,15 +3,23 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 )
 
 // Readers is the pool of read-only connections. They see committed data and cannot write. The pool keeps its prepared statements.
+//
+// A context that has ended stops a query before it starts, but not while it runs: the driver starts two goroutines for every query that
+// can be interrupted, and that costs more than most queries here.
 type Readers struct {
-	db   *sql.DB
-	mu   sync.Mutex // guards kept
-	kept map[string]*sql.Stmt
+	db     *sql.DB
+	counts *counts
+	mu     sync.Mutex // guards kept
+	kept   map[string]*sql.Stmt
+
+	viewing sync.Mutex // guards view
+	view    *session   // the connection for snapshots, nil before the first one
 }
 
 // prepared returns the prepared statement of a query. The pool prepares it again on each connection that runs it.
@@ -22,6 +30,7 @@ func (r *Readers) prepared(ctx context.Context, query string) (*sql.Stmt, error)
 		return st, nil
 	}
 	st, err := r.db.PrepareContext(ctx, query)
+	r.counts.parsed.Add(1)
 	if err == nil && len(r.kept) < mostStatements {
 		r.kept[query] = st
 	}
@@ -34,7 +43,11 @@ func (r *Readers) QueryContext(ctx context.Context, query string, args ...any) (
 	if err != nil {
 		return nil, err
 	}
-	return st.QueryContext(ctx, args...)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.counts.run.Add(1)
+	return st.QueryContext(context.WithoutCancel(ctx), args...)
 }
 
 // QueryRowContext runs a query for one row.
@@ -43,14 +56,52 @@ func (r *Readers) QueryRowContext(ctx context.Context, query string, args ...any
 	if err != nil {
 		return r.db.QueryRowContext(ctx, query, args...) // returns the same error through Scan
 	}
+	if ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.counts.run.Add(1)
 	return st.QueryRowContext(ctx, args...)
 }
 
-// snapshot runs f over one unchanging view of the database.
-func (r *Readers) snapshot(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("begin read: %w", err)
+// snapshot runs f over one unchanging view of the database. All snapshots share one connection, which keeps its prepared statements.
+func (r *Readers) snapshot(ctx context.Context, f func(executor) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return joinEnd(f(tx), tx.Rollback())
+	r.viewing.Lock()
+	defer r.viewing.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	if r.view == nil {
+		conn, err := r.db.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("take the connection for snapshots: %w", err)
+		}
+		r.view = newSession(conn, r.counts)
+	}
+	if _, err := r.view.ExecContext(ctx, "BEGIN"); err != nil {
+		return errors.Join(fmt.Errorf("begin read: %w", err), r.leave())
+	}
+	err := f(r.view)
+	if e := r.view.rollBack(ctx); e != nil {
+		return errors.Join(err, e, r.leave())
+	}
+	return err
+}
+
+// leave gives up the connection for snapshots. The next snapshot takes another one.
+func (r *Readers) leave() error {
+	conn := r.view.conn
+	r.view = nil
+	return conn.Close()
+}
+
+// close closes all connections.
+func (r *Readers) close() error {
+	r.viewing.Lock()
+	defer r.viewing.Unlock()
+	var err error
+	if r.view != nil {
+		err = r.leave()
+	}
+	return errors.Join(err, r.db.Close())
 }

@@ -78,7 +78,10 @@ func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Con
 	if err == nil {
 		err = look(t)
 	}
-	return joinEnd(err, tx.Rollback())
+	if done := tx.Rollback(); !errors.Is(done, sql.ErrTxDone) {
+		err = errors.Join(err, done)
+	}
+	return err
 }
 
 // knownSchema rejects a schema of another program or a newer hob.

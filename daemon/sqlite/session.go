@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 )
@@ -19,10 +20,26 @@ type executor interface {
 // mostStatements is the largest number of kept statements. hob has fewer; each is a constant.
 const mostStatements = 512
 
-// session is the only writing connection. It keeps prepared statements: preparing them at each use took a fifth of a turn.
+// session is one connection: the only writing one, or the one for snapshots. It prepares each statement once, at its first use:
+// preparing them at each use took a fifth of a turn.
 type session struct {
-	conn *sql.Conn
-	kept map[string]*sql.Stmt
+	conn   *sql.Conn
+	kept   map[string]*sql.Stmt
+	counts *counts
+}
+
+func newSession(conn *sql.Conn, c *counts) *session {
+	return &session{conn: conn, kept: map[string]*sql.Stmt{}, counts: c}
+}
+
+// counts counts what an open database does.
+type counts struct{ parsed, run, commits atomic.Int64 }
+
+// Counts says what an open database has done so far. Tests compare it with the number of turns.
+type Counts struct {
+	Parsed  int64 // statements that were prepared
+	Run     int64 // statements that were run, those that begin and end transactions included
+	Commits int64 // commits of the writer; each waits for the disk once
 }
 
 // prepared returns the prepared statement of a query.
@@ -31,6 +48,7 @@ func (s *session) prepared(ctx context.Context, query string) (*sql.Stmt, error)
 		return st, nil
 	}
 	st, err := s.conn.PrepareContext(ctx, query)
+	s.counts.parsed.Add(1)
 	if err == nil && len(s.kept) < mostStatements {
 		s.kept[query] = st
 	}
@@ -43,6 +61,7 @@ func (s *session) ExecContext(ctx context.Context, query string, args ...any) (s
 	if err != nil {
 		return nil, err
 	}
+	s.counts.run.Add(1)
 	return st.ExecContext(ctx, args...)
 }
 
@@ -52,6 +71,7 @@ func (s *session) QueryContext(ctx context.Context, query string, args ...any) (
 	if err != nil {
 		return nil, err
 	}
+	s.counts.run.Add(1)
 	return st.QueryContext(ctx, args...)
 }
 
@@ -61,22 +81,23 @@ func (s *session) QueryRowContext(ctx context.Context, query string, args ...any
 	if err != nil {
 		return s.conn.QueryRowContext(ctx, query, args...) // returns the same error through Scan
 	}
+	s.counts.run.Add(1)
 	return st.QueryRowContext(ctx, args...)
 }
 
-// transact runs f between BEGIN and COMMIT. If either fails, it rolls everything back.
-func (s *session) transact(ctx context.Context, f func() error) error {
+// transact runs f between BEGIN and COMMIT. If either fails, it rolls everything back. own is the error of f; err is that of the transaction.
+func (s *session) transact(ctx context.Context, f func() error) (own, err error) {
 	if _, err := s.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
-	err := f()
-	if err == nil {
+	if own = f(); own == nil {
 		if _, err = s.ExecContext(ctx, "COMMIT"); err == nil {
-			return nil
+			s.counts.commits.Add(1)
+			return nil, nil
 		}
 		err = fmt.Errorf("commit: %w", err)
 	}
-	return errors.Join(err, s.rollBack(ctx))
+	return own, errors.Join(err, s.rollBack(ctx))
 }
 
 // rollBack ends the transaction. SQLite may already have done this after an error such as a full disk.

@@ -55,6 +55,7 @@ type DB struct {
 	write   *writer
 	lock    *os.File
 	signals signals
+	counts  counts
 }
 
 // Open locks the folder, opens or creates the database, and migrates it.
@@ -86,13 +87,14 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
-	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure.
-	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
+	// savepoints in memory: each would be a file.
+	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	d.write = newWriter(ctx, db, &d.signals, o)
+	d.write = newWriter(ctx, db, d, o)
 	if err := checkVersion(ctx, db); err != nil {
 		return err
 	}
@@ -103,9 +105,9 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	readers.SetMaxOpenConns(4)
-	readers.SetMaxIdleConns(4)
-	d.read = &Readers{db: readers, kept: map[string]*sql.Stmt{}}
+	readers.SetMaxOpenConns(5) // one of them for snapshots
+	readers.SetMaxIdleConns(5)
+	d.read = &Readers{db: readers, counts: &d.counts, kept: map[string]*sql.Stmt{}}
 	return d.write.start()
 }
 
@@ -121,15 +123,12 @@ func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }
 
 // View runs reads over one snapshot.
 func (d *DB) View(ctx context.Context, f func(*Conn) error) error {
-	return d.read.snapshot(ctx, func(tx *sql.Tx) error { return f(&Conn{on: tx, ctx: ctx, Now: d.now()}) })
+	return d.read.snapshot(ctx, func(s executor) error { return f(&Conn{on: s, ctx: context.WithoutCancel(ctx), Now: d.now()}) })
 }
 
-// joinEnd joins the error of ending a transaction, unless the transaction had already ended.
-func joinEnd(err, done error) error {
-	if errors.Is(done, sql.ErrTxDone) {
-		return err
-	}
-	return errors.Join(err, done)
+// Counts says what the database has done since Open.
+func (d *DB) Counts() Counts {
+	return Counts{Parsed: d.counts.parsed.Load(), Run: d.counts.run.Load(), Commits: d.counts.commits.Load()}
 }
 
 // copyTo writes a consistent copy with VACUUM INTO over a connection of its own. The readers' connections cannot write, not even to other
@@ -150,7 +149,7 @@ func (d *DB) copyTo(ctx context.Context, to string) (err error) {
 func (d *DB) Close() error {
 	var errs []error
 	if d.read != nil {
-		errs = append(errs, d.read.db.Close())
+		errs = append(errs, d.read.close())
 	}
 	if d.write != nil {
 		errs = append(errs, d.write.stop())

@@ -27,6 +27,7 @@ type writer struct {
 	db      *sql.DB
 	session *session
 	signals *signals
+	counts  *counts
 	now     func() time.Time
 	log     *slog.Logger
 	queue   chan *closure
@@ -48,8 +49,8 @@ type closure struct {
 }
 
 // newWriter makes a writer that start must start. Its context has no end, because queued writes must finish during a shutdown.
-func newWriter(ctx context.Context, db *sql.DB, b *signals, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
+func newWriter(ctx context.Context, db *sql.DB, d *DB, o Options) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
 	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }
@@ -60,7 +61,7 @@ func (w *writer) start() error {
 	if err != nil {
 		return fmt.Errorf("take the writing connection: %w", err)
 	}
-	w.session = &session{conn: conn, kept: map[string]*sql.Stmt{}}
+	w.session = newSession(conn, w.counts)
 	var schema int
 	if err := conn.QueryRowContext(w.ctx, "PRAGMA user_version").Scan(&schema); err != nil {
 		return fmt.Errorf("read schema version: %w", err)
@@ -184,7 +185,11 @@ func (w *writer) commit(all []*closure) {
 // transact runs the closures in one transaction. The error of a closure concerns only its caller; an error of the transaction concerns all.
 func (w *writer) transact(all []*closure) (Signal, error) {
 	tx := &Conn{on: w.session, ctx: w.ctx, Now: w.now()}
-	err := w.session.transact(w.ctx, func() (err error) {
+	if len(all) == 1 && !w.condition.failing() {
+		err := w.alone(tx, all[0])
+		return tx.wake, Plain(err)
+	}
+	own, err := w.session.transact(w.ctx, func() (err error) {
 		for _, c := range all {
 			if c.err, err = w.inSavepoint(tx, c); err != nil {
 				return err
@@ -195,7 +200,21 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 		}
 		return nil
 	})
-	return tx.wake, Plain(err)
+	return tx.wake, Plain(errors.Join(own, err))
+}
+
+// alone runs a closure that shares its transaction with no other. It needs no savepoint: its error rolls the transaction back.
+func (w *writer) alone(tx *Conn, c *closure) error {
+	own, err := w.session.transact(w.ctx, func() error {
+		return Plain(recovered(func() error { return c.f(tx) }))
+	})
+	if c.err = own; errors.Is(own, ErrStorage) {
+		return errors.Join(own, err)
+	}
+	if own != nil {
+		tx.wake = 0 // nothing has changed
+	}
+	return err
 }
 
 // inSavepoint runs one closure in its savepoint. own is the closure's error; err is an error that ends the whole batch.

@@ -12,11 +12,11 @@ import (
 )
 
 // Closings lists delivered messages that still show the buttons of a closed question and are due to be edited. Messages that were never
-// delivered are forgotten on the way.
+// delivered are forgotten on the way. CROSS JOIN keeps the order of the tables: closings is nearly always empty, and the outbox grows.
 func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Closing, err error) {
 	const ended = "o.state IN ('cancelled', 'expired', 'dead') OR o.state = 'done' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id AND d.remote_id <> '')"
 	var lost bool
-	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM closings c JOIN outbox o ON o.id = c.outbox WHERE "+ended+")").Scan(&lost); err != nil {
+	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM closings c CROSS JOIN outbox o ON o.id = c.outbox WHERE "+ended+")").Scan(&lost); err != nil {
 		return nil, fmt.Errorf("look for closed questions: %w", err)
 	}
 	if lost {
@@ -28,7 +28,7 @@ func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Cl
 		}
 	}
 	rs, err := s.core.read().QueryContext(ctx, `SELECT c.outbox, c.tries, o.address, o.reply_ref, d.part, d.body, d.nonce, d.unsure, d.remote_id, q.code, q.state, q.answer
-		FROM closings c JOIN outbox o ON o.id = c.outbox JOIN questions q ON q.id = o.cause_id JOIN deliveries d ON d.outbox = o.id
+		FROM closings c CROSS JOIN outbox o ON o.id = c.outbox CROSS JOIN questions q ON q.id = o.cause_id CROSS JOIN deliveries d ON d.outbox = o.id
 		WHERE o.state = 'done' AND d.state = 'sent' AND d.remote_id <> '' AND d.part = (SELECT max(part) FROM deliveries WHERE outbox = o.id) AND c.next_at <= ? ORDER BY c.outbox LIMIT 50`, sqlite.Micros(now))
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (c channels.Closing, err error) {
 		var code, state, answer string

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // exceeds reports whether a limit forbids the amount.
@@ -27,7 +28,7 @@ func exceeds(b api.Budget, a turn.Amount) bool {
 
 // day returns the date of an instant in the owner's zone.
 func (s *core) day(t time.Time) string {
-	zone, err := time.LoadLocation(s.opt.Zone())
+	zone, err := sys.LoadZone(s.opt.Zone())
 	if err != nil {
 		zone = time.UTC
 	}
