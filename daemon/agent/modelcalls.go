@@ -101,6 +101,21 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	}
 }
 
+// firstRequest returns the request that a new turn begins with, for the commit that claims the turn. It returns false if the turn begins
+// with something else, or if the cost cannot be known yet: prepare then reserves it in a commit of its own.
+func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
+	if _, asks := turn.Next(o.Snapshot).(turn.Request); !asks || !o.Prefixed || t.Transcribe != nil && slices.ContainsFunc(o.Snapshot.Items, untranscribed) {
+		return turn.Step{}, false
+	}
+	plan := t.Models().Plan(t.Clock.Wall(), sizeOf(o.Transcript, prefix{}).fits)
+	info := plan.Model().Info()
+	s := sizeOf(o.Transcript, prefix{o.System, o.Tools})
+	if info.Local || info.Bare || plan.AllResting() || !s.fits(info) || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
+		return turn.Step{}, false
+	}
+	return turn.Step{N: 1, Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Reserve: s.reserve(info)}, true
+}
+
 // unprepared ends the turn if its request can never be made. It returns any other error.
 func (r modelCalls) unprepared(ctx context.Context, st turn.Snapshot, err error) error {
 	if spent := (*tokenLimitError)(nil); errors.As(err, &spent) {
@@ -114,9 +129,9 @@ func (r modelCalls) unprepared(ctx context.Context, st turn.Snapshot, err error)
 
 // plan orders the models for a request. It leaves out models that failed a short time ago and models whose context is too small.
 func (r modelCalls) plan(ctx context.Context, st turn.Snapshot, chain *llm.Chain) (*llm.Plan, []Switch, error) {
-	items, err := r.run.thread.Turns.Transcript(ctx, st.Turn.Session)
+	items, err := r.transcript(ctx, st.Turn.Session)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read transcript: %w", err)
+		return nil, nil, err
 	}
 	size, first := sizeOf(items, prefix{}), chain.First().Info()
 	plan := chain.Plan(r.run.thread.Clock.Wall(), size.fits)
@@ -195,9 +210,9 @@ func usable(a llm.Answer) bool {
 // prepare adds waiting messages to the turn, reserves the cost and renders the request. Messages that join change a.st,
 // because the answer goes to the newest sender.
 func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
-	items, err := r.run.thread.Turns.Transcript(ctx, a.st.Turn.Session)
+	items, err := r.transcript(ctx, a.st.Turn.Session)
 	if err != nil {
-		return fmt.Errorf("read transcript: %w", err)
+		return err
 	}
 	head, err := r.prefixOf(ctx, a.st, a.info)
 	if err != nil {
@@ -208,14 +223,15 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
-	begin := turn.Begin{Turn: r.run.id, Step: a.step, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
-	if !a.info.Local {
+	begin := turn.Begin{Turn: r.run.id, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
+	if !a.info.Local && r.run.reserved.N == 0 { // with a reservation there may be no commit to count the time in
 		begin.Ran = r.run.ran()
 	}
 	begun, err := r.run.thread.Turns.Begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin request: %w", err)
 	}
+	r.run.opening, r.run.reserved = nil, turn.Step{}
 	a.step.Reserve = begun.Reserve
 	if begun.Joined > 0 {
 		if items, err = r.reread(ctx, &a.st); err != nil {
@@ -239,7 +255,15 @@ func (r modelCalls) reread(ctx context.Context, st *turn.Snapshot) ([]llm.Item, 
 	if err := r.transcribe(ctx, st); err != nil {
 		return nil, err
 	}
-	items, err := r.run.thread.Turns.Transcript(ctx, st.Turn.Session)
+	return r.transcript(ctx, st.Turn.Session)
+}
+
+// transcript reads the items of the session. The claim of a new turn has brought them.
+func (r modelCalls) transcript(ctx context.Context, session int64) ([]llm.Item, error) {
+	if r.run.opening != nil {
+		return r.run.opening.Transcript, nil
+	}
+	items, err := r.run.thread.Turns.Transcript(ctx, session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -248,6 +272,7 @@ func (r modelCalls) reread(ctx context.Context, st *turn.Snapshot) ([]llm.Item, 
 
 // reload reads the turn and its items again.
 func (r modelCalls) reload(ctx context.Context, st *turn.Snapshot) error {
+	r.run.opening = nil
 	now, err := r.run.thread.Turns.Load(ctx, r.run.id)
 	if err != nil {
 		return fmt.Errorf("load turn %d: %w", r.run.id, err)
@@ -279,6 +304,9 @@ func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Inf
 	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil
+	}
+	if o := r.run.opening; o != nil && o.Prefixed {
+		return prefix{o.System, o.Tools}, nil
 	}
 	p.system, p.tools, err = r.run.thread.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
 	if err != nil {

@@ -22,6 +22,9 @@ type run struct {
 	set     Settings
 	counted time.Duration // monotonic time; running time up to here is committed
 	over    bool          // ended or parked
+
+	opening  *turn.Opening // the rows of a new turn, until its first request is made
+	reserved turn.Step     // the request that the claim has reserved, until it is made; N 0: none
 }
 
 func newRun(t *Thread, id int64) *run { return &run{thread: t, id: id, counted: t.Clock.Mono()} }
@@ -37,9 +40,25 @@ func (r *run) ran() time.Duration {
 // loop carries out the actions that turn.Next returns, until the turn ends, parks or is cancelled. It reads the rows again
 // before each action, because commands, answers and other turns change them.
 func (r *run) loop(ctx context.Context) error {
+	err := r.steps(ctx)
+	if r.reserved.N != 0 && !r.over {
+		err = errors.Join(err, r.commit(context.WithoutCancel(ctx), turn.Commit{})) // gives the reservation back
+	}
+	return err
+}
+
+// load reads the turn. The claim of a new turn has brought its rows.
+func (r *run) load(ctx context.Context) (turn.Snapshot, error) {
+	if r.opening != nil {
+		return r.opening.Snapshot, nil
+	}
+	return r.thread.Turns.Load(ctx, r.id)
+}
+
+func (r *run) steps(ctx context.Context) error {
 	for !r.over {
 		r.thread.progress()
-		st, err := r.thread.Turns.Load(ctx, r.id)
+		st, err := r.load(ctx)
 		if err != nil {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
@@ -118,6 +137,12 @@ func (r *run) commit(ctx context.Context, c turn.Commit) error {
 	c = r.defanged(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()
+	if r.reserved.N != 0 { // the request was never made
+		unsent := r.reserved
+		unsent.State, unsent.Reserve, unsent.Ended, unsent.Why = turn.StepUnknown, turn.Amount{}, r.thread.Clock.Wall(), "not sent"
+		c.Steps = append([]turn.Step{unsent}, c.Steps...)
+		r.reserved = turn.Step{}
+	}
 	if err := r.thread.Turns.Commit(ctx, c); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}

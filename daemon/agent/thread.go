@@ -51,7 +51,7 @@ func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
 		wake := t.Queue.InboxSignal()
-		claim, ok, err := t.Queue.Take(ctx, Boundary())
+		claim, ok, err := t.Queue.Take(ctx, Boundary(), t.firstRequest)
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take the next row: %w", err)
 		}
@@ -74,7 +74,7 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	if c.Command.Seq != 0 {
 		return t.Boundary(ctx, c.Command)
 	}
-	err := t.step(ctx, c.Turn)
+	err := t.step(ctx, c)
 	if errors.Is(err, turn.ErrStale) {
 		t.Log.Warn("the turn was ended elsewhere while it ran", "turn", c.Turn)
 		return nil
@@ -110,16 +110,18 @@ func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 }
 
 // step runs one turn until it ends or parks.
-func (t *Thread) step(ctx context.Context, id int64) error {
+func (t *Thread) step(ctx context.Context, c turn.Claim) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t.set(id, cancel)
+	t.set(c.Turn, cancel)
 	defer t.set(0, nil)
 	waiters := sys.NewGroup(t.Log, nil)
 	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
 	defer waiters.Wait()
 	defer cancel(nil) // runs before Wait, and so ends notifyWaiting
-	return newRun(t, id).loop(ctx)
+	r := newRun(t, c.Turn)
+	r.opening, r.reserved = c.Opening, c.Reserved
+	return r.loop(ctx)
 }
 
 // notifyWaiting runs beside a turn. It tells people who have waited longer than notifyAfter how many messages are ahead of theirs.

@@ -183,7 +183,7 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 		dir := t.TempDir()
 		s, end := openAt(t, dir)
 		accept(t, s, "go")
-		if c, ok, err := s.Turns.Take(t.Context(), nil); c.Turn != 1 || !ok || err != nil {
+		if c, ok, err := s.Turns.Take(t.Context(), nil, nil); c.Turn != 1 || !ok || err != nil {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		if err := s.Write(t.Context(), func(tx *store.Tx) error {

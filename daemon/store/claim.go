@@ -18,7 +18,9 @@ import (
 
 // Take claims the runnable row with the best rank: the owner's messages, then resumed turns, schedules and the rest; the oldest first.
 // boundary names the commands that the thread serves itself. Before that it expires rows. It returns false if there is nothing to do.
-func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, error) {
+//
+// If it opens a turn, it asks first for the model request that the turn begins with, and reserves the request's cost. first may be nil.
+func (s Turns) Take(ctx context.Context, boundary []string, first func(turn.Opening) (turn.Step, bool)) (turn.Claim, bool, error) {
 	todo, err := s.core.hasWork(ctx)
 	if err != nil || !todo {
 		return turn.Claim{}, false, err
@@ -38,7 +40,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 		if err != nil {
 			return fmt.Errorf("take back the running turn: %w", err)
 		}
-		return takeNext(tx, &c, boundary)
+		return takeNext(tx, &c, boundary, first)
 	})
 	if err == nil && c.Turn != 0 {
 		fail.Point("turn.claimed")
@@ -121,7 +123,7 @@ func expireInputs(tx *Tx, now int64) error {
 }
 
 // takeNext claims the row that Waiting.Next chooses. A resumed turn may turn out to be dead; then it chooses again.
-func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
+func takeNext(tx *Tx, c *turn.Claim, boundary []string, first func(turn.Opening) (turn.Step, bool)) error {
 	for {
 		safe, err := readSetting(tx, keySafeMode)
 		if err != nil {
@@ -135,8 +137,10 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 		command, input, resumed := waiting.Next(boundary)
 		switch {
 		case input.Seq != 0:
-			c.Turn, err = openTurn(tx, input)
-			return err
+			if c.Turn, err = openTurn(tx, input); err != nil || first == nil {
+				return err
+			}
+			return reserveFirst(tx, c, first)
 		case resumed == 0:
 			c.Command = command
 			return nil

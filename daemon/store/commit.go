@@ -28,8 +28,12 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	if !b.Alone {
 		waiting, err = s.core.joinable(ctx, t)
 	}
-	if err != nil || (b.Free && len(waiting) == 0) {
+	if err != nil || (b.Free && b.Held.N == 0 && len(waiting) == 0) {
 		return begun, err
+	}
+	if len(waiting) == 0 && holds(b) {
+		fail.Point("spend.reserved")
+		return turn.Begun{Reserve: b.Held.Reserve}, nil
 	}
 	err = s.core.write(ctx, func(tx *Tx) error {
 		begun = turn.Begun{}
@@ -46,6 +50,14 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 			if ok {
 				begun.Joined++
 				parts = append(parts, q.In.Parts...)
+			}
+		}
+		// The claim has reserved another amount, or for another model.
+		if b.Held.N != 0 {
+			unsent := b.Held
+			unsent.State, unsent.Why = turn.StepUnknown, "not sent"
+			if err := settleStep(tx, b.Turn, unsent); err != nil {
+				return fmt.Errorf("give a reservation back: %w", err)
 			}
 		}
 		if b.Free || fail.Broken("forget-reserve") {
@@ -66,6 +78,11 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 		fail.Point("spend.reserved")
 	}
 	return begun, err
+}
+
+// holds reports whether the claim has already reserved what a request needs.
+func holds(b turn.Begin) bool {
+	return !b.Free && b.Held.N != 0 && b.Held.N == b.Step.N && b.Held.Model == b.Step.Model && b.Reserve != nil && b.Reserve(nil) == b.Held.Reserve
 }
 
 // joinable lists the queued messages that may join a turn.

@@ -119,7 +119,7 @@ func (s *testStore) accept(in event.In) int64 {
 // take claims the next turn; 0: there is none.
 func (s *testStore) take() int64 {
 	s.t.Helper()
-	c, _, err := s.Turns.Take(context.Background(), []string{"/new"})
+	c, _, err := s.Turns.Take(context.Background(), []string{"/new"}, nil)
 	if err != nil {
 		s.t.Fatalf("take: %v", err)
 	}

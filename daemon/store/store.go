@@ -131,6 +131,9 @@ type core struct {
 	epoch int64
 	boot  Boot
 	marks *Marks
+
+	transcripts transcripts
+	prompts     keptPrompt
 }
 
 // Tx is a transaction over hob's tables.

@@ -77,11 +77,6 @@ func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 	return list[0], nil
 }
 
-// Transcript reads all items of a session, oldest first.
-func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
-	return s.core.items(ctx, "session = ?", session)
-}
-
 // itemColumns are the columns that scanItem reads. Calls and their results share a call_id.
 const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens`
 

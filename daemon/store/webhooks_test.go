@@ -82,11 +82,11 @@ func TestHookRests(t *testing.T) {
 	if _, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
 		t.Fatal(err)
 	}
-	if c, ok, err := s.Turns.Take(t.Context(), nil); err != nil || ok {
+	if c, ok, err := s.Turns.Take(t.Context(), nil, nil); err != nil || ok {
 		t.Errorf("taken before its time: %+v %v", c, err)
 	}
 	s.later(time.Hour + time.Second)
-	if c, ok, err := s.Turns.Take(t.Context(), nil); err != nil || !ok || c.Turn == 0 {
+	if c, ok, err := s.Turns.Take(t.Context(), nil, nil); err != nil || !ok || c.Turn == 0 {
 		t.Errorf("not taken after its time: %+v %v", c, err)
 	}
 }

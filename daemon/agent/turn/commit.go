@@ -21,6 +21,7 @@ var (
 type Begin struct {
 	Turn    int64
 	Step    Step                             // kind model, state Intent
+	Held    Step                             // what the claim has reserved for this request; N 0: nothing
 	Alone   bool                             // no message joins: the request is not part of the conversation
 	Free    bool                             // a local model: nothing is reserved and no step is written
 	Ran     time.Duration                    // running time since the last commit

@@ -44,6 +44,17 @@ func trustOf(in event.In) event.Trust {
 
 // Claim is what Queue.Take claimed: a turn to step, or a command that takes effect between two turns.
 type Claim struct {
-	Turn    int64
-	Command Queued
+	Turn     int64
+	Command  Queued
+	Opening  *Opening // the rows of a new turn; nil for one that continues
+	Reserved Step     // the first model request, whose cost the claim has reserved; N 0: nothing is reserved
+}
+
+// Opening holds the rows that the first model request of a new turn is made of.
+type Opening struct {
+	Snapshot   Snapshot   // without Limits
+	Transcript []llm.Item // of the session, oldest first; shared, so nobody may change it
+	Prefixed   bool       // the session has a stored prefix: System and Tools
+	System     string
+	Tools      []llm.Tool
 }

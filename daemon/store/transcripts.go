@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"hob/daemon/llm"
+	"hob/daemon/sqlite"
+)
+
+// Limits of the transcripts that stay in memory.
+const (
+	keptTranscripts = 4       // the main conversation, and those of sub-agents
+	largestKept     = 1 << 20 // bytes of one transcript
+)
+
+// transcripts keeps the transcripts that were read last, so that a turn of a long conversation reads only the items that are new. Items are
+// only added; a change of one (a transcribed voice note) forgets its session.
+type transcripts struct {
+	mu      sync.Mutex
+	kept    []keptTranscript // the newest last
+	changes int64            // times that an item was changed
+}
+
+// keptTranscript is the transcript of a session as it was committed. Its items are shared, so nobody may change them.
+type keptTranscript struct {
+	session int64
+	items   []llm.Item
+}
+
+// get returns what is kept of a session, and the number of changes so far. Appending to the list copies it.
+func (k *transcripts) get(session int64) ([]llm.Item, int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range k.kept {
+		if one.session == session {
+			return slices.Clip(one.items), k.changes
+		}
+	}
+	return nil, k.changes
+}
+
+// put keeps a transcript that was read completely from committed rows. changes is the number that get returned before the reading.
+func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.changes != changes {
+		return
+	}
+	k.kept = slices.DeleteFunc(k.kept, func(one keptTranscript) bool { return one.session == session })
+	if sizeOfItems(items) > largestKept {
+		return
+	}
+	if len(k.kept) == keptTranscripts {
+		k.kept = slices.Delete(k.kept, 0, 1)
+	}
+	k.kept = append(k.kept, keptTranscript{session, items})
+}
+
+// forget drops everything, before and after a commit that changes an item.
+func (k *transcripts) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes++
+	k.kept = nil
+}
+
+func sizeOfItems(items []llm.Item) (n int) {
+	for _, it := range items {
+		n += len(it.Args) + len(it.Raw) + 300
+		for _, p := range it.Parts {
+			n += len(p.Text) + 100
+		}
+	}
+	return n
+}
+
+// Transcript reads all items of a session, oldest first. The items are shared with later calls: callers may not change them.
+func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
+	old, changes := s.core.transcripts.get(session)
+	added, err := s.core.items(ctx, "session = ? AND seq > ?", session, lastSeq(old))
+	if err != nil {
+		return nil, err
+	}
+	if len(added) == 0 && old != nil {
+		return old, nil
+	}
+	items := append(old, added...) //nolint:gocritic // the kept list is clipped, so this copies it
+	s.core.transcripts.put(session, items, changes)
+	return slices.Clip(items), nil
+}
+
+// transcriptIn reads the same inside a transaction, whose own items are not kept: they may be rolled back.
+func transcriptIn(tx *Tx, session int64) ([]llm.Item, error) {
+	old, _ := tx.core.transcripts.get(session)
+	added, err := itemsIn(tx, "session = ? AND seq > ?", session, lastSeq(old))
+	return append(old, added...), err
+}
+
+// itemsIn reads items inside a transaction, oldest first.
+func itemsIn(tx *Tx, where string, args ...any) ([]llm.Item, error) {
+	rs, err := tx.Query("SELECT "+itemColumns+" FROM items WHERE "+where+" ORDER BY seq", args...) // #nosec G202 -- constants
+	return sqlite.Collect(rs, err, scanItem)
+}
+
+func lastSeq(items []llm.Item) int64 {
+	if len(items) == 0 {
+		return 0
+	}
+	return items[len(items)-1].Seq
+}
