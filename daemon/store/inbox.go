@@ -155,7 +155,7 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 		}
 		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
 			OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
-		return oneRow(n, err, "inbox row %d cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list", seq)
+		return changedRow(tx, n, err, "inbox", seq, "cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list")
 	})
 }
 
@@ -163,7 +163,7 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 func (s Inbox) Drop(ctx context.Context, seq int64) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
-		if err := oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq); err != nil {
+		if err := changedRow(tx, n, err, "inbox", seq, "is not waiting", "only queued rows can be dropped: hob inbox list --state queued"); err != nil {
 			return err
 		}
 		if err := noteNotAnswered(tx, seq, inboxDropped); err != nil {
@@ -172,6 +172,21 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		tx.Wake(sqlite.SignalJobs) // the gate of a next slot may have waited for it
 		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", sqlite.Micros(tx.Now), seq)
 	})
+}
+
+// changedRow turns a change that affected no row of the inbox or the outbox into a fault: the row does not exist, or its state does not allow the change.
+func changedRow(tx *Tx, n int64, err error, table string, id int64, why, hint string) error {
+	if err != nil || n > 0 {
+		return err
+	}
+	exists := false
+	if err := tx.One("SELECT EXISTS (SELECT 1 FROM "+table+" WHERE rowid = ?)", []any{id}, &exists); err != nil {
+		return err
+	}
+	if !exists {
+		return event.NewFault(event.Clash, "see: hob "+table+" list", "there is no %s row %d", table, id)
+	}
+	return event.NewFault(event.Clash, hint, "%s row %d %s", table, id, why)
 }
 
 // oneRow turns a change that affected no row into a fault.
