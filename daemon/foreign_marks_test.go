@@ -34,7 +34,7 @@ func (r *running) taints(name string) bool {
 	if err != nil || len(list) != 1 || list[0].Turns != 1 {
 		r.t.Fatal(list, err)
 	}
-	return list[0].Watermark != event.Owner
+	return list[0].Trust != event.Owner
 }
 
 // marked starts a hob in whose workspace m.md holds foreign text and has a mark.

@@ -21,6 +21,7 @@ const (
 	stateArchived = "archived"
 )
 
+// sessionState is the state of a session; the API has only the instant at which it was archived.
 func sessionState(s api.Session) string {
 	if s.Archived.IsZero() {
 		return stateLive
@@ -28,6 +29,8 @@ func sessionState(s api.Session) string {
 	return stateArchived
 }
 
+// sessionsCommand makes hob sessions. A session is a conversation with its own transcript; its key, such as
+// main, leads to the live session of that name.
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
 		cli.List(a, cli.Listing[api.Session]{
@@ -35,7 +38,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			States: []string{stateLive, stateArchived}, State: stateLive,
 			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
 			Row: func(s api.Session, clock cli.Clock) []string {
-				return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Watermark)), clock(s.Created), console.Thousands(s.Turns), s.Title}
+				return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Trust)), clock(s.Created), console.Thousands(s.Turns), s.Title}
 			},
 		}),
 		cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) }),
@@ -55,7 +58,8 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// queue posts a message and prints its inbox row.
+// queue posts a message and prints its inbox row. It returns as soon as the row is committed. hob chat
+// --no-wait uses it too.
 func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -71,7 +75,8 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	return a.Done(r, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-// sessionKey returns the key of the live session with this key or id. Any other name is the key of a new session.
+// sessionKey returns the key of the live session with this key or id. Any other name is the key of a new
+// session. An id that is also the key of a session means the key.
 func sessionKey(ctx context.Context, c *client.Client, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return name, nil
@@ -92,6 +97,7 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 	return key, nil
 }
 
+// sessionsRemoveCommand makes hob sessions rm.
 func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
@@ -103,6 +109,8 @@ func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// removeSession asks, and archives a session. A number is looked up among the live sessions first, because an
+// archived one cannot be archived again.
 func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -126,7 +134,8 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	return a.Done(done, fmt.Sprintf("session %s is archived", key))
 }
 
-// drawSession prints the transcript of a conversation.
+// drawSession prints the transcript of a conversation. Texts are shown as a dialogue; calls and results have
+// the name of their tool instead of a speaker.
 func drawSession(a *cli.App, s api.SessionDetail) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
@@ -144,6 +153,8 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 	return a.Text(b.String())
 }
 
+// exportSession prints the items of a transcript as the daemon wrote them, one on each line, for other
+// programs. With --json it is one document, like any other command.
 func exportSession(ctx context.Context, a *cli.App, key string) error {
 	type transcript struct {
 		Items []json.RawMessage `json:"transcript"`

@@ -71,15 +71,15 @@ type Delivery struct {
 
 // Session is one session.
 type Session struct {
-	ID        int64       `json:"id"`
-	Key       string      `json:"key"`
-	Title     string      `json:"title"`
-	Kind      string      `json:"kind"`
-	Watermark event.Trust `json:"watermark"`
-	Created   time.Time   `json:"created"`
-	Archived  time.Time   `json:"archived,omitzero"`
-	Items     int         `json:"items"`
-	Turns     int         `json:"turns"`
+	ID       int64       `json:"id"`
+	Key      string      `json:"key"`
+	Title    string      `json:"title"`
+	Kind     string      `json:"kind"`
+	Trust    event.Trust `json:"watermark"` // the lowest trust of all that the conversation has read
+	Created  time.Time   `json:"created"`
+	Archived time.Time   `json:"archived,omitzero"`
+	Items    int         `json:"items"`
+	Turns    int         `json:"turns"`
 }
 
 // SessionDetail is one session with its transcript.

@@ -81,7 +81,7 @@ func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args .
 		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Session, error) {
 		var r api.Session
-		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
+		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Trust, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
 		return r, err
 	})
 }
