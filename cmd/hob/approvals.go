@@ -18,10 +18,14 @@ func until(q api.Question, clock cli.Clock) string {
 	return clock(q.Until)
 }
 
+// approvalsCommand makes hob approvals. A question is a row that the daemon writes when a call needs permission
+// or when the model asks something. Any channel can answer it; this family of commands is the command line's
+// way. The daemon then wakes the turn that waits for the answer.
 func approvalsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("approvals", "Answer what hob asks you",
 		cli.List(a, cli.Listing[api.Question]{
 			Route: api.Questions, Short: "List the questions that wait for you", None: "nothing is waiting for you",
+			// A question is "consumed" when a call has used its approval. An approval serves one call only.
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {
@@ -41,6 +45,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+// drawQuestion prints a question as a conversation would show it, and how and until when it can be answered.
 func drawQuestion(a *cli.App, q api.Question, clock cli.Clock) error {
 	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn}
 	text := console.Clean(asked.Show()) + "\n"
@@ -52,6 +57,8 @@ func drawQuestion(a *cli.App, q api.Question, clock cli.Clock) error {
 	return a.Text(text)
 }
 
+// approveCommand makes hob approvals approve. The scope decides how long the permission lasts: it answers one
+// call, all such calls of the turn, or it becomes a grant.
 func approveCommand(a *cli.App) *cobra.Command {
 	var turn, always bool
 	cmd := &cobra.Command{
@@ -75,6 +82,8 @@ func approveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// grantsCommand makes hob grants. A grant is a permission that was given with "always". It stays until it is
+// revoked here.
 func grantsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("grants", "See what you have allowed for good, and take it back",
 		cli.List(a, cli.Listing[api.Grant]{

@@ -15,7 +15,7 @@ import (
 	"hob/daemon/console"
 )
 
-// auditEffect lists exit code, duration and sizes of a call.
+// auditEffect lists exit code, duration and sizes of a call. A call that ran no process has no exit code.
 func auditEffect(r api.AuditRow) string {
 	var parts []string
 	if r.Exit != nil {
@@ -31,7 +31,7 @@ func auditEffect(r api.AuditRow) string {
 	return strings.Join(parts, ", ")
 }
 
-// auditReason is the reason of the gate's decision, with its warnings.
+// auditReason is the reason of the permission decision, with its warnings.
 func auditReason(r api.AuditRow) string {
 	if r.Warnings == "" {
 		return r.Reason
@@ -39,12 +39,12 @@ func auditReason(r api.AuditRow) string {
 	return r.Reason + "; careful: " + r.Warnings
 }
 
-// auditDenied reports whether the gate or the owner said no.
+// auditDenied reports whether the permission rules or the owner refused the call.
 func auditDenied(r api.AuditRow) bool {
 	return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED"
 }
 
-// auditFilter holds the flags.
+// auditFilter holds the flags.  The API filters by tool and by denied; a turn is chosen in fetch.
 type auditFilter struct {
 	turn, limit int64
 	tool        string
@@ -75,6 +75,8 @@ func auditCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// showAudit reads audit rows and prints them as a table. With --json the rows are printed as the daemon wrote
+// them, so that fields which this version does not know are kept.
 func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -123,6 +125,7 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 		return nil, err
 	}
 	docs := []json.RawMessage{}
+	// A turn lists its calls in the order in which they ran; the list shows the newest first.
 	slices.Reverse(turn.Audit)
 	for _, doc := range turn.Audit {
 		var r api.AuditRow
@@ -139,8 +142,10 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 // effectMinWidth is the narrowest terminal, in cells, on which the table has its last column.
 const effectMinWidth = 120
 
+// auditPage draws the table. On a narrow terminal it leaves out the last column, because the call itself needs
+// the space.
 func auditPage(rows []api.AuditRow, p layout) string {
-	head := []string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}
+	head := []string{"SEQ", "AT", "TURN", "TOOL", "DECISION", "OUTCOME", "CALL", "EFFECT"}
 	if p.width > 0 && p.width < effectMinWidth {
 		head = head[:len(head)-1]
 	}

@@ -21,6 +21,8 @@ import (
 
 // backupCommand makes hob backup. It never opens the database itself: package daemon does.
 func backupCommand(a *cli.App) *cobra.Command {
+	// create asks the running daemon, because only it may read the open database. list, verify and restore work
+	// on files and need no daemon.
 	create := &cobra.Command{
 		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
 		Example: "  hob backup create\n  hob backup create /mnt/usb/hob.db",
@@ -55,6 +57,8 @@ func noteIfSlow(a *cli.App, text string) (stop func() bool) {
 	}).Stop
 }
 
+// createBackup asks the daemon for a copy. The daemon writes it while it goes on working, reads every page of
+// it again, and only then answers.
 func createBackup(ctx context.Context, a *cli.App, in api.BackupPath) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -73,12 +77,15 @@ func backupContents(r daemon.BackupReport) string {
 	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), console.Exact(r.Newest))
 }
 
+// backupVerifyCommand makes hob backup verify. It reads the copy in this process, so that a copy can be checked
+// on a machine without a daemon.
 func backupVerifyCommand(a *cli.App) *cobra.Command {
 	var latest bool
 	cmd := &cobra.Command{
 		Use: "verify PATH|--latest", Short: "Look at a copy: is it whole, and what does it hold", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
 		Example: "  hob backup verify --latest\n  hob backup verify hob-2026-11-21.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Exactly one of the two is needed: both, or neither, is a mistake.
 			if latest == (len(args) == 1) {
 				return cli.Usage("hob backup verify --latest, or: hob backup verify PATH", "name one PATH, or --latest")
 			}
@@ -116,6 +123,8 @@ func digestText(r daemon.BackupReport) string {
 	return "its content matches its checksum: SHA-256 " + r.Digest
 }
 
+// verifyBackup reads every page of a copy and compares the checksum that was written beside it, if there is
+// one.
 func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupReport, error) {
 	defer noteIfSlow(a, "looking at every page of the copy: a large one takes a while")()
 	return daemon.VerifyBackup(ctx, path)
@@ -135,6 +144,7 @@ func homeBackups(a *cli.App) (home string, list []daemon.BackupFile, err error) 
 	return home, list, err
 }
 
+// newestBackup returns the path of the newest copy in the home, for --latest.
 func newestBackup(a *cli.App) (string, error) {
 	home, list, err := homeBackups(a)
 	if err != nil {
@@ -166,6 +176,8 @@ func completeBackups(a *cli.App) cobra.CompletionFunc {
 	}
 }
 
+// printBackups lists the copies, the newest first. It reads the folder itself, so it works while no daemon
+// runs.
 func printBackups(a *cli.App) error {
 	_, list, err := homeBackups(a)
 	if err != nil {
@@ -185,6 +197,7 @@ func printBackups(a *cli.App) error {
 	return a.Table([]string{"MADE", "SIZE", "HOW", "PATH"}, rows)
 }
 
+// backupRestoreCommand makes hob backup restore.
 func backupRestoreCommand(a *cli.App) *cobra.Command {
 	var yes *bool
 	cmd := &cobra.Command{
@@ -213,6 +226,8 @@ type restoreResult struct {
 	Kept   string              `json:"kept,omitempty"` // the database that was replaced
 }
 
+// restoreBackup replaces the database by a copy. It first verifies the copy, then says what would be lost
+// since, then asks, and only then touches the home. Each step before the question leaves everything as it was.
 func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error {
 	home, err := ownHome(a)
 	if err != nil {
@@ -222,6 +237,8 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Backup, err = verifyBackup(ctx, a, path); err != nil {
 		return err
 	}
+	// Without a checksum a copy can be changed without anyone noticing. That is worth a remark, but it is no
+	// reason to refuse it.
 	if done.Backup.Digest == "" {
 		a.Note(digestText(done.Backup))
 	}
@@ -233,6 +250,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 		return err
 	}
 	defer noteIfSlow(a, "copying the database: a large one takes a while")()
+	// package daemon keeps the replaced database under this name. On an empty home there is none to keep.
 	old := filepath.Join(home, "state", "hob.db")
 	if _, err := os.Lstat(old); err == nil {
 		done.Kept = old + ".before-restore"
@@ -281,6 +299,7 @@ func (r restoreResult) loses() string {
 		return "what is lost cannot be told: " + l.Damaged
 	case l.Newest.IsZero():
 		return "there is no database yet, so nothing is lost"
+	// The copy and the database have different instance ids: they never were the same hob.
 	case l.Foreign:
 		return "they are of different hobs: all that this one knows is lost, up to " + console.Exact(l.Newest)
 	}

@@ -15,10 +15,12 @@ import (
 	"hob/daemon/console"
 )
 
-// budgetLine is the budget in one line.
+// budgetLine is the budget in one line. A model request reserves its highest possible cost before it starts,
+// and the real cost replaces the reservation when it ends. What is reserved therefore counts as spent here.
 func budgetLine(b api.Budget) string {
 	money, tokens := spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens), console.Thousands(b.UsedTokens+b.ReservedTokens)+" tokens"
 	return money + " " + capText(b.PerDayMicros, console.Money) + percentText(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros) + " · " +
+		// Models without a known price are limited by tokens instead of money.
 		tokens + " " + capText(b.PerDayTokens, console.Thousands[int64]) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
 }
 
@@ -78,6 +80,8 @@ func budgetCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+// budgetSetCommand makes hob budget set. The new caps are stored in the database and win over those of the
+// config until --config removes them.
 func budgetSetCommand(a *cli.App) *cobra.Command {
 	var perDay string
 	var tokens int64
@@ -88,6 +92,7 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var args api.BudgetChange
 			if cmd.Flags().Changed("per-day") {
+				// This only checks the amount; the daemon gets the text and converts it to millionths.
 				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9 || v == -1) {
 					return cli.Usage("for example --per-day 5.00; -1 takes the cap away", "--per-day %q is not an amount", perDay)
 				}

@@ -33,6 +33,7 @@ func directionWorks(d api.Direction) bool {
 	return d.State == api.DirectionOK || d.State == api.DirectionUntried
 }
 
+// channelDirection is the state of receiving or sending, and since when if it does not work.
 func channelDirection(d api.Direction, clock cli.Clock) string {
 	if directionWorks(d) {
 		return string(d.State)
@@ -70,6 +71,8 @@ func channelFault(r api.Channel) string {
 	return console.OrDash(console.OneLine(strings.Join(list, "; ")))
 }
 
+// channelsListCommand makes hob channels list. It shows the health that the host of the channels keeps for each
+// direction.
 func channelsListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Channel]{
 		Route: api.Channels, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
@@ -80,6 +83,7 @@ func channelsListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
+// channelsTestCommand makes hob channels test. The daemon asks the loaded adapter to check itself, and with --send it queues a real message to the owner.
 func channelsTestCommand(a *cli.App) *cobra.Command {
 	var send bool
 	cmd := &cobra.Command{
@@ -105,7 +109,8 @@ func channelsTestCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// printChannelTest says what works, and fails with what does not.
+// printChannelTest says what works, and fails with what does not. A test that sent something has only queued
+// it: the row of the outbox says later whether it arrived.
 func printChannelTest(a *cli.App, t api.ChannelTest) error {
 	if !a.JSON && !a.Quiet {
 		for _, line := range t.Works {

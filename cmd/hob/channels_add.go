@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -37,6 +36,8 @@ func channelsAddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 	return cli.Family("add", "Write a channel's section into config.toml", kinds...)
 }
 
+// channelKindCommand makes the command for one kind. Flags that are given fill a sectionDraft; the draft checks
+// itself and asks for the rest.
 func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
@@ -47,6 +48,8 @@ func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", p.Kind, "what to call it: its addresses begin with that")
+	// A flag that was not given must stay out of the section, so each value is a pointer that is read only if
+	// its flag has changed.
 	given := map[string]*string{}
 	for _, k := range p.Keys[1:] { // the first one is the kind
 		given[k.Name] = addKeyFlag(f, p, k)
@@ -78,6 +81,7 @@ func keyFlagName(f *pflag.FlagSet, p config.Part, k schema.Key) string {
 	return flag
 }
 
+// addKeyFlag adds the flag for one key, with the description that the config reference has for it.
 func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 	usage := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
 	if usage == "" {
@@ -89,6 +93,8 @@ func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 	case k.Default != nil && k.Default != false && fmt.Sprint(k.Default) != "[]":
 		usage += fmt.Sprintf(" (default %v)", k.Default)
 	}
+	// All values are texts here. The config's own check converts them, so that a mistake has the same words as
+	// in the file.
 	flag := keyFlagName(f, p, k)
 	if k.Type != schema.Switch {
 		return f.String(flag, "", lowerFirst(usage))
@@ -102,6 +108,7 @@ func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 // switchValue is a boolean flag that keeps the typed text, so that the config's own check reports a wrong value.
 type switchValue string
 
+// String returns the typed text.
 func (v *switchValue) String() string { return string(*v) }
 
 // Set takes any text.
@@ -158,7 +165,7 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 		d.values[k.Name] = value
 		return nil
 	case value != "-":
-		return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "--%s takes a reference, not the secret itself", flag)
+		return literalSecretError("--" + flag)
 	}
 	text, err := io.ReadAll(io.LimitReader(d.app.In, maxSecret))
 	if err != nil {
@@ -191,6 +198,8 @@ func (d *sectionDraft) write(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(home, "config.toml")
+	// before is what this command has read. saveConfig refuses to write if the file has another content by
+	// then.
 	before, err := config.FileContent(path)
 	if err != nil {
 		return err
@@ -203,6 +212,8 @@ func (d *sectionDraft) write(ctx context.Context) error {
 		return err
 	}
 	if len(d.pasted) > 0 {
+		// The secrets are written before the config that refers to them. keep may have had to choose other file
+		// names, so the document is made again.
 		if err := d.keep(home); err != nil {
 			return err
 		}
@@ -210,10 +221,7 @@ func (d *sectionDraft) write(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := config.WriteFile(path, before, next); err != nil {
-		if errors.Is(err, config.ErrChanged) {
-			return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
-		}
+	if err := saveConfig(path, before, next); err != nil {
 		return err
 	}
 	return d.done(ctx, home, path)
@@ -263,6 +271,7 @@ func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 		d.app.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
 	}
 	switch {
+	// Without a daemon there is nobody to load the section now.
 	case down != nil:
 		d.app.Note("it holds from the next start of hob on")
 	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
@@ -273,6 +282,7 @@ func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 	default:
 		d.app.Note("the running hob has not taken it yet; see why with: hob logs")
 	}
+	// Only kinds whose senders can be told apart have a key "known". Their owner is found by pairing.
 	if slices.ContainsFunc(d.part.Keys, func(k schema.Key) bool { return k.Name == "known" }) {
 		d.app.Note("make your account there known as yours with: hob pairing start " + d.name)
 	}
@@ -286,6 +296,8 @@ const reloadTimeout = 5 * time.Second
 func (d *sectionDraft) taken(ctx context.Context, c *client.Client) *api.Channel {
 	ctx, stop := context.WithTimeout(ctx, reloadTimeout)
 	defer stop()
+	// The daemon watches the file; nothing tells this process when it has loaded it, so it looks again and
+	// again.
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {

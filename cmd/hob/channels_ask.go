@@ -27,6 +27,8 @@ import (
 // complete checks the section and asks for missing keys until it is valid. Without a terminal the first problem is the error.
 func (d *sectionDraft) complete(ctx context.Context, path string, before []byte) ([]byte, error) {
 	for {
+		// Each round checks the whole document, as it would be written. What is asked for next comes from the
+		// first problem that is left.
 		next, err := setKeys(d.ref, path, before, d.changes()...)
 		var list config.Errors
 		if err == nil || !errors.As(err, &list) || len(list) == 0 {
@@ -45,6 +47,7 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 
 // about finds the key to ask for: a missing key that is the subject of the problem or named in its text, else the subject itself.
 func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
+	// A problem such as "want topic or user" names the missing keys in its text.
 	words := strings.FieldsFunc(p.Text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
 	for _, each := range d.part.Keys[1:] {
 		_, given := d.values[each.Name]
@@ -113,6 +116,8 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("look at the terminal: %w", err)
 	}
+	// ReadPassword cannot be interrupted. So another goroutine reads, and this one waits for a line, for an
+	// interrupt, or for the moment at which the echo is off and the prompt may be shown.
 	read := make(chan hiddenLine, 1)
 	sys.NewGroup(slog.New(slog.DiscardHandler), nil).Once("read a secret", func() error { // it ends with the process where nobody types
 		text, err := term.ReadPassword(fd)
@@ -127,6 +132,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 			d.app.Print(d.app.Err, "")
 			return string(line.text), line.err
 		case <-ctx.Done():
+			// The reader still holds the terminal without echo; put it back before the process ends.
 			return "", errors.Join(ctx.Err(), term.Restore(fd, before))
 		case <-look.C:
 			now, err := term.GetState(fd)
@@ -176,6 +182,7 @@ func createUnused(folder, name, text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		// Sync before the name is used: after a crash the config must not refer to an empty file.
 		_, err = f.WriteString(text)
 		return free, errors.Join(err, f.Sync(), f.Close())
 	}

@@ -3,10 +3,8 @@ package main_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -23,12 +21,9 @@ func TestAddAsksAtTheTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
-			screen, terminal := pair(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // its end closes the terminal, on which a prompt may never come
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "hob", "channels", "add", "ntfy", "--home", home, "--name", "alerts", "--owner", "--receive=false")
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			cmd, screen, terminal := onTerminal(ctx, t, "channels", "add", "ntfy", "--home", home, "--name", "alerts", "--owner", "--receive=false")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,8 @@ import (
 // maxInput is the longest message that standard input may hold, in bytes: a request's limit less its wrapping.
 const maxInput = 900 << 10
 
+// chatCommand makes hob chat. It has three forms: a conversation on a terminal, one message with its answer,
+// and one message that nobody waits for.
 func chatCommand(a *cli.App) *cobra.Command {
 	var session string
 	var attach []string
@@ -35,6 +37,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := cli.Joined(args)
+			// Nothing to say and a person at the keyboard: they want to talk.
 			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
 				return talk(cmd.Context(), a, session)
 			}
@@ -77,13 +80,15 @@ func readInput(a *cli.App, attached bool) (string, error) {
 	return text, nil
 }
 
-// chatCursor is the file that keeps how far the person has read.
+// chatCursor is the file that keeps how far the person has read. The conversation shows what came in since, and
+// moves the cursor on.
 func chatCursor(a *cli.App) (console.Cursor, error) {
 	home, _, err := a.HomeDir()
 	return console.Cursor(filepath.Join(home, "state", "chat.cursor")), err
 }
 
-// askOnce sends one message and waits for the answer.
+// askOnce sends one message and waits for the answer. The message goes to the inbox like one from any channel.
+// The event stream says which turn serves it and how that turn ends.
 func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -96,6 +101,8 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	if m.Session, err = sessionKey(ctx, c, m.Session); err != nil {
 		return err
 	}
+	// On a terminal the answer is printed while the model writes it. A pipe gets it once and whole, because
+	// pieces may be taken back.
 	live := cli.IsTerminal(a.Out) && !a.JSON
 	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
@@ -103,6 +110,8 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 		if err := a.RestoreTerminal(); err != nil {
 			return err
 		}
+		// With a person at the terminal, a question of the turn is asked at once. Otherwise the command ends
+		// with exit code 5 and the question stays open.
 		o.Ask = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask
 	}
 	answer, err := o.Say(ctx, m)
@@ -117,7 +126,8 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	return verdict(a, answer)
 }
 
-// verdict turns the end of a turn into the exit code.
+// verdict turns the end of a turn into the exit code. 0 is done, 5 waits for an answer, everything else is 1.
+// Texts were printed by the conversation before, so a Problem without a text adds nothing.
 func verdict(a *cli.App, answer console.Answer) error {
 	var p *cli.Problem
 	switch {
@@ -148,6 +158,8 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 	if err != nil {
 		return err
 	}
+	// A number names a session by its id. It must be turned into the key before the conversation begins,
+	// because messages carry keys.
 	if session, err = sessionKey(ctx, c, session); err != nil {
 		return err
 	}
@@ -159,6 +171,7 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 		return err
 	}
 	fd := int(a.In.Fd())
+	// The conversation draws its own input line, so it needs every key press as it is typed.
 	old, err := term.MakeRaw(fd)
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)

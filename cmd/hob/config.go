@@ -37,6 +37,7 @@ func (k configCommands) file() (string, error) {
 	return filepath.Join(home, "config.toml"), cli.CheckHome(home)
 }
 
+// pathCommand makes hob config path.
 func (k configCommands) pathCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print where config.toml is, or would be", Args: cli.None,
@@ -55,6 +56,8 @@ func (k configCommands) pathCommand() *cobra.Command {
 	}
 }
 
+// schemaCommand makes hob config schema. The schema is generated from the same reference that the loader checks
+// against.
 func (k configCommands) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of config.toml, for editors", Args: cli.None,
@@ -71,6 +74,7 @@ func (k configCommands) schemaCommand() *cobra.Command {
 	}
 }
 
+// docsCommand makes hob config docs, which generates docs/config.md. A test compares that file with the output.
 func (k configCommands) docsCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
@@ -97,7 +101,8 @@ func (k configCommands) docsCommand() *cobra.Command {
 // environment returns the variables that override the file: those of this terminal, which a running daemon may not have.
 func environment() []string { return os.Environ() }
 
-// configError turns config problems into one error: a usage error for a single problem of an argument.
+// configError turns config problems into one error: a usage error for a single problem of an argument. Problems
+// of the file keep their lines and columns, and are printed as a report.
 func configError(err error) error {
 	var list config.Errors
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -109,26 +114,19 @@ func configError(err error) error {
 	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: config.Report{Problems: list}}
 }
 
-// running reports whether a daemon of this home will load the change.
-func (k configCommands) running(cmd *cobra.Command) bool {
-	home, _, err := k.app.HomeDir()
-	if err != nil {
-		return false
-	}
-	_, err = client.Find(cmd.Context(), home, false)
-	return err == nil
-}
-
-// tell says when a change takes effect.
+// tell says when a change takes effect: a running daemon of this home watches the file and loads it at once.
 func (k configCommands) tell(cmd *cobra.Command) {
-	if k.running(cmd) {
-		k.app.Note("the running hob takes it at once")
-		return
+	if home, _, err := k.app.HomeDir(); err == nil {
+		if _, err := client.Find(cmd.Context(), home, false); err == nil {
+			k.app.Note("the running hob takes it at once")
+			return
+		}
 	}
 	k.app.Note("it holds from the next start of hob on")
 }
 
-// complete offers the names of keys for each first argument of a pair.
+// complete offers the names of keys for each first argument of a pair. Arguments are pairs of a key and a
+// value, so every second one is a value, which is not completed.
 func (k configCommands) complete(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

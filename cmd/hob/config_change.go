@@ -24,11 +24,16 @@ type keyChange struct {
 // byteOrderMark begins files that some editors on Windows write.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// setKeys makes changes to a document and returns the new one; all that they do not name stays as it is, byte by byte. The result is
-// validated as a whole, and refused with Errors when it has a mistake that the document did not have; so is a value that its key does not
-// take. An error that wraps ErrByHand is a document in which the key cannot be reached. file names the document in errors.
+// setKeys makes changes to a document and returns the new one; all that they do not name stays as it is, byte
+// by byte. The result is validated as a whole, and refused with Errors when it has a mistake that the document
+// did not have; so is a value that its key does not take. An error that wraps ErrByHand is a document in which
+// the key cannot be reached. file names the document in errors. The way of a change: typedValue writes the
+// value as TOML, editDocument puts it into the bytes, and the reference checks the result. hob config set and
+// hob channels add both come through here.
 func setKeys(r config.Reference, file string, doc []byte, changes ...keyChange) ([]byte, error) {
+	// The parser does not know the mark, and the file must keep it.
 	next, bom := bytes.CutPrefix(doc, []byte(byteOrderMark))
+	// Mistakes that the document already had do not stop a change elsewhere in it.
 	before, err := r.Check(file, doc, nil)
 	if err != nil {
 		return nil, err
@@ -63,6 +68,7 @@ func newProblems(before, after []config.Problem) config.Errors {
 	return list
 }
 
+// applyChange makes one change to a document: it checks that the change is possible, and edits the bytes.
 func applyChange(r config.Reference, file string, doc []byte, c keyChange) ([]byte, error) {
 	path, err := config.SplitKey(c.Key)
 	if err != nil {
@@ -86,6 +92,7 @@ func applyChange(r config.Reference, file string, doc []byte, c keyChange) ([]by
 
 // typedValue writes a value as TOML of the type of its key.
 func typedValue(r config.Reference, doc []byte, path []string, c keyChange) (string, error) {
+	// The type of a key in a channel's section depends on the kind of the channel, which is in the document.
 	k, err := r.Find(doc, path)
 	if err != nil {
 		return "", err
@@ -127,6 +134,7 @@ func tomlLiteral(k schema.Key, text string) (string, error) {
 		return "", fmt.Errorf("%s: the value is not UTF-8 text", lastName(k.Name))
 	}
 	text, raw := strings.TrimSpace(text), text
+	// An error must not repeat a secret: it may be printed, logged or sent.
 	want := func(what string) (string, error) {
 		if k.Secret() {
 			return "", fmt.Errorf("%s: want %s", lastName(k.Name), what)
@@ -134,6 +142,7 @@ func tomlLiteral(k schema.Key, text string) (string, error) {
 		return "", fmt.Errorf("%s: want %s, found %q", lastName(k.Name), what, text)
 	}
 	switch k.Type {
+	// A text is kept with its outer white space, as it was typed; all other types ignore it.
 	case schema.Text:
 		return config.Quote(raw), nil
 	case schema.Switch:
@@ -171,6 +180,8 @@ func samplePair(k schema.Key) string {
 	return lastName(k.Keys[0].Name) + " = " + k.Keys[0].Example
 }
 
+// numberLiteral writes a number as TOML does. A float needs a point or an exponent there, else it would be an
+// integer.
 func numberLiteral(text string, want func(string) (string, error)) (string, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
@@ -199,6 +210,8 @@ func listLiteral(text string) string {
 
 // rawLiteral checks one line of TOML and returns it unchanged.
 func rawLiteral(text, what string, want func(string) (string, error)) (string, error) {
+	// The value must be one value on one line, and nothing after it: "1 # x" or a second key would change the
+	// document beyond the key.
 	tree, err := parseTOML([]byte("x = " + text + "\n"))
 	if err != nil || len(tree) != 1 || strings.ContainsAny(text, "\r\n") || valueEnd([]byte(text), 0) != len(text) {
 		return want(what)

@@ -15,9 +15,11 @@ import (
 // errEditByHand is a change that cannot be made without touching its neighbours.
 var errEditByHand = errors.New("the place of this key is written in a way that only a person should change")
 
-// editDocument puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of that stays: comments, order, blank
-// lines, and how the other values are written. doc must be TOML without a byte order mark. What comes out is read again and compared: when
-// another key has changed, or the result is no TOML, the error is ErrByHand.
+// editDocument puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of
+// that stays: comments, order, blank lines, and how the other values are written. doc must be TOML without a
+// byte order mark. What comes out is read again and compared: when another key has changed, or the result is no
+// TOML, the error is ErrByHand. The edit works on bytes, because TOML libraries write a document anew and lose
+// comments and layout. That is safe only because the result is read again and compared.
 func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 	before, err := parseTOML(doc)
 	if err != nil {
@@ -89,6 +91,7 @@ func dropEmptyTables(tree map[string]any) map[string]any {
 func rewriteDocument(doc []byte, path []string, value string) []byte {
 	all := parseStatements(doc)
 	for i, s := range all {
+		// A key of an array of tables has no unique place, so a new one is never put there.
 		if s.header || s.array || !hasPrefix(path, s.path) {
 			continue
 		}
@@ -98,6 +101,7 @@ func rewriteDocument(doc []byte, path []string, value string) []byte {
 		if len(s.path) == len(path) {
 			return splice(doc, byteRange{s.value, s.end}, value)
 		}
+		// The statement is a part of the path: the key is inside its inline table.
 		return editInline(doc, all[i], path, value)
 	}
 	if value == "" {
@@ -111,6 +115,7 @@ func insertKey(doc []byte, all []tomlStatement, path []string, value string) []b
 	eol := lineEnding(doc)
 	section := path[:len(path)-1]
 	for _, s := range slices.Backward(all) {
+		// The last key of the section is the best neighbour. Its indent is taken over.
 		if !s.header && !s.array && len(s.section) <= len(section) && hasPrefix(s.path, section) && len(s.path) > len(section) {
 			indent := doc[lineRange(doc, s.key, s.end).from:s.key]
 			if len(bytes.TrimLeft(indent, " \t")) > 0 {
@@ -136,7 +141,8 @@ func insertKey(doc []byte, all []tomlStatement, path []string, value string) []b
 	return append(slices.Clone(doc), text...)
 }
 
-// editInline edits a key of an inline table.
+// editInline edits a key of an inline table. An inline table stays on one line, so commas have to be kept
+// right.
 func editInline(doc []byte, outer tomlStatement, path []string, value string) []byte {
 	for i, s := range outer.inner {
 		switch {
@@ -167,13 +173,16 @@ func editInline(doc []byte, outer tomlStatement, path []string, value string) []
 // byteRange is a range of bytes.
 type byteRange struct{ from, to int }
 
+// splice replaces a range of a document by a text.
 func splice(doc []byte, s byteRange, text string) []byte {
 	return slices.Concat(doc[:s.from], []byte(text), doc[s.to:])
 }
 
+// removeRange takes a range out of a document.
 func removeRange(doc []byte, s byteRange) []byte { return splice(doc, s, "") }
 
-// insertLineAfter inserts a line after the one that contains offset.
+// insertLineAfter inserts a line after the one that contains offset. A last line without a line end gets one
+// first.
 func insertLineAfter(doc []byte, offset int, text, eol string) []byte {
 	to := lineRange(doc, offset, offset).to
 	if to == 0 || doc[to-1] != '\n' {
@@ -216,7 +225,8 @@ type tomlStatement struct {
 	inner   []tomlStatement
 }
 
-// parseStatements returns the headers and pairs of a valid document in their order.
+// parseStatements returns the headers and pairs of a valid document in their order. The parser gives the keys
+// with their offsets; where a value ends is found by valueEnd, because the parser does not say.
 func parseStatements(doc []byte) []tomlStatement {
 	var all []tomlStatement
 	var p unstable.Parser
@@ -242,10 +252,12 @@ func parseStatements(doc []byte) []tomlStatement {
 	return all
 }
 
+// insideArray reports whether a path belongs to one of the arrays of tables that were seen so far.
 func insideArray(arrays [][]string, path []string) bool {
 	return slices.ContainsFunc(arrays, func(a []string) bool { return hasPrefix(path, a) })
 }
 
+// keyPath returns the dotted key of an expression, and where it begins and ends in the document.
 func keyPath(e *unstable.Node) (path []string, from, to int) {
 	from = -1
 	for it := e.Key(); it.Next(); {
@@ -258,6 +270,7 @@ func keyPath(e *unstable.Node) (path []string, from, to int) {
 	return path, from, to
 }
 
+// pairStatement describes a pair, with the pairs of an inline table as inner statements.
 func pairStatement(doc []byte, e *unstable.Node, section []string) tomlStatement {
 	path, from, to := keyPath(e)
 	s := tomlStatement{section: section, path: slices.Concat(section, path), key: from}
@@ -271,7 +284,8 @@ func pairStatement(doc []byte, e *unstable.Node, section []string) tomlStatement
 	return s
 }
 
-// valueEnd returns the offset after the value that begins at from.
+// valueEnd returns the offset after the value that begins at from. It counts brackets and passes over strings
+// and comments. The document is valid, so nothing else can occur.
 func valueEnd(doc []byte, from int) int {
 	if from >= len(doc) {
 		return len(doc)

@@ -20,6 +20,7 @@ import (
 	"hob/daemon/console"
 )
 
+// editCommand makes hob config edit.
 func (k configCommands) editCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "edit", Short: "Open config.toml in your editor, and check it before it holds", Args: cli.None,
@@ -50,6 +51,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
 	draft := filepath.Join(folder, "config.toml")
+	// The copy is removed at the end, unless it has work in it that could not be saved.
 	kept := false
 	defer func() {
 		if kept {
@@ -71,6 +73,8 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 		err = saveConfig(path, before, doc)
 	}
 	if err != nil {
+		// What somebody wrote for minutes is not thrown away because of an error: the copy stays, and its place
+		// is printed.
 		now, bad := os.ReadFile(draft)
 		if kept = bad == nil && !bytes.Equal(now, before); kept {
 			k.app.Note("what you have written is in " + draft)
@@ -82,7 +86,8 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	return nil
 }
 
-// draft opens the editor until the document is valid, or the user saves it with its mistakes.
+// draft opens the editor until the document is valid, or the user saves it with its mistakes. A mistake does
+// not end the edit: its text and line are printed, and the person decides.
 func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, error) {
 	ask := console.NewPrompter(k.app.In, k.app.Err, slog.New(slog.DiscardHandler))
 	for {
@@ -124,7 +129,8 @@ func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
 	return problems
 }
 
-// open runs the editor of $VISUAL or $EDITOR, which may contain flags.
+// open runs the editor of $VISUAL or $EDITOR, which may contain flags. The terminal is handed over: the editor
+// has the same three streams as this process.
 func (k configCommands) open(ctx context.Context, draft string) error {
 	line := os.Getenv("VISUAL")
 	if line == "" {

@@ -8,6 +8,8 @@ import (
 	"hob/daemon/console"
 )
 
+// getCommand makes hob config get. It reads the file itself and needs no daemon, so it shows what the next
+// start would use.
 func (k configCommands) getCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get [KEY]", Short: "Print the value of a key that is in force, and where it comes from", Args: cli.AtMost(1, "one KEY"),
@@ -33,6 +35,7 @@ func (k configCommands) getCommand() *cobra.Command {
 	}
 }
 
+// completeOne offers names for the one KEY of hob config get.
 func (k configCommands) completeOne(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -53,6 +56,7 @@ func (k configCommands) showOne(s config.Setting) error {
 	return k.app.Text(console.Clean(s.Text()) + "\n")
 }
 
+// showAll prints several keys as a table, with the origin of each value.
 func (k configCommands) showAll(all []config.Setting) error {
 	if k.app.JSON {
 		return k.app.Document(all)

@@ -13,7 +13,8 @@ import (
 //go:embed config_page.md
 var configPageHead string
 
-// configPage makes the reference docs/config.md from the descriptions of the keys.
+// configPage makes the reference docs/config.md from the descriptions of the keys. The head of the page is
+// written by hand in config_page.md; everything below it comes from the reference, in the order of its parts.
 func configPage(r config.Reference) string {
 	var b strings.Builder
 	b.WriteString(configPageHead)
@@ -48,6 +49,7 @@ func writeExample(b *strings.Builder, p config.Part) {
 	}
 }
 
+// writeKeyTable writes the heading, the description and the table of keys of one section.
 func writeKeyTable(b *strings.Builder, p config.Part) {
 	title := p.Path
 	if p.Kind != "" {

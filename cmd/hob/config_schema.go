@@ -54,6 +54,7 @@ func configSchema(r config.Reference) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
+// schemaRef refers to a definition of the same document.
 func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/" + name} }
 
 // channelSchema distinguishes the kinds of channels: a section has a key kind, unless its name is the kind.
@@ -68,10 +69,14 @@ func channelSchema(kinds []string) schemaObject {
 	}
 	return schemaObject{
 		"type": "object", "properties": named, "additionalProperties": schemaObject{"anyOf": said},
+		// These names would be mistaken for addresses that hob knows itself. The pattern spells out both cases,
+		// because JSON Schema patterns have no flag for that.
 		"propertyNames": schemaObject{"not": schemaObject{"pattern": "^([aA][pP][iI]|[cC][lL][iI]|[cC][rR][oO][nN]|[nN][oO][nN][eE]|[oO][wW][nN][eE][rR])$"}},
 	}
 }
 
+// partSchema is the schema of a section: its keys and its description. A part of one kind of channel fixes the
+// value of its key kind.
 func partSchema(p config.Part) schemaObject {
 	s := tableSchema(p.Keys)
 	if p.Several {
@@ -87,6 +92,7 @@ func partSchema(p config.Part) schemaObject {
 	return s
 }
 
+// tableSchema is an object that has these keys and no others, because the loader refuses unknown keys too.
 func tableSchema(keys []schema.Key) schemaObject {
 	properties := schemaObject{}
 	for _, k := range keys {
@@ -95,6 +101,8 @@ func tableSchema(keys []schema.Key) schemaObject {
 	return schemaObject{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
+// keySchema is the schema of one key. Description, default and example appear in an editor while somebody
+// types.
 func keySchema(k schema.Key) schemaObject {
 	s := typeSchema(k)
 	s["description"] = withoutMarkup(k.Doc)
@@ -133,6 +141,7 @@ func typeSchema(k schema.Key) schemaObject {
 	return schemaObject{}
 }
 
+// textSchema is a text with its allowed words or its pattern.
 func textSchema(k schema.Key) schemaObject {
 	s := schemaObject{"type": "string"}
 	if len(k.Words) > 0 {
@@ -144,6 +153,8 @@ func textSchema(k schema.Key) schemaObject {
 	return s
 }
 
+// limitSchema adds the limits of a number. Some keys also take one value outside of them, such as -1 for "no
+// limit".
 func limitSchema(k schema.Key, s schemaObject) schemaObject {
 	limits := schemaObject{}
 	if k.Least != "" {

@@ -9,6 +9,7 @@ import (
 	"hob/config"
 )
 
+// setCommand makes hob config set.
 func (k configCommands) setCommand() *cobra.Command {
 	var unset bool
 	cmd := &cobra.Command{
@@ -38,6 +39,7 @@ func (k configCommands) setCommand() *cobra.Command {
 	return cmd
 }
 
+// parseChanges turns arguments into changes: pairs of KEY and VALUE, or with --unset only KEYs.
 func parseChanges(args []string, unset bool) []keyChange {
 	var list []keyChange
 	for i, arg := range args {
@@ -51,6 +53,8 @@ func parseChanges(args []string, unset bool) []keyChange {
 	return list
 }
 
+// set changes the file and prints the values that are in force afterwards. These can differ from what was
+// typed: a variable of the environment wins over the file.
 func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	path, err := k.file()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/console"
 )
 
+// validateCommand makes hob config validate.
 func (k configCommands) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate [FILE]", Short: "Check config.toml, or another FILE, strictly", Args: cli.AtMost(1, "one FILE"), ValidArgsFunction: cli.Files("toml"),
@@ -29,6 +30,7 @@ func (k configCommands) validateCommand() *cobra.Command {
 	}
 }
 
+// validate checks a file and prints every problem. Advice is printed too, but does not make the file invalid.
 func (k configCommands) validate(path string, env []string) error {
 	problems, err := k.reference().CheckFile(path, env)
 	var list config.Errors

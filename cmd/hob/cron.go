@@ -19,7 +19,8 @@ import (
 	"hob/scheduler"
 )
 
-// cronCommand makes hob cron.
+// cronCommand makes hob cron. A job is made and changed by the cron tool, the same that the model calls, so
+// permissions and checks exist once. Lists and details come from the API's routes for jobs.
 func cronCommand(a *cli.App) *cobra.Command {
 	return cli.Family("cron", "Make and look after recurring prompts and reminders",
 		cronAddCommand(a),
@@ -40,10 +41,13 @@ func scheduleFields() []scheduler.Field {
 	return slices.DeleteFunc(scheduler.JobFields(), func(f scheduler.Field) bool { return !isScheduleField(f) })
 }
 
+// otherFields are all fields of a job that are no schedule. An error about one of them can be traced to its
+// flag by name.
 func otherFields() []scheduler.Field {
 	return slices.DeleteFunc(scheduler.JobFields(), isScheduleField)
 }
 
+// isScheduleField reports whether a field says when a job runs.
 func isScheduleField(f scheduler.Field) bool { return f.Apart || f.Name == "when" }
 
 // scheduleText is the schedule in the form of the cron tool; "" if no flag gives one.
@@ -72,10 +76,13 @@ type cronCall struct {
 	tools, maxTokens string
 }
 
+// flags declares the flags of hob cron add and hob cron update from the table of a job's fields. A new field of
+// a job gets its flag there.
 func (c *cronCall) flags(cmd *cobra.Command, name string) {
 	cli.FieldFlags(cmd, &c.Draft, scheduler.JobFields())
 	f := cmd.Flags()
 	f.Lookup("name").Usage = name
+	// On the command line the limits are two flags; the tool has one text "tools=… tokens=…" for both.
 	f.StringVar(&c.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
 	f.StringVar(&c.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")
 }
@@ -134,6 +141,7 @@ func (c *cronCall) limits() string {
 	return strings.Join(parts, " ")
 }
 
+// cronAddCommand makes hob cron add.
 func cronAddCommand(a *cli.App) *cobra.Command {
 	c := cronCall{Action: "add"}
 	cmd := &cobra.Command{
@@ -155,6 +163,7 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// cronUpdateCommand makes hob cron update. Only the fields whose flags are given are sent, and all others stay.
 func cronUpdateCommand(a *cli.App) *cobra.Command {
 	c := cronCall{Action: "update"}
 	cmd := &cobra.Command{
@@ -188,10 +197,12 @@ func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
 	if err != nil {
 		return err
 	}
+	// The tool takes the name in the call as the new one if there is an id.
 	in.ID = row.ID
 	return changeJob(ctx, a, in)
 }
 
+// cronVerbCommand makes a command for an action of the cron tool that needs only the name of the job.
 func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
@@ -203,30 +214,19 @@ func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 
 // cronRemoveCommand asks first, because a deleted job cannot be restored.
 func cronRemoveCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, api.Jobs),
-		Example: "  hob cron rm tea\n  hob cron rm --yes tea",
-	}
-	yes := cli.YesFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		job, err := client.Show(cmd.Context(), c, api.ShowJob, args[0])
-		if err != nil {
-			return err
-		}
-		loss := fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", job.Name, console.Period(job.Spec), console.Cut(job.Prompt))
-		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
-			return err
-		}
-		return changeJob(cmd.Context(), a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: job.Name}})
-	}
-	return cmd
+	return cli.Remove(a, cli.Removal[api.Job]{
+		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Example: "  hob cron rm tea\n  hob cron rm --yes tea", Args: cli.Exactly(1, "one JOB"), Row: api.ShowJob,
+		Loss: func(j api.Job) string {
+			return fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", j.Name, console.Period(j.Spec), console.Cut(j.Prompt))
+		},
+		Remove: func(ctx context.Context, j api.Job) error {
+			return changeJob(ctx, a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: j.Name}})
+		},
+	})
 }
 
-// changeJob calls the cron tool and prints the job as it is now.
+// changeJob calls the cron tool and prints the job as it is now. The tool answers with texts for a model. They
+// are rewritten in words of the command line: parameters become flags, hints become commands.
 func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	raw, err := triggerInput(in.Action, in.ID, in.Draft)
 	if err != nil {
@@ -261,6 +261,8 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	if !a.JSON {
 		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
+	// --json prints the stored job instead of the tool's answer, so that all commands print a job in the same
+	// shape.
 	return a.Document(withNotes(storedTrigger(ctx, c, api.ShowJob, job.Name, made.Jobs[0]), job.Notes))
 }
 

@@ -22,7 +22,9 @@ func checkGate(d scheduler.Draft) error {
 	return nil
 }
 
-// gateText is the gate in the form of the cron tool; "" if no flag gives one. Relative globs are relative to the current folder.
+// gateText is the gate in the form of the cron tool; "" if no flag gives one. Relative globs are relative to
+// the current folder. The tool has one text for command, URL, files and mode together; scheduler.Gate writes
+// it.
 func gateText(d scheduler.Draft) (string, error) {
 	var gate scheduler.Gate
 	if strings.EqualFold(strings.TrimSpace(d.GateText), scheduler.NoGate) {

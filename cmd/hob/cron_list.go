@@ -33,7 +33,8 @@ func jobSchedule(j scheduler.View) string {
 	return console.Period(j.Spec)
 }
 
-// jobState is the next time, or the reason why there is none.
+// jobState is the next time, or the reason why there is none. The order matters: a broken or paused job may
+// still have times in its row.
 func jobState(j scheduler.View) string {
 	switch {
 	case j.Broken != "":
@@ -60,7 +61,9 @@ func jobHeld(j scheduler.View) string {
 	return "held until " + j.BackoffUntil.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
 }
 
-// jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the details keep their order.
+// jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the
+// details keep their order. The details printer would show the estimate as an object and the backoff as a bare
+// instant.
 func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 	var in struct {
 		Estimate json.RawMessage `json:"estimate"`
@@ -82,6 +85,7 @@ func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// cronListCommand makes hob cron list.
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[scheduler.View]{
 		Route: api.Jobs, Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
@@ -92,6 +96,8 @@ func cronListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
+// cronShowCommand makes hob cron show. All instants are in the zone of the job, which may differ from the
+// owner's.
 func cronShowCommand(a *cli.App) *cobra.Command {
 	return cli.Show(a, api.ShowJob, "JOB", "Show a job with its next times, in its own zone", func(j api.Job, raw json.RawMessage, _ cli.Clock) error {
 		sheet := console.Sheet{Clock: jobClock(j), Text: func(key, text string) string {

@@ -27,6 +27,8 @@ type cronPreview struct {
 	n               int
 }
 
+// cronNextCommand makes hob cron next. For a schedule that is typed it needs no daemon, so that it can be tried
+// out before a job exists.
 func cronNextCommand(a *cli.App) *cobra.Command {
 	var p cronPreview
 	cmd := &cobra.Command{
@@ -47,6 +49,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// previewTimes checks the flags, computes the times by one of two ways, and prints them.
 func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string) error {
 	words, err := scheduleText(p.Draft)
 	if err != nil {
@@ -121,6 +124,7 @@ func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after
 	return spec.Preview(s, zone, after, j.Start(), p.n), zone, nil
 }
 
+// printTimes prints instants: with --json in UTC by RFC 3339, else in the zone of the schedule.
 func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {
 	if a.JSON {
 		doc := make([]string, len(times))

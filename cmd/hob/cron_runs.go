@@ -26,6 +26,7 @@ func cronRunCells(r api.Fire, clock cli.Clock) []string {
 	if r.LateMS >= 1000 {
 		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Truncate(time.Second).String()) // as the reason has it
 	}
+	// The slot is shown in the zone of the job, as it was when the slot was computed.
 	due := clock(r.Due)
 	if zone, err := scheduler.Zone(r.Zone); err == nil {
 		due = console.InZone(r.Due, zone, r.Due.Second() != 0)
@@ -52,6 +53,7 @@ func runTime(r api.Fire, t time.Time) string {
 	return t.In(zone).Format("01-02 15:04")
 }
 
+// runCost is the money that a run cost. Below 0 the price of the model is not known.
 func runCost(r api.Fire) string {
 	switch {
 	case r.CostMicros < 0 && r.Tokens > 0:
@@ -62,6 +64,8 @@ func runCost(r api.Fire) string {
 	return "-"
 }
 
+// cronRunsCommand makes hob cron runs. The rows are fires: one for each slot, also for slots that were missed
+// or skipped, with the reason.
 func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[api.Fire]{

@@ -22,14 +22,15 @@ const (
 	checkSkip checkState = "skip"
 )
 
-// checkResult is the finding of one check.
+// checkResult is the finding of one check. It is a row of the JSON document, and a line or more of text for
+// people.
 type checkResult struct {
-	Name  string     `json:"name"`
-	State checkState `json:"state"`
-	Found string     `json:"found"`
-	Why   string     `json:"why"`             // why the check matters
-	Mend  string     `json:"mend,omitempty"`  // the command or action that repairs it
-	Fixed []string   `json:"fixed,omitempty"` // what --fix did
+	Name   string     `json:"name"`
+	State  checkState `json:"state"`
+	Found  string     `json:"found"`
+	Why    string     `json:"why"`             // why the check matters
+	Repair string     `json:"mend,omitempty"`  // the command or action that repairs it
+	Fixed  []string   `json:"fixed,omitempty"` // what --fix did
 
 	fixes []checkFix
 }
@@ -46,70 +47,85 @@ type doctorReport struct {
 	Checks []checkResult `json:"checks"`
 }
 
-// doctorCheck is one check, with the reason why it matters.
+// doctorCheck is one check, with the reason why it matters. One that needs a running daemon or a readable home
+// says so in needs, so that its function can rely on it.
 type doctorCheck struct {
-	name string
-	why  string
-	look func(context.Context, *doctorFacts) checkResult
+	name  string
+	why   string
+	needs func(*doctorFacts) *checkResult // returns the result if the check cannot run; nil: it always runs
+	look  func(context.Context, *doctorFacts) checkResult
 }
 
-// doctorChecks lists all checks: first the home, then what depends on it.
+// run makes the check, or says why it cannot run.
+func (c doctorCheck) run(ctx context.Context, s *doctorFacts) checkResult {
+	if c.needs != nil {
+		if r := c.needs(s); r != nil {
+			return *r
+		}
+	}
+	return c.look(ctx, s)
+}
+
+// doctorChecks lists all checks: first the home, then what depends on it. To add a check, write its function
+// and a line here.
 func doctorChecks() []doctorCheck {
 	return []doctorCheck{
-		{"home", "others on this machine could read what you and hob write", checkHome},
-		{"files", "whoever reads them can speak for you, or read everything", checkFiles},
-		{"config", "what is wrong in the config is not in force", checkConfig},
-		{"secrets", "without its secret a part does not work; one that others can read is none", checkSecrets},
-		{"daemon", "nothing happens while hob does not run or makes no progress", checkDaemon},
-		{"service", "without it hob ends with its terminal, and does not come back after a restart", checkService},
-		{"database", "it holds everything that hob knows", checkDatabase},
-		{"disk", "on a full disk nothing can be stored, so nothing is accepted", checkDisk},
-		{"clock", "jobs run by the clock, in your time zone", checkClock},
-		{"model", "without its model hob understands plain commands only", checkModel},
-		{"voice", "what is said in voice notes stays unheard", checkVoice},
-		{"channels", "you cannot be reached, or cannot reach hob", checkChannels},
-		{"jobs", "a broken job never runs", checkJobs},
-		{"failures", "what was given up is not tried again by itself", checkFailures},
-		{"sandbox", "without one, commands run with all your rights", checkSandbox},
-		{"backup", "a damaged disk takes everything that was not copied", checkBackup},
-		{"leftovers", "what an unclean end left takes room and misleads", checkLeftovers},
+		{"home", "others on this machine could read what you and hob write", nil, checkHome},
+		{"files", "anyone who can read them can read everything, or act as you", (*doctorFacts).unreadable, checkFiles},
+		{"config", "hob does not use the parts of the config that are wrong", nil, checkConfig},
+		{"secrets", "a model without its key does not work, and others can use a key that they can read", (*doctorFacts).unreadable, checkSecrets},
+		{"daemon", "nothing happens while hob does not run or makes no progress", nil, checkDaemon},
+		{"service", "without it hob ends with its terminal, and does not come back after a restart", nil, checkService},
+		{"database", "it holds everything that hob knows", nil, checkDatabase},
+		{"disk", "on a full disk nothing can be stored, so nothing is accepted", nil, checkDisk},
+		{"clock", "jobs run by the clock, in your time zone", nil, checkClock},
+		{"model", "without its model hob understands plain commands only", (*doctorFacts).unanswered, checkModel},
+		{"voice", "hob cannot understand voice notes", (*doctorFacts).unanswered, checkVoice},
+		{"channels", "you cannot be reached, or cannot reach hob", (*doctorFacts).unanswered, checkChannels},
+		{"jobs", "a broken job never runs", (*doctorFacts).unanswered, checkJobs},
+		{"failures", "hob does not try again by itself what it has given up", (*doctorFacts).unanswered, checkFailures},
+		{"sandbox", "without one, commands run with all your rights", nil, checkSandbox},
+		{"backup", "a damaged disk takes everything that was not copied", (*doctorFacts).unreadable, checkBackup},
+		{"leftovers", "files that a crash left behind take room and mislead", (*doctorFacts).unreadable, checkLeftovers},
 	}
 }
 
-// doctorCommand makes hob doctor. It checks from outside, with a running daemon and without one, and never opens a database that is in
-// use.
+// doctorCommand makes hob doctor. It checks from outside, with a running daemon and without one, and never
+// opens a database that is in use. All facts are gathered first (gatherFacts), then each check judges them,
+// then everything is printed.
 func doctorCommand(a *cli.App) *cobra.Command {
-	var mend bool
+	var repair bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong, and say how to mend it", Args: cli.None, Example: "  hob doctor\n  hob doctor --fix",
+		Use: "doctor", Short: "Look for what is wrong, and say how to fix it", Args: cli.None, Example: "  hob doctor\n  hob doctor --fix",
 		Long: "Look at hob's home, config, service, daemon, database, model, voice, channels, jobs and backups. The exit code is 1 when something fails.\n" +
-			"--fix mends what is safe to mend: rights of files that are too wide, and what an unclean end left behind.",
+			"--fix repairs what is safe to repair: file permissions that are too wide, and files that a crash left behind.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := gatherFacts(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
-			return printChecks(a, runChecks(cmd.Context(), s, mend))
+			return printChecks(a, runChecks(cmd.Context(), s, repair))
 		},
 	}
-	cmd.Flags().BoolVar(&mend, "fix", false, "mend what is safe to mend, and say each thing that was done")
+	cmd.Flags().BoolVar(&repair, "fix", false, "repair what is safe to repair, and print each repair")
 	return cmd
 }
 
-// runChecks runs all checks. With mend it applies the safe repairs and runs the check again.
-func runChecks(ctx context.Context, s *doctorFacts, mend bool) []checkResult {
+// runChecks runs all checks. With repair it applies the safe repairs and runs the check again.
+func runChecks(ctx context.Context, s *doctorFacts, repair bool) []checkResult {
 	var list []checkResult
 	for _, c := range doctorChecks() {
-		r := c.look(ctx, s)
-		if mend && len(r.fixes) > 0 {
+		r := c.run(ctx, s)
+		if repair && len(r.fixes) > 0 {
 			fixed, failed := applyFixes(r.fixes)
-			r = c.look(ctx, s)
+			// Look again: the result must say what is true now, not that a repair was tried.
+			r = c.run(ctx, s)
 			r.Fixed = fixed
 			if failed != nil {
-				r.Mend = strings.TrimPrefix(r.Mend+"; --fix could not do it: "+failed.Error(), "; ")
+				r.Repair = strings.TrimPrefix(r.Repair+"; --fix could not do it: "+failed.Error(), "; ")
 			}
 		} else if len(r.fixes) > 0 {
-			r.Mend = strings.TrimPrefix(r.Mend+", or: hob doctor --fix", ", or: ")
+			r.Repair = strings.TrimPrefix(r.Repair+", or: hob doctor --fix", ", or: ")
 		}
 		r.Name, r.Why = c.name, c.why
 		list = append(list, r)
@@ -167,7 +183,7 @@ func (r checkResult) text() string {
 	if r.State == checkWarn || r.State == checkFail {
 		more("why", r.Why)
 	}
-	more("mend", r.Mend)
+	more("fix", r.Repair)
 	for _, f := range r.Fixed {
 		more("fixed", f)
 	}
@@ -176,20 +192,21 @@ func (r checkResult) text() string {
 
 // findings collects the findings of one check. The worst of them decides its outcome.
 type findings struct {
-	state checkState
-	found []string
-	mend  []string
-	fixes []checkFix
+	state  checkState
+	found  []string
+	repair []string
+	fixes  []checkFix
 }
 
-// add records a problem and how to repair it ("" if the text says that already).
-func (v *findings) add(s checkState, mend, format string, args ...any) {
+// add records a problem and how to repair it ("" if the text says that already). A warning never hides a
+// failure.
+func (v *findings) add(s checkState, repair, format string, args ...any) {
 	if v.state == "" || s == checkFail {
 		v.state = s
 	}
 	v.found = append(v.found, fmt.Sprintf(format, args...))
-	if mend != "" {
-		v.mend = append(v.mend, mend)
+	if repair != "" {
+		v.repair = append(v.repair, repair)
 	}
 }
 
@@ -198,7 +215,7 @@ func (v *findings) result(fine string, args ...any) checkResult {
 	if v.state == "" {
 		return checkResult{State: checkOK, Found: fmt.Sprintf(fine, args...)}
 	}
-	return checkResult{State: v.state, Found: strings.Join(v.found, "; "), Mend: strings.Join(v.mend, "; "), fixes: v.fixes}
+	return checkResult{State: v.state, Found: strings.Join(v.found, "; "), Repair: strings.Join(v.repair, "; "), fixes: v.fixes}
 }
 
 // skipCheck returns the result of a check that did not run, with the reason.

@@ -23,16 +23,17 @@ func checkConfig(_ context.Context, s *doctorFacts) checkResult {
 	}
 	var v findings
 	if s.configErr != nil {
-		v.add(checkFail, "mend config.toml; hob runs on the last good one", "%v", s.configErr)
+		v.add(checkFail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)
 	}
 	for _, p := range s.problems {
 		switch {
 		case p.Fatal:
-			v.add(checkFail, "mend that line", "%s", p)
+			v.add(checkFail, "correct that line", "%s", p)
 		case !p.Advice:
-			v.add(checkWarn, "mend that line", "%s", p)
+			v.add(checkWarn, "correct that line", "%s", p)
 		}
 	}
+	// The status of the daemon repeats the problems of the file, so it counts only if the file has none.
 	if v.state == "" {
 		for _, text := range s.status.Config {
 			v.add(checkWarn, "see hob status", "%s", text)
@@ -49,6 +50,8 @@ func checkConfig(_ context.Context, s *doctorFacts) checkResult {
 
 // shared warns about roots such as a downloads folder that other people probably write to, although their files count as the owner's.
 func (v *findings) shared(roots []string) {
+	// Names of folders that sync clients, browsers and mail programs use. Files below a root count as the
+	// owner's words unless its mode is "foreign".
 	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
 	for _, root := range roots {
 		colon := strings.LastIndexByte(root, ':')
@@ -61,9 +64,6 @@ func (v *findings) shared(roots []string) {
 
 // checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that they name.
 func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unreadable(); r != nil {
-		return *r
-	}
 	if s.config == nil {
 		return skipCheck("the config cannot be read")
 	}
@@ -84,9 +84,11 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 			v.literal(s, name)
 			continue
 		}
+		// The value itself is thrown away; only the error matters.
 		if _, err := resolver.Resolve(ctx, name, ref); err != nil {
 			v.unresolved(s, name, ref, err)
 		}
+		// A key in a file is as safe as the permissions of the file.
 		if path, ok := strings.CutPrefix(ref, "file:"); ok {
 			v.private(s.filePath(strings.TrimSpace(path)), 0o600)
 		}
@@ -97,7 +99,8 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("%d of %d keys of models can be read, by you only", n, n)
 }
 
-// literal reports a key that is written into the config itself.
+// literal reports a key that is written into the config itself. The file's permissions come first: if others
+// can read it, that is worse than the key in it.
 func (v *findings) literal(s *doctorFacts, name string) {
 	before := len(v.fixes)
 	v.private(filepath.Join(s.home, "config.toml"), 0o600)
@@ -130,7 +133,8 @@ func (s *doctorFacts) filePath(path string) string {
 	return filepath.Join(s.home, path)
 }
 
-// checkService checks that hob is installed as a service and starts by itself.
+// checkService checks that hob is installed as a service and starts by itself. Without systemd or launchd there
+// is nothing to check, which is no fault: something else may start hob.
 func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	st, err := s.service(ctx)
 	if f, ok := event.AsFault(err); ok || errors.Is(err, exec.ErrNotFound) {
@@ -138,7 +142,7 @@ func checkService(ctx context.Context, s *doctorFacts) checkResult {
 		if f != nil {
 			text = f.Text
 		}
-		return checkResult{State: checkSkip, Found: text, Mend: "let what starts programs here run: hob up --no-chat"}
+		return checkResult{State: checkSkip, Found: text, Repair: "let what starts programs here run: hob up --no-chat"}
 	}
 	if err != nil {
 		return checkResult{State: checkFail, Found: err.Error()}
@@ -148,8 +152,10 @@ func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	case !st.Installed:
 		v.add(checkWarn, "hob service install", "hob is not installed as a service of %s", st.Manager)
 		return v.result("")
+	// Nothing answers at all, so the owner believes in a service that is down.
 	case !st.Running && s.client == nil:
 		v.add(checkFail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
+	// Another process serves this home, most likely hob up in a terminal. It ends with that terminal.
 	case !st.Running:
 		v.add(checkWarn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
 	}
@@ -162,7 +168,8 @@ func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
 }
 
-// service asks the manager about the service that fits the caller.
+// service asks the manager about the service that fits the caller. It plans the same service as hob service
+// would, so both look at the same unit.
 func (s *doctorFacts) service(ctx context.Context) (service.State, error) {
 	m, err := service.Here()
 	if err != nil {

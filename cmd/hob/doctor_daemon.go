@@ -20,6 +20,8 @@ const slowStatus = time.Second
 func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
 	var v findings
 	switch {
+	// The lock is held, but neither the socket nor the port answers: the process hangs, or its socket was
+	// removed.
 	case errors.Is(s.databaseErr, daemon.ErrRunning):
 		v.add(checkFail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
 	case s.client == nil && (s.idle() || errors.Is(s.clientErr, client.ErrNoDaemon)):
@@ -34,6 +36,7 @@ func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("hob %s answers in %s at %s", s.status.Version, console.Span(s.took.Milliseconds()), s.status.Address)
 }
 
+// progress reports a daemon that answers but does not get on. "stuck" is decided by the daemon's own watchdog.
 func (v *findings) progress(s *doctorFacts) {
 	if s.status.Thread.State == "stuck" {
 		v.add(checkFail, "hob service restart", "the thread makes no progress")
@@ -52,15 +55,13 @@ func (v *findings) progress(s *doctorFacts) {
 	}
 }
 
-// checkModel checks that each configured model can be reached with its key.
+// checkModel checks that each configured model can be reached with its key. The roster says which models are
+// resting after errors; the list of servers says which of them answer now.
 func checkModel(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unanswered(); r != nil {
-		return *r
-	}
 	roster, rosterErr := client.Show(ctx, s.client, api.ShowRoster, "")
 	servers, serversErr := client.Show(ctx, s.client, api.ShowModelServers, "")
 	if err := errors.Join(rosterErr, serversErr); err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob model list"}
+		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob model list"}
 	}
 	var v findings
 	for _, m := range roster.Models {
@@ -72,11 +73,11 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 	}
 	for _, server := range servers {
 		if len(server.Names) > 0 && server.Error != "" {
-			mend := "hob model test " + server.Names[0]
+			repair := "hob model test " + server.Names[0]
 			if server.Hint != "" {
-				mend = server.Hint + "; then: " + mend
+				repair = server.Hint + "; then: " + repair
 			}
-			v.add(checkFail, mend, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
+			v.add(checkFail, repair, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
 		}
 	}
 	switch {
@@ -93,12 +94,9 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 
 // checkVoice checks that the endpoint of [voice] answers and accepts its key. Nothing is transcribed.
 func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unanswered(); r != nil {
-		return *r
-	}
 	voice, err := client.Show(ctx, s.client, api.ShowTranscription, "")
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob service logs"}
+		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob service logs"}
 	}
 	var v findings
 	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
@@ -115,10 +113,9 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("%s is there, and takes the key", voice.BaseURL)
 }
 
+// checkChannels reports the directions that the host of the channels has seen fail. It sends nothing: a
+// direction that was not used yet is only counted.
 func checkChannels(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.unanswered(); r != nil {
-		return *r
-	}
 	var v findings
 	untried := 0
 	for _, c := range s.status.Channels {
@@ -147,13 +144,11 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s can receive; %d can send, %d were not tried", all, len(s.status.Channels)-untried, untried)
 }
 
+// checkJobs reports jobs that cannot run, and jobs whose last runs failed.
 func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unanswered(); r != nil {
-		return *r
-	}
 	list, err := client.List(ctx, s.client, api.Jobs, client.Filter{})
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Mend: "hob cron list"}
+		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob cron list"}
 	}
 	var v findings
 	for _, j := range list {
@@ -172,14 +167,11 @@ const failureWindow = 24 * time.Hour
 
 // checkFailures counts recent dead letters and failed turns.
 func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unanswered(); r != nil {
-		return *r
-	}
 	since := s.now().Add(-failureWindow)
 	var v findings
 	for _, of := range []struct {
-		resource, what, mend string
-		count                func() (int64, error)
+		resource, what, repair string
+		count                  func() (int64, error)
 	}{
 		{"inbox", "input", "hob inbox list --state dead, then hob inbox retry SEQ", func() (int64, error) {
 			return countSince(ctx, s.client, api.Inbox, "dead", since, func(r api.InboxRow) time.Time { return r.Received })
@@ -193,10 +185,10 @@ func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
 	} {
 		n, err := of.count()
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error(), Mend: "hob " + of.resource + " list"}
+			return checkResult{State: checkFail, Found: err.Error(), Repair: "hob " + of.resource + " list"}
 		}
 		if n > 0 {
-			v.add(checkWarn, of.mend, "%d × %s", n, of.what)
+			v.add(checkWarn, of.repair, "%d × %s", n, of.what)
 		}
 	}
 	return v.result("nothing was given up within a day")

@@ -12,6 +12,7 @@ import (
 )
 
 // checkDatabase reads the whole database if no daemon runs. Otherwise it relies on the status of the daemon.
+// gatherFacts has opened the file for that; a daemon's database is never opened from here.
 func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 	if s.client != nil && s.statusErr == nil {
 		return checkResult{State: checkOK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
@@ -19,20 +20,22 @@ func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 	if r := s.unreadable(); r != nil {
 		return *r
 	}
+	// A home that once had a database, and has none now, is worse than a new home: the daemon refuses to start
+	// in it.
 	lost, isLost := event.AsFault(daemon.LostDatabase(s.home))
 	switch {
 	case s.idle() && isLost:
-		return checkResult{State: checkFail, Found: lost.Text, Mend: lost.Hint}
+		return checkResult{State: checkFail, Found: lost.Text, Repair: lost.Hint}
 	case !s.idle():
 		return skipCheck("a hob has it open")
 	case errors.Is(s.databaseErr, os.ErrNotExist):
 		return skipCheck("there is none yet")
 	case s.databaseErr != nil:
-		mend := "hob backup list, then hob backup restore PATH"
+		repair := "hob backup list, then hob backup restore PATH"
 		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
-			mend = "hob backup restore " + list[0].Path
+			repair = "hob backup restore " + list[0].Path
 		}
-		return checkResult{State: checkFail, Found: s.databaseErr.Error(), Mend: mend}
+		return checkResult{State: checkFail, Found: s.databaseErr.Error(), Repair: repair}
 	}
 	return checkResult{State: checkOK, Found: console.Size(s.database.Bytes) + ", whole and sound"}
 }
@@ -42,9 +45,6 @@ const maxBackupAge = 60 * time.Hour
 
 // checkBackup verifies the newest backup and its age.
 func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
-	if r := s.unreadable(); r != nil {
-		return *r
-	}
 	list, err := daemon.Backups(s.home)
 	if err != nil {
 		return checkResult{State: checkFail, Found: err.Error()}

@@ -57,6 +57,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 		s.status, s.statusErr = client.Show(ctx, s.client, api.ShowStatus, "")
 		s.took = time.Since(start)
 	}
+	// Nothing below the home may be read, so database and config stay unknown.
 	if s.closedErr != nil {
 		return s, nil
 	}

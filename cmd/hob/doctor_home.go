@@ -23,9 +23,10 @@ func checkHome(_ context.Context, s *doctorFacts) checkResult {
 	if s.closedErr != nil {
 		uid, _, err := sys.FileOwner(s.home)
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error(), Mend: "look at the rights of the folders above it"}
+			return checkResult{State: checkFail, Found: err.Error(), Repair: "look at the rights of the folders above it"}
 		}
-		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Mend: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+		// The home of a system service belongs to its user. That is right, and only that user can check it.
+		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
 	}
 	var v findings
 	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
@@ -44,6 +45,7 @@ func (v *findings) private(path string, mode os.FileMode) {
 		v.add(checkFail, "", "%v", err)
 		return
 	}
+	// The permissions of a symbolic link say nothing.
 	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
 		return
 	}
@@ -53,9 +55,7 @@ func (v *findings) private(path string, mode os.FileMode) {
 
 // checkFiles checks the permissions of files that hold keys or conversations.
 func checkFiles(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.unreadable(); r != nil {
-		return *r
-	}
+	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
 	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
 		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
@@ -79,6 +79,7 @@ const (
 	noDiskSpace  = 64 << 20
 )
 
+// checkDisk reports how much space is left. SQLite needs some for its write-ahead log even to delete rows.
 func checkDisk(_ context.Context, s *doctorFacts) checkResult {
 	dir := s.home
 	for !s.exists { // where it would be made
@@ -104,6 +105,8 @@ func checkDisk(_ context.Context, s *doctorFacts) checkResult {
 // clockTolerance is how far in the future the database file may be dated before the clock counts as set back.
 const clockTolerance = time.Hour
 
+// checkClock reports a clock that cannot be right: before hob was written, or before the database was last
+// written. A wrong clock makes jobs run at wrong times, and makes certificates look invalid.
 func checkClock(_ context.Context, s *doctorFacts) checkResult {
 	var v findings
 	now := s.now()
@@ -133,9 +136,6 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 
 // checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check is skipped.
 func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
-	if r := s.unreadable(); r != nil {
-		return *r
-	}
 	if !s.idle() {
 		return skipCheck("hob runs and looks after its files itself")
 	}
@@ -147,6 +147,7 @@ func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
 	if err != nil {
 		return checkResult{State: checkFail, Found: err.Error()}
 	}
+	// A daemon that stops properly removes its address file and its socket.
 	for _, name := range append(temp, "address", filepath.Join("run", "hob.sock")) {
 		if _, err := os.Lstat(s.state(name)); err == nil {
 			list = append(list, s.state(name))

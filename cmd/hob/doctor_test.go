@@ -93,7 +93,7 @@ func (p *testHome) do(err error) {
 	}
 }
 
-// check is the result of one check; fix mends what can be mended.
+// check is the result of one check; fix repairs what can be repaired.
 func (p *testHome) check(name string, fix bool) main.CheckResult {
 	p.t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -155,85 +155,85 @@ func voiceAnswer(at, fault string) map[string]any {
 
 // A broken thing: how it breaks, what doctor prints about it, and how it is repaired: by --fix, or by hand as the hint says.
 type brokenCase struct {
-	name, check string
-	answer      map[string]any // somebody answers with this meanwhile
-	hurt        func(p *testHome)
-	state       main.CheckState
-	found, mend string
-	fixed       string            // what --fix says it did; "": it does nothing
-	heal        func(p *testHome) // nil: --fix, or the end of the answer
-	well        main.CheckState   // afterwards; "": ok
+	name, check   string
+	answer        map[string]any // somebody answers with this meanwhile
+	hurt          func(p *testHome)
+	state         main.CheckState
+	found, repair string
+	fixed         string            // what --fix says it did; "": it does nothing
+	heal          func(p *testHome) // nil: --fix, or the end of the answer
+	well          main.CheckState   // afterwards; "": ok
 }
 
 func brokenCases() []brokenCase {
 	const model = "[model]\nbackend = \"ollama\"\nmodel = \"qwen\"\n"
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	return []brokenCase{
-		{name: "open state", check: "home", hurt: func(p *testHome) { p.rights(0o755, "state") }, state: main.CheckFail, found: "state has the rights 0755", mend: "chmod 700 ", fixed: "the rights 0700"},
-		{name: "open token", check: "files", hurt: func(p *testHome) { p.rights(0o644, "state", "token") }, state: main.CheckFail, found: "token has the rights 0644", mend: "chmod 600 ", fixed: "the rights 0600"},
-		{name: "unknown key", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: main.CheckWarn, found: `"moed"`, mend: "mend that line", heal: func(p *testHome) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
+		{name: "open state", check: "home", hurt: func(p *testHome) { p.rights(0o755, "state") }, state: main.CheckFail, found: "state has the rights 0755", repair: "chmod 700 ", fixed: "the rights 0700"},
+		{name: "open token", check: "files", hurt: func(p *testHome) { p.rights(0o644, "state", "token") }, state: main.CheckFail, found: "token has the rights 0644", repair: "chmod 600 ", fixed: "the rights 0600"},
+		{name: "unknown key", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: main.CheckWarn, found: `"moed"`, repair: "correct that line", heal: func(p *testHome) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
 		{name: "S6: a folder that others fill", check: "config", hurt: func(p *testHome) {
 			p.write("[tools]\nroots = [\"~/downloads:ro\", \"/data/Maildir:rw\", \"~/notes:ro\"]\n", 0o600, "config.toml")
-		}, state: main.CheckWarn, found: "what others put into the root ~/downloads counts as your own words; what others put into the root /data/Maildir", mend: "\"~/downloads:foreign\" in [tools] roots", heal: func(p *testHome) {
+		}, state: main.CheckWarn, found: "what others put into the root ~/downloads counts as your own words; what others put into the root /data/Maildir", repair: "\"~/downloads:foreign\" in [tools] roots", heal: func(p *testHome) {
 			p.write("[tools]\nroots = [\"~/downloads:foreign\", \"/data/Maildir:foreign\", \"~/notes:ro\"]\n", 0o600, "config.toml")
 		}},
-		{name: "section off", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmode = 7\n", 0o600, "config.toml") }, state: main.CheckFail, found: "[guard] is off", mend: "mend that line", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
-		{name: "no TOML", check: "config", hurt: func(p *testHome) { p.write("[guard\n", 0o600, "config.toml") }, state: main.CheckFail, found: "config.toml:1", mend: "last good one", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
-		{name: "told by hob", check: "config", answer: statusAnswer(map[string]any{"config": []string{"channel alerts: no topic"}}), state: main.CheckWarn, found: "no topic", mend: "hob status"},
-		{name: "no secret", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"file:key\"\n", 0o600, "config.toml") }, state: main.CheckFail, found: "there is no file", mend: "give it a value", heal: func(p *testHome) { p.write("k", 0o600, "key") }},
+		{name: "section off", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmode = 7\n", 0o600, "config.toml") }, state: main.CheckFail, found: "[guard] is off", repair: "correct that line", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
+		{name: "no TOML", check: "config", hurt: func(p *testHome) { p.write("[guard\n", 0o600, "config.toml") }, state: main.CheckFail, found: "config.toml:1", repair: "last good one", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
+		{name: "told by hob", check: "config", answer: statusAnswer(map[string]any{"config": []string{"channel alerts: no topic"}}), state: main.CheckWarn, found: "no topic", repair: "hob status"},
+		{name: "no secret", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"file:key\"\n", 0o600, "config.toml") }, state: main.CheckFail, found: "there is no file", repair: "give it a value", heal: func(p *testHome) { p.write("k", 0o600, "key") }},
 		{name: "open secret", check: "secrets", hurt: func(p *testHome) {
 			p.write(model+"api_key = \"file:key\"\n", 0o600, "config.toml")
 			p.write("k", 0o640, "key")
-		}, state: main.CheckFail, found: "key has the rights 0640", mend: "hob doctor --fix", fixed: "the rights 0600"},
-		{name: "key in an open config", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"sk-secret\"\n", 0o644, "config.toml") }, state: main.CheckFail, found: "config.toml has the rights 0644", mend: "chmod 600", fixed: "config.toml the rights 0600", well: main.CheckWarn},
-		{name: "no variable", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"env:HOB_TEST_NOT_SET\"\n", 0o600, "config.toml") }, state: main.CheckFail, found: "HOB_TEST_NOT_SET is not set", mend: "give it a value", heal: func(p *testHome) { p.do(os.Setenv("HOB_TEST_NOT_SET", "k")) }},
-		{name: "not running", check: "daemon", state: main.CheckWarn, found: "hob does not run", mend: "hob up", heal: func(p *testHome) { p.t.Cleanup(p.answers(nil)) }},
-		{name: "stuck thread", check: "daemon", answer: statusAnswer(map[string]any{"thread": map[string]any{"state": "stuck"}}), state: main.CheckFail, found: "thread makes no progress", mend: "hob service restart", well: main.CheckWarn},
-		{name: "stuck scheduler", check: "daemon", answer: statusAnswer(map[string]any{"scheduler": map[string]any{"state": "stuck"}}), state: main.CheckFail, found: "scheduler makes no progress", mend: "hob service restart", well: main.CheckWarn},
-		{name: "safe mode", check: "daemon", answer: statusAnswer(map[string]any{"safe_mode": map[string]any{"on": true, "why": "three crashes"}}), state: main.CheckFail, found: "three crashes", mend: "hob safe-mode off", well: main.CheckWarn},
+		}, state: main.CheckFail, found: "key has the rights 0640", repair: "hob doctor --fix", fixed: "the rights 0600"},
+		{name: "key in an open config", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"sk-secret\"\n", 0o644, "config.toml") }, state: main.CheckFail, found: "config.toml has the rights 0644", repair: "chmod 600", fixed: "config.toml the rights 0600", well: main.CheckWarn},
+		{name: "no variable", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"env:HOB_TEST_NOT_SET\"\n", 0o600, "config.toml") }, state: main.CheckFail, found: "HOB_TEST_NOT_SET is not set", repair: "give it a value", heal: func(p *testHome) { p.do(os.Setenv("HOB_TEST_NOT_SET", "k")) }},
+		{name: "not running", check: "daemon", state: main.CheckWarn, found: "hob does not run", repair: "hob up", heal: func(p *testHome) { p.t.Cleanup(p.answers(nil)) }},
+		{name: "stuck thread", check: "daemon", answer: statusAnswer(map[string]any{"thread": map[string]any{"state": "stuck"}}), state: main.CheckFail, found: "thread makes no progress", repair: "hob service restart", well: main.CheckWarn},
+		{name: "stuck scheduler", check: "daemon", answer: statusAnswer(map[string]any{"scheduler": map[string]any{"state": "stuck"}}), state: main.CheckFail, found: "scheduler makes no progress", repair: "hob service restart", well: main.CheckWarn},
+		{name: "safe mode", check: "daemon", answer: statusAnswer(map[string]any{"safe_mode": map[string]any{"on": true, "why": "three crashes"}}), state: main.CheckFail, found: "three crashes", repair: "hob safe-mode off", well: main.CheckWarn},
 		{name: "no status", check: "daemon", answer: statusAnswer(nil), hurt: func(*testHome) {}, state: main.CheckOK, found: "answers in", well: main.CheckWarn},
-		{name: "little room", check: "disk", hurt: func(p *testHome) { p.free = 500 << 20 }, state: main.CheckWarn, found: "500.0 MB are free", mend: "free some space", heal: func(p *testHome) { p.free = 2 << 30 }},
-		{name: "no room", check: "disk", hurt: func(p *testHome) { p.free = 1 << 20 }, state: main.CheckFail, found: "1.0 MB are free", mend: "free some space", heal: func(p *testHome) { p.free = 2 << 30 }},
-		{name: "early clock", check: "clock", hurt: func(p *testHome) { p.now = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC) }, state: main.CheckFail, found: "before hob was written", mend: "set the clock", heal: func(p *testHome) { p.now = time.Now() }},
-		{name: "clock went back", check: "clock", hurt: func(p *testHome) { p.now = p.now.Add(-3 * time.Hour) }, state: main.CheckFail, found: "but the database was written at", mend: "set the clock", heal: func(p *testHome) { p.now = time.Now() }},
-		{name: "no such zone", check: "clock", answer: statusAnswer(map[string]any{"zone": "Mars/Base"}), state: main.CheckFail, found: `no time zone "Mars/Base"`, mend: "timezone ="},
+		{name: "little room", check: "disk", hurt: func(p *testHome) { p.free = 500 << 20 }, state: main.CheckWarn, found: "500.0 MB are free", repair: "free some space", heal: func(p *testHome) { p.free = 2 << 30 }},
+		{name: "no room", check: "disk", hurt: func(p *testHome) { p.free = 1 << 20 }, state: main.CheckFail, found: "1.0 MB are free", repair: "free some space", heal: func(p *testHome) { p.free = 2 << 30 }},
+		{name: "early clock", check: "clock", hurt: func(p *testHome) { p.now = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC) }, state: main.CheckFail, found: "before hob was written", repair: "set the clock", heal: func(p *testHome) { p.now = time.Now() }},
+		{name: "clock went back", check: "clock", hurt: func(p *testHome) { p.now = p.now.Add(-3 * time.Hour) }, state: main.CheckFail, found: "but the database was written at", repair: "set the clock", heal: func(p *testHome) { p.now = time.Now() }},
+		{name: "no such zone", check: "clock", answer: statusAnswer(map[string]any{"zone": "Mars/Base"}), state: main.CheckFail, found: `no time zone "Mars/Base"`, repair: "timezone ="},
 		// U43: what is set is said, and what cannot be read is not guessed.
 		{name: "interpreter chosen", check: "model", answer: statusAnswer(map[string]any{"model": "builtin"}), hurt: func(p *testHome) { p.write("[model]\nbackend = \"ollama\"\nmodel = \"qwen\"\n", 0o600, "config.toml") }, state: main.CheckOK, found: "although [model] is set to ollama/qwen", well: main.CheckSkip},
 		{name: "zone of a broken file", check: "clock", answer: statusAnswer(map[string]any{"zone": "Europe/Berlin"}), hurt: func(p *testHome) { p.write("[owner", 0o600, "config.toml") }, state: main.CheckOK, found: "zone Europe/Berlin (the one that hob runs with: config.toml cannot be read)"},
-		{name: "key refused", check: "model", answer: map[string]any{"/v1/model/servers": []any{map[string]any{"backend": "openai", "base_url": "http://x", "names": []string{"default"}, "error": "the key is refused", "hint": "look at api_key"}}}, state: main.CheckFail, found: "the key is refused", mend: "look at api_key; then: hob model test default", well: main.CheckSkip},
-		{name: "model fault", check: "model", answer: map[string]any{"/v1/model": map[string]any{"models": []any{map[string]any{"name": "local", "fault": "no key"}}}}, state: main.CheckFail, found: "local cannot be asked: no key", mend: "hob model list", well: main.CheckSkip},
+		{name: "key refused", check: "model", answer: map[string]any{"/v1/model/servers": []any{map[string]any{"backend": "openai", "base_url": "http://x", "names": []string{"default"}, "error": "the key is refused", "hint": "look at api_key"}}}, state: main.CheckFail, found: "the key is refused", repair: "look at api_key; then: hob model test default", well: main.CheckSkip},
+		{name: "model fault", check: "model", answer: map[string]any{"/v1/model": map[string]any{"models": []any{map[string]any{"name": "local", "fault": "no key"}}}}, state: main.CheckFail, found: "local cannot be asked: no key", repair: "hob model list", well: main.CheckSkip},
 		{name: "others' servers", check: "model", answer: map[string]any{"/v1/model/servers": []any{map[string]any{"names": []string{}, "error": "nobody asked it"}}}, state: main.CheckOK, found: "ollama/qwen can be reached", well: main.CheckSkip},
 		{name: "no voice", check: "voice", answer: map[string]any{}, state: main.CheckOK, found: "no [voice] is set", well: main.CheckSkip},
 		{name: "voice", check: "voice", answer: voiceAnswer("http://v", ""), state: main.CheckOK, found: "http://v is there, and takes the key", well: main.CheckSkip},
 		{name: "voice without a key", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v"}}, state: main.CheckOK, found: "http://v is there, and asks for no key", well: main.CheckSkip},
-		{name: "voice refused", check: "voice", answer: voiceAnswer("http://v", "the endpoint does not accept the key"), state: main.CheckFail, found: "http://v: the endpoint does not accept the key", mend: "api_key in [voice]", well: main.CheckSkip},
-		{name: "voice's key lost", check: "voice", answer: voiceAnswer("", "the key of [voice] cannot be read"), state: main.CheckFail, found: "the key of", mend: "api_key in [voice]", well: main.CheckSkip},
-		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: main.CheckWarn, found: "http://v: HTTP 503", mend: "again in a while", well: main.CheckSkip},
-		{name: "deaf channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "down", "last_error": "refused"}}}}), state: main.CheckFail, found: "alerts cannot receive", mend: "[channels.alerts]", well: main.CheckSkip},
+		{name: "voice refused", check: "voice", answer: voiceAnswer("http://v", "the endpoint does not accept the key"), state: main.CheckFail, found: "http://v: the endpoint does not accept the key", repair: "api_key in [voice]", well: main.CheckSkip},
+		{name: "voice's key lost", check: "voice", answer: voiceAnswer("", "the key of [voice] cannot be read"), state: main.CheckFail, found: "the key of", repair: "api_key in [voice]", well: main.CheckSkip},
+		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: main.CheckWarn, found: "http://v: HTTP 503", repair: "again in a while", well: main.CheckSkip},
+		{name: "deaf channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "down", "last_error": "refused"}}}}), state: main.CheckFail, found: "alerts cannot receive", repair: "[channels.alerts]", well: main.CheckSkip},
 		{name: "silent channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "ok"}, "sending": map[string]any{"state": "not tried"}}}}), state: main.CheckOK, found: "1 channel can receive; 0 can send, 1 was not tried", well: main.CheckSkip},
 		{name: "tried channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "ok"}, "sending": map[string]any{"state": "ok"}}}}), state: main.CheckOK, found: "1 channel can receive and send", well: main.CheckSkip},
 		{name: "shaky channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "sending": map[string]any{"state": "degraded", "last_error": "timeout"}}}}), state: main.CheckWarn, found: "alerts had trouble to send: timeout", well: main.CheckSkip},
-		{name: "broken job", check: "jobs", answer: map[string]any{"/v1/jobs": []any{map[string]any{"name": "morning", "broken": "no such zone"}}}, state: main.CheckFail, found: "morning is broken: no such zone", mend: "hob cron update morning", well: main.CheckSkip},
-		{name: "failing job", check: "jobs", answer: map[string]any{"/v1/jobs": []any{map[string]any{"name": "morning", "failures": 2}}}, state: main.CheckWarn, found: "morning failed 2 times in a row", mend: "hob cron runs morning", well: main.CheckSkip},
-		{name: "dead letter", check: "failures", answer: map[string]any{"/v1/inbox": []any{map[string]any{"received": now}, map[string]any{"received": "2026-01-01T00:00:00Z"}}}, state: main.CheckWarn, found: "1 × input", mend: "hob inbox retry SEQ", well: main.CheckSkip},
-		{name: "failed turn", check: "failures", answer: map[string]any{"/v1/turns": []any{map[string]any{"ended": now}}}, state: main.CheckWarn, found: "1 × failed turn", mend: "hob turns show ID", well: main.CheckSkip},
-		{name: "bad backup", check: "backup", hurt: func(p *testHome) { p.write("junk", 0o600, "state", "backups", "hob-auto-20991231-034000.db") }, state: main.CheckFail, found: "is not good", mend: "hob backup create", heal: func(p *testHome) { p.do(os.Remove(p.path("state", "backups", "hob-auto-20991231-034000.db"))) }},
-		{name: "old backup", check: "backup", answer: map[string]any{}, hurt: func(p *testHome) { p.now = p.now.Add(73 * time.Hour) }, state: main.CheckFail, found: "3 days old", mend: "hob backup create", heal: func(p *testHome) { p.now = time.Now() }},
-		{name: "no backup", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: main.CheckWarn, found: "no backup yet", mend: "hob backup create", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
+		{name: "broken job", check: "jobs", answer: map[string]any{"/v1/jobs": []any{map[string]any{"name": "morning", "broken": "no such zone"}}}, state: main.CheckFail, found: "morning is broken: no such zone", repair: "hob cron update morning", well: main.CheckSkip},
+		{name: "failing job", check: "jobs", answer: map[string]any{"/v1/jobs": []any{map[string]any{"name": "morning", "failures": 2}}}, state: main.CheckWarn, found: "morning failed 2 times in a row", repair: "hob cron runs morning", well: main.CheckSkip},
+		{name: "dead letter", check: "failures", answer: map[string]any{"/v1/inbox": []any{map[string]any{"received": now}, map[string]any{"received": "2026-01-01T00:00:00Z"}}}, state: main.CheckWarn, found: "1 × input", repair: "hob inbox retry SEQ", well: main.CheckSkip},
+		{name: "failed turn", check: "failures", answer: map[string]any{"/v1/turns": []any{map[string]any{"ended": now}}}, state: main.CheckWarn, found: "1 × failed turn", repair: "hob turns show ID", well: main.CheckSkip},
+		{name: "bad backup", check: "backup", hurt: func(p *testHome) { p.write("junk", 0o600, "state", "backups", "hob-auto-20991231-034000.db") }, state: main.CheckFail, found: "is not good", repair: "hob backup create", heal: func(p *testHome) { p.do(os.Remove(p.path("state", "backups", "hob-auto-20991231-034000.db"))) }},
+		{name: "old backup", check: "backup", answer: map[string]any{}, hurt: func(p *testHome) { p.now = p.now.Add(73 * time.Hour) }, state: main.CheckFail, found: "3 days old", repair: "hob backup create", heal: func(p *testHome) { p.now = time.Now() }},
+		{name: "no backup", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: main.CheckWarn, found: "no backup yet", repair: "hob backup create", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
 		{name: "damaged database", check: "database", hurt: func(p *testHome) {
 			p.write(strings.Repeat("junk", 9000), 0o600, "state", "hob.db")
 			p.write("", 0o600, "state", "hob.db-wal") // which would make up for it
-		}, state: main.CheckFail, found: "damaged", mend: "hob backup restore ", heal: func(p *testHome) {
+		}, state: main.CheckFail, found: "damaged", repair: "hob backup restore ", heal: func(p *testHome) {
 			list, err := daemon.Backups(p.home)
 			p.do(err)
 			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
 			p.do(err)
 		}},
-		{name: "cannot store", check: "daemon", answer: statusAnswer(map[string]any{"database": map[string]any{"fault": "the disk is full"}}), state: main.CheckFail, found: "hob cannot store: the disk is full", mend: "hob status", well: main.CheckWarn},
+		{name: "cannot store", check: "daemon", answer: statusAnswer(map[string]any{"database": map[string]any{"fault": "the disk is full"}}), state: main.CheckFail, found: "hob cannot store: the disk is full", repair: "hob status", well: main.CheckWarn},
 		{name: "R4: empty database", check: "database", hurt: func(p *testHome) {
 			p.do(os.Remove(p.path("state", "hob.db")))
 			p.write("", 0o600, "state", "hob.db")
-		}, state: main.CheckFail, found: "is empty, and this home was used before", mend: "hob backup restore ", heal: func(p *testHome) {
+		}, state: main.CheckFail, found: "is empty, and this home was used before", repair: "hob backup restore ", heal: func(p *testHome) {
 			list, err := daemon.Backups(p.home)
 			p.do(err)
 			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
@@ -244,11 +244,11 @@ func brokenCases() []brokenCase {
 			p.write("half", 0o600, "state", "backups", "hob.db.part")
 			p.write("half", 0o600, "state", "restoring", "hob.db")
 			p.write("half", 0o600, "state", "token.tmp")
-		}, state: main.CheckWarn, found: "state/address is left", mend: "hob doctor --fix", fixed: "removed "},
+		}, state: main.CheckWarn, found: "state/address is left", repair: "hob doctor --fix", fixed: "removed "},
 	}
 }
 
-// Each thing is broken once, seen, and mended.
+// Each thing is broken once, seen, and repaired.
 func TestEachCheck(t *testing.T) {
 	seen := map[string]bool{"service": true} // TestService
 	p := newTestHome(t)
@@ -264,7 +264,7 @@ func TestEachCheck(t *testing.T) {
 				end = p.answers(b.answer)
 			}
 			r := p.check(b.check, false)
-			if r.State != b.state || !strings.Contains(r.Found, b.found) || !strings.Contains(r.Mend, b.mend) || r.Why == "" || len(r.Fixed) > 0 {
+			if r.State != b.state || !strings.Contains(r.Found, b.found) || !strings.Contains(r.Repair, b.repair) || r.Why == "" || len(r.Fixed) > 0 {
 				t.Errorf("broken: %+v", r)
 			}
 			end()
@@ -280,7 +280,7 @@ func TestEachCheck(t *testing.T) {
 				want = main.CheckOK
 			}
 			if r := p.check(b.check, false); r.State != want || len(r.Fixed) > 0 {
-				t.Errorf("mended: %+v, want %s", r, want)
+				t.Errorf("repaired: %+v, want %s", r, want)
 			}
 			if err := os.Remove(p.path("config.toml")); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
@@ -340,7 +340,7 @@ func TestAnotherUsersHome(t *testing.T) {
 	p.do(os.Remove(p.path("state", "hob.db-shm")))
 	p.do(os.Chown(p.home, 1, 1))
 	p.rights(0o755, "state")
-	if r := p.check("home", true); r.State != main.CheckSkip || !strings.Contains(r.Found, "another user") || !strings.Contains(r.Mend, "sudo -u '#1' hob --home "+p.home+" doctor") || len(r.Fixed) > 0 {
+	if r := p.check("home", true); r.State != main.CheckSkip || !strings.Contains(r.Found, "another user") || !strings.Contains(r.Repair, "sudo -u '#1' hob --home "+p.home+" doctor") || len(r.Fixed) > 0 {
 		t.Errorf("%+v", r)
 	}
 	for _, name := range []string{"files", "config", "secrets", "database", "backup", "leftovers"} {
@@ -383,7 +383,7 @@ func TestService(t *testing.T) {
 // The sandbox is tried where no hob runs, and else asked for: a service may do less than the shell that doctor runs in.
 func TestSandbox(t *testing.T) {
 	p := newTestHome(t)
-	if r := p.check("sandbox", false); r.State != main.CheckWarn || !strings.Contains(r.Found, "bubblewrap is not installed") || !strings.Contains(r.Mend, "apt install bubblewrap") {
+	if r := p.check("sandbox", false); r.State != main.CheckWarn || !strings.Contains(r.Found, "bubblewrap is not installed") || !strings.Contains(r.Repair, "apt install bubblewrap") {
 		t.Errorf("without bubblewrap: %+v", r)
 	}
 	p.write("[tools.exec]\nsandbox = \"require\"\n", 0o600, "config.toml")

@@ -49,13 +49,13 @@ func Remark(row string, now time.Time) (string, error) {
 }
 
 // RunChecks makes all checks on another clock and another disk.
-func RunChecks(ctx context.Context, a *cli.App, mend bool, now time.Time, free int64) ([]checkResult, error) {
+func RunChecks(ctx context.Context, a *cli.App, repair bool, now time.Time, free int64) ([]checkResult, error) {
 	s, err := gatherFacts(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	s.now, s.free = func() time.Time { return now }, func(string) (int64, error) { return free, nil }
-	return runChecks(ctx, s, mend), nil
+	return runChecks(ctx, s, repair), nil
 }
 
 // Pages are the pages that commands draw from what the daemon says, by name.

@@ -16,7 +16,8 @@ import (
 	"hob/scheduler/webhook"
 )
 
-// hookCommand makes hob hook.
+// hookCommand makes hob hook. All of them are routes of the API, because the daemon creates the secrets and
+// checks the names.
 func hookCommand(a *cli.App) *cobra.Command {
 	return cli.Family("hook", "Let other programs start chores: webhooks",
 		hookAddCommand(a),
@@ -31,6 +32,7 @@ func hookCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+// hookState says in one word whether requests are accepted, and if not, why.
 func hookState(h webhook.View) string {
 	switch {
 	case h.Broken != "":
@@ -44,6 +46,7 @@ func hookState(h webhook.View) string {
 	return "receiving"
 }
 
+// hookListCommand makes hob hook list.
 func hookListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[webhook.View]{
 		Route: api.Hooks, Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
@@ -65,6 +68,7 @@ func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts
 	if err := cli.CheckWords(cmd, webhook.Fields()); err != nil {
 		return in, err
 	}
+	// Secrets are checked before anything is read from standard input.
 	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
 		return in, literalSecretError("--old-secret")
 	}
@@ -72,6 +76,8 @@ func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts
 	if err != nil {
 		return in, err
 	}
+	// The API takes texts and distinguishes "not given" from "given as empty". Only flags that are given are
+	// sent.
 	for _, f := range webhook.Fields() {
 		if f.Flag != "" && f.Name != "name" && cmd.Flags().Changed(f.FlagName()) {
 			*in.Field(f.Name) = cmd.Flags().Lookup(f.FlagName()).Value.String()
@@ -102,10 +108,12 @@ func readHookSecret(a *cli.App, given string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// literalSecretError refuses a secret on the command line, where every user of the machine can read it.
 func literalSecretError(flag string) error {
 	return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "%s takes a reference, not the secret itself", flag)
 }
 
+// hookAddCommand makes hob hook add.
 func hookAddCommand(a *cli.App) *cobra.Command {
 	var d webhook.Draft
 	cmd := &cobra.Command{
@@ -136,6 +144,8 @@ func withNewSecret(h webhook.Made, said string) string {
 		return said
 	}
 	said += "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
+	// Slack and Stripe make the secret themselves, so the generated one can only stand in until theirs is
+	// known.
 	if sets := map[webhook.Kind]string{webhook.Slack: "Slack", webhook.Stripe: "Stripe"}[webhook.Kind(h.Kind)]; sets != "" {
 		said += "\n" + sets + " signs with a secret of its own and takes no other: give hob that one with hob hook rotate --secret - " + h.Name
 	}
@@ -172,6 +182,8 @@ func hookFlagError(err error) error {
 	return cli.Usage(hint, "%s", cli.InFlags(text, webhook.Fields(), nil, ": ", " "))
 }
 
+// hookVerbCommand makes pause and resume. Both first look whether there is anything to do, because a script may
+// call them twice.
 func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Hook], short, done string) *cobra.Command {
 	return &cobra.Command{
 		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, api.Hooks),
@@ -195,6 +207,8 @@ func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Hook], short, done str
 	}
 }
 
+// hookRotateCommand makes hob hook rotate. Two secrets are valid after the first call, so that a sender can be
+// changed without losing a delivery; --done ends that.
 func hookRotateCommand(a *cli.App) *cobra.Command {
 	var given string
 	var done bool
@@ -233,28 +247,17 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 
 // hookRemoveCommand asks first, because the secret of a webhook cannot be restored.
 func hookRemoveCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook rm deploys\n  hob hook rm --yes deploys",
-	}
-	yes := cli.YesFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		h, err := client.Show(cmd.Context(), c, api.ShowHook, args[0])
-		if err != nil {
-			return err
-		}
-		loss := fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
-		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
-			return err
-		}
-		if h, err = changeHook(cmd.Context(), a, api.RemoveHook, h.Name, api.None{}); err != nil {
-			return err
-		}
-		return a.Done(h, fmt.Sprintf("webhook %s is deleted", h.Name))
-	}
-	return cmd
+	return cli.Remove(a, cli.Removal[api.Hook]{
+		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Example: "  hob hook rm deploys\n  hob hook rm --yes deploys", Args: cli.Exactly(1, "one HOOK"), Row: api.ShowHook,
+		Loss: func(h api.Hook) string {
+			return fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
+		},
+		Remove: func(ctx context.Context, h api.Hook) error {
+			h, err := changeHook(ctx, a, api.RemoveHook, h.Name, api.None{})
+			if err != nil {
+				return err
+			}
+			return a.Done(h, fmt.Sprintf("webhook %s is deleted", h.Name))
+		},
+	})
 }

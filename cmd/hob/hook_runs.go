@@ -22,6 +22,8 @@ func hookRunCells(r api.Fire, clock cli.Clock, answers map[int64]string) []strin
 	return []string{clock(r.Created), state, turn, r.Key, console.OrDash(r.RunDelivery.Outcome), console.OrDash(console.OneLine(answer))}
 }
 
+// hookRunsCommand makes hob hook runs. The fires of a webhook are listed like those of a job; the answers come
+// from their turns.
 func hookRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	answers := map[int64]string{}
@@ -47,7 +49,9 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// hookAnswers finds the name of a webhook, even of a deleted one, and reads the answers of its newest turns.
+// hookAnswers finds the name of a webhook, even of a deleted one, and reads the answers of its newest turns. A
+// fire has only the id of its turn. So the newest turns of the webhook are read once, instead of one request
+// for each row.
 func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64]string) (string, error) {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -56,6 +60,7 @@ func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64
 	h, missing := client.Show(ctx, c, api.ShowHook, name)
 	if missing == nil {
 		name = h.Name
+		// A deleted webhook still has fires. A name without any never was one.
 	} else if fires, err := client.List(ctx, c, api.Fires, client.Filter{Name: "hook:" + name, Limit: 1}); err != nil || len(fires) == 0 {
 		return "", missing
 	}

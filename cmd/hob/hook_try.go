@@ -33,6 +33,8 @@ func hookTestText(t webhook.Trial) string {
 	return text
 }
 
+// hookTestCommand makes hob hook test. The daemon builds a request as the sender of that kind would, signs it
+// with the stored secret, and posts it to its own address, so the secret never leaves it.
 func hookTestCommand(a *cli.App) *cobra.Command {
 	var file string
 	var headers []string
@@ -63,6 +65,8 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// testHook sends the sample and prints the answer of the webhook, which is not the answer of the API: a refused
+// delivery is a result of the test.
 func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {

@@ -13,25 +13,10 @@ import (
 	"hob/daemon/console"
 )
 
-// queueCommands describes the commands of the inbox or of the outbox, which differ in their rows and texts.
-type queueCommands[R any] struct {
-	short, row       string
-	list             cli.Listing[R]
-	show             api.Show[R]
-	shown            string
-	retry, drop      string
-	retried, dropped string
-	again, giveUp    api.Verb[api.None, api.Done]
-}
-
-func inboxCommands() queueCommands[api.InboxRow] {
-	return queueCommands[api.InboxRow]{
-		show: api.ShowInbox, again: api.RetryInbox, giveUp: api.DropInbox,
-		short: "See what came in", row: "SEQ",
-		shown: "Show a row: its text, where from, and what became of it",
-		retry: "Serve a row again that was dropped, expired or given up", drop: "Give up a row that is queued or held; retry takes it back",
-		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
-		list: cli.Listing[api.InboxRow]{
+// inboxCommand makes hob inbox: the rows that came in, from channels, triggers and the command line.
+func inboxCommand(a *cli.App) *cobra.Command {
+	return cli.Family("inbox", "See what came in",
+		cli.List(a, cli.Listing[api.InboxRow]{
 			Route: api.Inbox, Short: "List what came in, newest first", None: "nothing has come in yet",
 			States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
 			Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
@@ -42,18 +27,17 @@ func inboxCommands() queueCommands[api.InboxRow] {
 				}
 				return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, clock(r.Received), text}
 			},
-		},
-	}
+		}),
+		cli.Show(a, api.ShowInbox, "SEQ", "Show a row: its text, where from, and what became of it", nil),
+		cli.Verb(a, api.RetryInbox, "SEQ", "Serve a row again that was dropped, expired or given up", "inbox row %s is tried again"),
+		cli.Verb(a, api.DropInbox, "SEQ", "Give up a row that is queued or held; retry takes it back", "inbox row %s is dropped"),
+	)
 }
 
-func outboxCommands() queueCommands[api.OutboxRow] {
-	return queueCommands[api.OutboxRow]{
-		show: api.ShowOutbox, again: api.RetryOutbox, giveUp: api.DropOutbox,
-		short: "See what goes out", row: "ID",
-		shown: "Show a message with every try to deliver it",
-		retry: "Send a message again that was held, expired, cancelled or given up", drop: "Cancel a message that is not sent yet; retry takes it back",
-		retried: "message %s is tried again", dropped: "message %s is dropped",
-		list: cli.Listing[api.OutboxRow]{
+// outboxCommand makes hob outbox: the messages to channels, with every attempt to deliver them.
+func outboxCommand(a *cli.App) *cobra.Command {
+	return cli.Family("outbox", "See what goes out",
+		cli.List(a, cli.Listing[api.OutboxRow]{
 			Route: api.Outbox, Short: "List what goes out, newest first", None: "nothing has been sent yet",
 			States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
 			Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
@@ -64,8 +48,11 @@ func outboxCommands() queueCommands[api.OutboxRow] {
 				}
 				return []string{cli.ID(r.ID), r.State, string(r.To), clock(r.Created), text}
 			},
-		},
-	}
+		}),
+		cli.Show(a, api.ShowOutbox, "ID", "Show a message with every try to deliver it", nil),
+		cli.Verb(a, api.RetryOutbox, "ID", "Send a message again that was held, expired, cancelled or given up", "message %s is tried again"),
+		cli.Verb(a, api.DropOutbox, "ID", "Cancel a message that is not sent yet; retry takes it back", "message %s is dropped"),
+	)
 }
 
 // remark explains the state of a message: what it waits for, its last error, or why it was given up.
@@ -90,12 +77,4 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 		return ""
 	}
 	return console.ToYou(r.Reason)
-}
-
-func queueCommand[R any](a *cli.App, b queueCommands[R]) *cobra.Command {
-	return cli.Family(b.list.Route.Name(), b.short, cli.List(a, b.list),
-		cli.Show(a, b.show, b.row, b.shown, nil),
-		cli.Verb(a, b.again, b.row, b.retry, b.retried),
-		cli.Verb(a, b.giveUp, b.row, b.drop, b.dropped),
-	)
 }

@@ -13,19 +13,45 @@ import (
 	"hob/daemon/console"
 )
 
-// layout is the time zone and the width, in cells, of a printed page. Width 0 means that the output is no terminal.
+// layout is the time zone and the width, in cells, of a printed page. Width 0 means that the output is no
+// terminal. Pages are drawn by pure functions of rows and a layout, so that tests can compare them with golden
+// files.
 type layout struct {
 	zone  *time.Location
 	width int
 }
 
-// layoutFor asks the daemon for the owner's zone.
+// layoutFor asks the daemon for the owner's zone. Times are shown in that zone, even if the terminal is on a
+// machine in another one.
 func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, error) {
 	s, err := client.Show(ctx, c, api.ShowStatus, "")
 	if err != nil {
 		return layout{}, err
 	}
 	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out)}, nil
+}
+
+// showPage reads a row and prints its page, with times in the owner's zone.
+func showPage[R any](ctx context.Context, a *cli.App, s api.Show[R], id string, page func(R, layout) string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if id, err = cli.RowID(ctx, c, s.Resource(), id); err != nil {
+		return err
+	}
+	row, doc, err := cli.Row(ctx, c, s, id)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(doc)
+	}
+	p, err := layoutFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(page(row, p))
 }
 
 // zoneOrLocal is the zone of an IANA name, or the zone of this machine if the name is unknown here.
@@ -54,7 +80,8 @@ func (p layout) near(t, to time.Time) string {
 	return p.at(t)
 }
 
-// line cuts a text to one line of the page, or to 200 cells if the output is no terminal.
+// line cuts a text to one line of the page, or to 200 cells if the output is no terminal. Control characters
+// are removed: a line may contain text that anybody sent.
 func (p layout) line(text string) string {
 	width := p.width
 	if width <= 0 {
@@ -66,6 +93,7 @@ func (p layout) line(text string) string {
 	}
 	used, cut := 1, 0
 	for i, r := range text {
+		// One cell is kept for the ellipsis. Wide characters take two cells.
 		if used += console.Cells(string(r)); used > width {
 			break
 		}

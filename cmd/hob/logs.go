@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +50,8 @@ func logsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// query checks the flags and converts them. The same query is evaluated by the daemon, or here if no daemon
+// runs.
 func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, error) {
 	q := logfile.Query{Limit: f.limit, Turn: f.turn}
 	if cmd.Flags().Changed("turn") && f.turn < 1 {
@@ -65,6 +66,7 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 	if f.since == "" {
 		return q, nil
 	}
+	// A time span counts back from now; anything else must be an instant.
 	if d, err := time.ParseDuration(f.since); err == nil && d >= 0 {
 		q.Since = now.Add(-d)
 		return q, nil
@@ -78,6 +80,8 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 }
 
 // showLogs reads the log from the daemon, or from the file if no daemon runs. Following ends when the daemon stops.
+// Both ways print the same lines, because the daemon reads the same file. Asking it also works for the group hob of a
+// system-wide service, whose members may not read the home.
 func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) error {
 	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: time.Local}
 	each := func(line []byte) error {
@@ -110,22 +114,17 @@ type logWriter struct {
 	zone  *time.Location
 }
 
-// logAttr is one attribute of a line.
-type logAttr struct {
-	key   string
-	value json.RawMessage
-}
-
-// line formats time, level, message and the other attributes in their order. The error is last, because it is long.
+// line formats time, level, message and the other attributes in their order. The error is last, because it is
+// long. A line that is no JSON object is printed as it is, without control characters.
 func (w logWriter) line(raw []byte) string {
-	list, ok := logAttrs(raw)
+	list, ok := console.Members(raw)
 	if !ok {
 		return console.Clean(string(raw))
 	}
 	var at, level, msg, turn, fault string
 	var rest []string
-	for _, f := range list {
-		switch text := unquoteJSON(f.value); f.key {
+	for _, m := range list {
+		switch text := unquoteJSON(m.Value); m.Key {
 		case slog.TimeKey:
 			at = w.instant(text)
 		case slog.LevelKey:
@@ -137,7 +136,7 @@ func (w logWriter) line(raw []byte) string {
 		case "err":
 			fault = text
 		default:
-			rest = append(rest, f.key+" "+text)
+			rest = append(rest, m.Key+" "+text)
 		}
 	}
 	if turn != "" {
@@ -150,9 +149,11 @@ func (w logWriter) line(raw []byte) string {
 	if fault != "" {
 		text += w.paint("31", console.Clean(": "+fault))
 	}
+	// A stack trace has several lines; the indent shows that they belong together.
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
+// instant shows a time in the zone of this terminal, to the millisecond.
 func (w logWriter) instant(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -179,26 +180,6 @@ func (w logWriter) paint(color, text string) string {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
-}
-
-// logAttrs parses a line and keeps the order of its attributes.
-func logAttrs(raw []byte) (list []logAttr, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return nil, false
-		}
-		list = append(list, logAttr{fmt.Sprint(key), v})
-	}
-	return list, true
 }
 
 // unquoteJSON returns a JSON string without quotes, and any other value unchanged.

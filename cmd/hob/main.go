@@ -12,6 +12,7 @@ import (
 	"hob/daemon"
 )
 
+// main runs one command line and exits with its code.
 func main() {
 	os.Exit(start(os.Args[1:]))
 }
@@ -32,6 +33,7 @@ func start(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// After the first signal the default handling is back, so the second one kills the process.
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
 	root := newRoot(a, args)

@@ -32,6 +32,8 @@ func modelCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+// useModel asks the daemon to prefer another model. The choice is stored in the database and wins over the
+// config.
 func useModel(ctx context.Context, a *cli.App, name string) error {
 	if strings.TrimSpace(name) == "" {
 		return cli.Usage("hob model list shows them", "the NAME is empty")
@@ -47,6 +49,7 @@ func useModel(ctx context.Context, a *cli.App, name string) error {
 	return a.Done(done, done.Text)
 }
 
+// modelListCommand makes hob model list.
 func modelListCommand(a *cli.App) *cobra.Command {
 	var whole, offline bool
 	cmd := &cobra.Command{
@@ -69,6 +72,8 @@ type modelFilter struct {
 	whole, offline bool
 }
 
+// listModels reads two routes: what the config has, and what the servers have. The second one asks servers over
+// the network, so it can take seconds and can be left out.
 func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -108,6 +113,8 @@ func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	return a.Document(doc)
 }
 
+// printModels prints the configured models in the order in which they are asked, then one table for each
+// server.
 func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter, clock cli.Clock) error {
 	var cells [][]string
 	for _, m := range r.Models {
@@ -130,6 +137,8 @@ func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter
 	return nil
 }
 
+// modelCells are the cells of a configured model. A fault explains more than "resting", and that more than
+// "ready".
 func modelCells(m api.Model, clock cli.Clock) []string {
 	order, state := "-", "ready"
 	switch {
@@ -155,6 +164,7 @@ func contextText(m api.Model) string {
 	return tokensText(m.Context)
 }
 
+// tokensText shows a number of tokens, "-" if it is not known.
 func tokensText(n int) string {
 	if n == 0 {
 		return "-"
@@ -174,7 +184,8 @@ func priceText(free bool, in, out int64) string {
 	}
 }
 
-// printServer shows what a server has.
+// printServer shows what a server has. Large providers have hundreds of models, so only the first ones are
+// shown.
 func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
 	if len(s.Names) == 0 {
@@ -192,6 +203,7 @@ func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 	left := 0
 	for _, m := range s.Models {
 		switch {
+		// Without a WORD the text is empty, and every name contains it.
 		case !strings.Contains(strings.ToLower(m.ID), strings.ToLower(f.word)):
 		case len(cells) == maxServerModels && !f.whole:
 			left++
@@ -216,6 +228,7 @@ func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 	return nil
 }
 
+// yesNo shows an ability of a model, "-" if the server does not say.
 func yesNo(b *bool) string {
 	switch {
 	case b == nil:
@@ -227,25 +240,22 @@ func yesNo(b *bool) string {
 	}
 }
 
-// completeModel offers the names of the config's models.
+// completeModel offers the names of the config's models. Without a daemon it offers the two that always exist.
 func completeModel(a *cli.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return modelNames(cmd.Context(), a), cobra.ShellCompDirectiveNoFileComp
+		names := []string{"default", "builtin"}
+		if c, err := a.Client(cmd.Context()); err == nil {
+			names = append(names, configuredModels(cmd.Context(), c)...)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func modelNames(ctx context.Context, a *cli.App) []string {
-	names := []string{"default", "builtin"}
-	c, err := a.Client(ctx)
-	if err != nil {
-		return names
-	}
-	return append(names, configuredModels(ctx, c)...)
-}
-
+// configuredModels are the names of [models.NAME] sections. The two names that always exist are added by the
+// caller.
 func configuredModels(ctx context.Context, c *client.Client) []string {
 	r, err := client.Show(ctx, c, api.ShowRoster, "")
 	if err != nil {

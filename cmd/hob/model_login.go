@@ -18,6 +18,7 @@ import (
 	"hob/daemon/sys"
 )
 
+// modelLoginCommand makes hob model login.
 func modelLoginCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "login codex", Short: "Sign in to the account that pays for a backend", Args: onlyCodex,
@@ -28,6 +29,7 @@ func modelLoginCommand(a *cli.App) *cobra.Command {
 	}
 }
 
+// modelLogoutCommand makes hob model logout.
 func modelLogoutCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "logout codex", Short: "Forget the sign-in of a backend", Args: onlyCodex, Example: "  hob model logout codex", ValidArgs: []string{"codex"},
@@ -37,6 +39,7 @@ func modelLogoutCommand(a *cli.App) *cobra.Command {
 	}
 }
 
+// onlyCodex accepts the one backend that has a sign-in.
 func onlyCodex(cmd *cobra.Command, args []string) error {
 	if err := cli.Exactly(1, "the name of a backend: codex")(cmd, args); err != nil {
 		return err
@@ -47,7 +50,9 @@ func onlyCodex(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// loginCodex begins a sign-in, and waits until the browser or a pasted address ends it.
+// loginCodex begins a sign-in, and waits until the browser or a pasted address ends it. The daemon runs the
+// sign-in (OAuth with PKCE): it makes the address, waits on a local port for the browser, and keeps the tokens.
+// This command only shows the address and hands a pasted one over.
 func loginCodex(ctx context.Context, a *cli.App) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -66,6 +71,7 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 	defer stop()
 	who, err := awaitLogin(ctx, a, c)
 	if err != nil {
+		// Also after Ctrl-C: the daemon would hold its port until the sign-in expires.
 		return errors.Join(err, cancelLogin(ctx, c))
 	}
 	name := who.Email

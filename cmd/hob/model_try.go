@@ -13,6 +13,7 @@ import (
 	"hob/daemon/console"
 )
 
+// modelTestCommand makes hob model test.
 func modelTestCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: cli.AtMost(1, "one NAME"),
@@ -24,12 +25,15 @@ func modelTestCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// testModel asks the daemon to try a model, and prints the result. The exit code is 1 if the model gave no
+// usable text, because then nothing else works either.
 func testModel(ctx context.Context, a *cli.App, name string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
 	if name == "" {
+		// The API's name for the model that is asked first.
 		name = "first"
 	}
 	if cli.IsTerminal(a.Err) {
@@ -50,6 +54,7 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	return err
 }
 
+// modelTestText is the result as a page: what works, and what the test has used.
 func modelTestText(t api.ModelTest) string {
 	var b strings.Builder
 	line := func(name, text string) { fmt.Fprintf(&b, "%-8s %s\n", name, console.OneLine(text)) }
@@ -66,6 +71,8 @@ func modelTestText(t api.ModelTest) string {
 	return b.String()
 }
 
+// textTestResult describes the first request: the text that came, when its first piece came, and how fast the
+// rest followed.
 func textTestResult(t api.ModelTest) string {
 	if t.Text.Outcome != "yes" {
 		return checkText(t.Text.Check, "", "it gave no usable answer")
@@ -80,6 +87,8 @@ func textTestResult(t api.ModelTest) string {
 	return text
 }
 
+// checkText describes the outcome of one check. Outcomes other than yes, no and skipped are kinds of errors,
+// such as "wrong_arguments".
 func checkText(c api.ModelCheck, yes, no string) string {
 	switch c.Outcome {
 	case "yes":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -8,18 +9,10 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
-	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
-// The states of a pairing that commands ask about.
-const (
-	pairingOpen   = api.PairingOpen
-	pairingBound  = api.PairingBound
-	pairingLapsed = api.PairingLapsed
-)
-
-// pairingCommand makes hob pairing.
+// pairingCommand makes hob pairing. A pairing proves that an account on a platform belongs to the owner: only the person at this terminal sees the code, and sends it from that account.
 func pairingCommand(a *cli.App) *cobra.Command {
 	return cli.Family("pairing", "Make your account on a channel known as yours",
 		pairingStartCommand(a),
@@ -28,7 +21,7 @@ func pairingCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// pairedName is bound, as he called himself and by the platform's id.
+// pairedName names a paired account: the name that it had when it was paired, and the platform's id.
 func pairedName(r api.Pairing) string {
 	if r.Name == "" || r.Name == r.Person {
 		return console.OneLine(r.Person)
@@ -38,16 +31,17 @@ func pairedName(r api.Pairing) string {
 
 // pairingState is the state, with the next step for a pairing that lapsed.
 func pairingState(r api.Pairing) string {
-	if r.State == pairingLapsed {
+	if r.State == api.PairingLapsed {
 		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
 	}
 	return string(r.State)
 }
 
+// pairingListCommand makes hob pairing list.
 func pairingListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Pairing]{
 		Route: api.Pairings, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
-		States: []string{string(pairingOpen), string(pairingBound), string(pairingLapsed), "over", "revoked"},
+		States: []string{string(api.PairingOpen), string(api.PairingBound), string(api.PairingLapsed), "over", "revoked"},
 		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
 		Row: func(r api.Pairing, clock cli.Clock) []string {
 			return []string{cli.ID(r.ID), r.Channel, pairingState(r), clock(r.Created), console.OrDash(pairedName(r))}
@@ -57,32 +51,26 @@ func pairingListCommand(a *cli.App) *cobra.Command {
 
 // pairingRevokeCommand asks first, because hob then ignores that account.
 func pairingRevokeCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Args: onePairing, ValidArgsFunction: cli.Complete(a, api.Pairings),
-		Example: "  hob pairing revoke 3\n  hob pairing revoke --yes 3",
-	}
-	yes := cli.YesFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		r, err := client.Show(cmd.Context(), c, api.ShowPairing, args[0])
-		if err != nil {
-			return err
-		}
-		loss, done := fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel), fmt.Sprintf("pairing %d is revoked", r.ID)
-		if r.State == pairingBound {
-			loss, done = fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", pairedName(r), r.Channel), fmt.Sprintf("%s is a stranger on %s from now on", pairedName(r), r.Channel)
-		}
-		if err := a.Confirm(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
-			return err
-		}
-		return cli.Do(cmd.Context(), a, api.RevokePairing, cli.ID(r.ID), api.None{}, done)
-	}
-	return cmd
+	return cli.Remove(a, cli.Removal[api.Pairing]{
+		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Example: "  hob pairing revoke 3\n  hob pairing revoke --yes 3",
+		Args: onePairing, Row: api.ShowPairing, Question: "revoke it?",
+		Loss: func(r api.Pairing) string {
+			if r.State == api.PairingBound {
+				return fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", pairedName(r), r.Channel)
+			}
+			return fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel)
+		},
+		Remove: func(ctx context.Context, r api.Pairing) error {
+			done := fmt.Sprintf("pairing %d is revoked", r.ID)
+			if r.State == api.PairingBound {
+				done = fmt.Sprintf("%s is a stranger on %s from now on", pairedName(r), r.Channel)
+			}
+			return cli.Do(ctx, a, api.RevokePairing, cli.ID(r.ID), api.None{}, done)
+		},
+	})
 }
 
+// onePairing accepts the number of one pairing.
 func onePairing(cmd *cobra.Command, args []string) error {
 	if err := cli.Exactly(1, "one PAIRING")(cmd, args); err != nil {
 		return err

@@ -41,7 +41,8 @@ func qrText(link string, colours bool) (text string, width int, err error) {
 	return b.String(), width, nil
 }
 
-// halfBlock is a character of which the upper half, the lower half, both or none are drawn.
+// halfBlock is a character of which the upper half, the lower half, both or none are drawn. A character cell is
+// about twice as high as wide, so two modules above each other make a square picture.
 func halfBlock(upper, lower bool) string {
 	switch {
 	case upper && lower:

@@ -18,6 +18,7 @@ import (
 	"hob/daemon/sys"
 )
 
+// pairingStartCommand makes hob pairing start.
 func pairingStartCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "start CHANNEL", Short: "Show a code that makes you a channel's owner, and wait for it", Args: cli.Exactly(1, "one CHANNEL"),
@@ -38,6 +39,7 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 		return err
 	}
 	w := &pairingWatch{app: a, client: c}
+	// The place in the event stream is taken before the pairing begins, so no event of it can be missed.
 	if w.seq, err = newestEvent(ctx, c); err != nil {
 		return err
 	}
@@ -52,10 +54,11 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 		return errors.Join(err, endPairing(ctx, c, w.ID))
 	}
 	switch {
-	case r.State == pairingBound:
+	case r.State == api.PairingBound:
 		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", pairedName(r), r.Channel))
 	case r.State == "revoked":
 		return &cli.Problem{Code: cli.ExitFailed, Text: "the pairing was revoked", Doc: ended}
+	// The daemon has one state "over" for all ends without a bound account; the time tells two of them apart.
 	case !time.Now().Before(r.Until):
 		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code's ten minutes are over", Hint: "begin again with: hob pairing start " + channel, Doc: ended}
 	default:
@@ -73,7 +76,8 @@ func beginPairing(ctx context.Context, c *client.Client, channel string) (api.Pa
 	return client.Do(ctx, c, api.StartPairing, channel, api.None{})
 }
 
-// newestEvent returns the sequence number after which the pairing's events follow.
+// newestEvent returns the sequence number after which the pairing's events follow. A start beyond the newest
+// event counts as the newest one, and its number comes back in a header.
 func newestEvent(ctx context.Context, c *client.Client) (seq int64, err error) {
 	err = c.Follow(ctx, math.MaxInt64, false, func(f client.Frame) error {
 		seq = max(seq, f.Start)
@@ -100,7 +104,8 @@ func showPairingCode(a *cli.App, b api.PairingStart) error {
 	return nil
 }
 
-// drawQR prints a link as a QR code if the terminal is wide enough.
+// drawQR prints a link as a QR code if the terminal is wide enough. The link was printed before as text, so
+// nothing is lost without the code.
 func drawQR(a *cli.App, link string) {
 	if link == "" || !cli.IsTerminal(a.Err) {
 		return
@@ -141,7 +146,7 @@ func (w *pairingWatch) end(ctx context.Context) (r api.Pairing, doc json.RawMess
 	for {
 		r, doc, err = cli.Row(ctx, w.client, api.ShowPairing, cli.ID(w.ID))
 		switch {
-		case err == nil && r.State != pairingOpen:
+		case err == nil && r.State != api.PairingOpen:
 			return r, doc, nil
 		case err == nil:
 			err = w.change(ctx)

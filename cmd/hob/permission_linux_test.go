@@ -41,6 +41,39 @@ func pair(t *testing.T) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
+// onTerminal makes a command of hob whose streams are a new terminal; screen is the other end.
+func onTerminal(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, screen, terminal *os.File) {
+	t.Helper()
+	screen, terminal = pair(t)
+	cmd = exec.CommandContext(ctx, "hob", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return cmd, screen, terminal
+}
+
+// answered runs a command that asks a question, types keys for an answer, and returns what was shown before it and the exit code.
+func answered(t *testing.T, cmd *exec.Cmd, screen *os.File, question, keys string) (shown string, exit int) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for b := make([]byte, 1024); !strings.Contains(shown, question); {
+		n, err := screen.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown += string(b[:n])
+	}
+	if _, err := screen.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+	var failed *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return shown, cmd.ProcessState.ExitCode()
+}
+
 // started runs a daemon in a home of its own.
 func started(t *testing.T) (home string, c *client.Client) {
 	t.Helper()
@@ -85,38 +118,18 @@ func TestNoAtTheTerminal(t *testing.T) {
 		{"a raw terminal", "n\r", true, 4},
 		{"yes", "y\n", false, 0},
 	} {
-		screen, terminal := pair(t)
+		cmd, screen, terminal := onTerminal(t.Context(), t, "tool", "write", "--home", home, "--path", file, "--content", "milk")
 		if x.raw {
 			if _, err := term.MakeRaw(int(terminal.Fd())); err != nil {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), "hob", "tool", "write", "--home", home, "--path", file, "--content", "milk")
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		shown := ""
-		for b := make([]byte, 1024); !strings.Contains(shown, "[y/N] "); {
-			n, err := screen.Read(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			shown += string(b[:n])
-		}
+		shown, exit := answered(t, cmd, screen, "[y/N] ", x.keys)
 		if !strings.Contains(shown, "lies outside the workspace)") || !strings.Contains(shown, "\n  always allowed by: [tools] roots = ") {
 			t.Errorf("%s: it does not say why it asks, and what would allow it: %q", x.name, shown)
 		}
-		if _, err := screen.WriteString(x.keys); err != nil {
-			t.Fatal(err)
-		}
-		var exit *exec.ExitError
-		if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		if got := cmd.ProcessState.ExitCode(); got != x.exit {
-			t.Errorf("%s: exit code %d, want %d", x.name, got, x.exit)
+		if exit != x.exit {
+			t.Errorf("%s: exit code %d, want %d", x.name, exit, x.exit)
 		}
 		if open, err := client.List(context.Background(), c, api.Questions, client.Filter{State: "open"}); err != nil || len(open) > 0 {
 			t.Errorf("%s: left open: %v, %v", x.name, open, err)

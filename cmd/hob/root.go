@@ -22,7 +22,10 @@ const (
 	groupKeep     = "keep"
 )
 
-// newRoot makes all commands. args are those of the command line. nil also makes the commands that need the config reference, which otherwise
+// newRoot makes the tree of all commands. Each command is one function in a file of its own name; to add one,
+// write that function and name it in its group here. Tests compare the help of all commands with golden files.
+//
+// args are those of the command line. nil also makes the commands that need the config reference, which otherwise
 // exist only where args may name them.
 func newRoot(a *cli.App, args []string) *cobra.Command {
 	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
@@ -31,8 +34,8 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 		Use:   "hob",
 		Short: "A background daemon that does chores for one person",
 		Long: "hob is a background daemon that does chores for one person.\n\n" +
-			"Begin with hob up, talk to it with hob chat, and see what it did with hob turns list. hob alone prints a short status and the next " +
-			"step. It exits with 0 even if no daemon runs, where hob status exits with 3.\n\n" +
+			"Begin with hob up, talk to it with hob chat, and see what it did with hob turns list. Without a command hob prints a short " +
+			"status and the next step. It then exits with 0 even if no daemon runs; hob status exits with 3.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon is running, 4 not permitted, 5 waiting for approval.",
 		Example:       "  hob up\n  hob chat \"remind me in 20m to stretch\"\n  hob cron add --name morning --when \"every weekday at 9\" \"Brief me.\"\n  hob why last",
 		SilenceErrors: true,
@@ -40,6 +43,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 		Args:          cli.NoSuch,
 	}
 	asked := root.Flags().BoolP("version", "v", false, "print the version")
+	// --version is a flag of hob alone; cobra's own version flag could not print JSON.
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {
 			return showVersion(a)
@@ -59,6 +63,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 	f.BoolVar(&a.JSON, "json", false, "print one JSON document and nothing else")
 	f.BoolVar(&a.Quiet, "quiet", false, "print no remarks")
 	f.BoolVar(&a.NoColor, "no-color", false, "print no colours")
+	// Errors of parsing get the exit code and the hint that all other usage errors have.
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(a.Help)
 	root.SetHelpCommand(helpCommand(root))
@@ -67,7 +72,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, reference, args == nil || slices.Contains(args, "channels")), pairingCommand(a))
 	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), toolCommand(a))
 	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
-	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), queueCommand(a, inboxCommands()), queueCommand(a, outboxCommands()), auditCommand(a), logsCommand(a))
+	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), inboxCommand(a), outboxCommand(a), auditCommand(a), logsCommand(a))
 	addGroup(root, groupKeep, modelCommand(a), configCommand(a, reference), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -94,6 +99,7 @@ func nameShells(root *cobra.Command) {
 	}
 }
 
+// addGroup adds commands below one heading of hob help.
 func addGroup(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, c := range commands {
 		c.GroupID = group
@@ -116,6 +122,7 @@ func subcommandNames(root *cobra.Command, args []string, typed string) []string 
 	return names
 }
 
+// helpCommand replaces cobra's help command, which accepts names that do not exist.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the help of a command", Example: "  hob help\n  hob help cron add",

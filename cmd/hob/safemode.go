@@ -8,7 +8,8 @@ import (
 	"hob/daemon/api/client"
 )
 
-// safeModeCommand makes hob safe-mode.
+// safeModeCommand makes hob safe-mode. After repeated crashes without a single culprit, hob starts in safe mode: it
+// answers as usual, but runs no jobs, gates and watches until the owner has looked and leaves it.
 func safeModeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch, Example: "  hob safe-mode\n  hob safe-mode off",

@@ -10,6 +10,8 @@ import (
 	"hob/daemon/api/client"
 )
 
+// sendCommand makes hob send. The text becomes a row of the outbox at once, and is delivered like any other
+// message; no model sees it.
 func sendCommand(a *cli.App) *cobra.Command {
 	var attach []string
 	cmd := &cobra.Command{

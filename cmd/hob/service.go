@@ -17,7 +17,7 @@ import (
 	"hob/packaging/service"
 )
 
-// serviceFlags are those that all of hob service have.
+// serviceFlags are those that all of hob service have. --dry-run works for all of them.
 type serviceFlags struct {
 	user   bool
 	system bool
@@ -25,6 +25,8 @@ type serviceFlags struct {
 	linger bool
 }
 
+// serviceCommand makes hob service. package service knows systemd and launchd: it makes a plan of steps, which
+// this file prints or carries out. No daemon is needed.
 func serviceCommand(a *cli.App) *cobra.Command {
 	f := &serviceFlags{}
 	install := serviceChange(a, f, "install", "Make hob a service that starts by itself, and start it")
@@ -53,6 +55,7 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 				return err
 			}
 			if verb == "install" {
+				// Only a new service is asked about; the plan then has one step more.
 				if err := s.offerLinger(cmd.Context()); err != nil {
 					return err
 				}
@@ -88,6 +91,7 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Root could mean either one, and a wrong guess would put files into the wrong home.
 	if verb == "install" && m.UID == 0 && !f.user && !f.system {
 		return nil, cli.Usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
 	}
@@ -100,6 +104,7 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if named {
 		spec.Home = home
 	}
+	// The unit of the whole machine fixes its home, because its user and its folders are made for that one.
 	if system && m.OS == "linux" && a.Home != "" && home != service.SystemHome {
 		return nil, cli.Usage("leave --home out", "the service of the whole machine has its home in %s", service.SystemHome)
 	}
@@ -110,7 +115,8 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	return &managed{a, manager, m, spec, f}, nil
 }
 
-// offerLinger asks, or says, what a user's service needs to outlive a login.
+// offerLinger asks, or says, what a user's service needs to outlive a login. systemd ends the services of a
+// user at the last logout unless the user lingers.
 func (s *managed) offerLinger(ctx context.Context) error {
 	if s.spec.System || s.spec.Linger || s.machine.OS != "linux" || s.machine.UID == 0 {
 		return nil
@@ -141,6 +147,7 @@ func (s *managed) offerLinger(ctx context.Context) error {
 	return nil
 }
 
+// plan asks the service manager of this system for the steps of a verb. It changes nothing.
 func (s *managed) plan(ctx context.Context, verb string) ([]service.Step, error) {
 	switch verb {
 	case "install":
@@ -151,7 +158,8 @@ func (s *managed) plan(ctx context.Context, verb string) ([]service.Step, error)
 	return s.manager.Control(ctx, service.Verb(verb))
 }
 
-// carryOut does a plan and prints every step, or only prints it.
+// carryOut does a plan and prints every step, or only prints it. A step that fails ends the plan; the steps
+// before it stay done and were printed.
 func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb string) error {
 	shown := []service.Step{}
 	tell := func(step service.Step) {
@@ -217,6 +225,7 @@ func (s *managed) sayEnd(verb string, done int) {
 	}
 }
 
+// serviceStatus makes hob service status.
 func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show whether the service is enabled and runs", Args: cli.None,
@@ -276,6 +285,8 @@ func serviceText(st service.State) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// serviceLogs makes hob service logs. It runs the log program of the service manager, whose log also has what
+// was written before hob could open its own.
 func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 	var lines int
 	var follow bool

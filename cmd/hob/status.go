@@ -40,7 +40,7 @@ func sandboxText(c api.Sandbox) string {
 // statusView prints a status.
 type statusView struct{ api.Status }
 
-// statusCommand makes hob status.
+// statusCommand makes hob status. The daemon collects the status; everything here only draws it.
 func statusCommand(a *cli.App) *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
@@ -119,6 +119,7 @@ func (s statusView) page(p layout) string {
 	return b.String()
 }
 
+// subagentText is one sub-agent: what it does, for how long, and how much of its time is left.
 func subagentText(c api.Subagent) string {
 	text := c.ID + " · " + c.Title
 	if c.State != "running" {
@@ -127,6 +128,7 @@ func subagentText(c api.Subagent) string {
 	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
 }
 
+// todoText is the to-do list of a session that the model keeps for a longer task.
 func todoText(t api.Todo) string {
 	text := t.Session
 	if t.Plan {
@@ -141,7 +143,7 @@ func todoText(t api.Todo) string {
 	return text
 }
 
-// modelText is the model, and whether it is asked.
+// modelText is the model, and whether it is asked. Order 0 means that it is never asked, and Fault says why.
 func modelText(m api.Model, p layout) string {
 	name := m.Backend
 	if m.Model != "" && m.Model != m.Backend {
@@ -186,6 +188,7 @@ func uptimeText(ms int64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
+// word is the state in a sentence.
 func (s statusView) word() string {
 	if s.State == "safe-mode" {
 		return "in safe mode"
@@ -193,6 +196,7 @@ func (s statusView) word() string {
 	return s.State
 }
 
+// thread is the state of the agent's thread, with its turn and its queue.
 func (s statusView) thread() string {
 	text := console.OrDash(s.Thread.State)
 	if s.Thread.Turn != 0 {
@@ -201,6 +205,7 @@ func (s statusView) thread() string {
 	return text + fmt.Sprintf(" · %d queued · %d waiting", s.Thread.Queued, s.Thread.Waiting)
 }
 
+// schedule is the number of jobs and the next slot.
 func (s statusView) schedule(p layout) string {
 	text := console.Plural(s.Scheduler.Jobs, "job")
 	if s.Scheduler.State == "stuck" {
@@ -212,7 +217,8 @@ func (s statusView) schedule(p layout) string {
 	return text
 }
 
-// showSummary is hob without a command: a short status and the next step.
+// showSummary is hob without a command: a short status and the next step. It must work for somebody who has
+// just installed hob, so a daemon that does not run is no error.
 func showSummary(ctx context.Context, a *cli.App) error {
 	c, err := a.Client(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {

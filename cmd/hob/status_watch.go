@@ -15,7 +15,9 @@ import (
 // watchInterval is the pause between two requests.
 const watchInterval = time.Second
 
-// watchStatus prints the status repeatedly until ctx ends, which is no failure. If the daemon stops meanwhile, it waits for it to return.
+// watchStatus prints the status repeatedly until ctx ends, which is no failure. If the daemon stops meanwhile,
+// it waits for it to return. The first request must succeed: a wrong --home or a missing daemon is an error at
+// once.
 func watchStatus(ctx context.Context, a *cli.App) error {
 	s, doc, err := fetchStatus(ctx, a)
 	if err != nil {
@@ -43,6 +45,7 @@ func watchStatus(ctx context.Context, a *cli.App) error {
 	}
 }
 
+// fetchStatus finds the daemon anew each time, because a restarted one may have another port.
 func fetchStatus(ctx context.Context, a *cli.App) (s statusView, doc json.RawMessage, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -69,7 +72,8 @@ func redrawStatus(a *cli.App) func(statusView, json.RawMessage, error) error {
 	}
 }
 
-// printStatusChanges prints a line, or a JSON document, each time the line changes.
+// printStatusChanges prints a line, or a JSON document, each time the line changes. Pipes and logs get no line
+// for a second in which nothing happened.
 func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) error {
 	last := ""
 	return func(s statusView, doc json.RawMessage, lost error) error {
@@ -95,7 +99,8 @@ func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) err
 	}
 }
 
-// brief is the status on one line, without values that change constantly.
+// brief is the status on one line, without values that change constantly. It leaves out counters and times,
+// else every second would count as a change.
 func (s statusView) brief() string {
 	p := layout{zone: zoneOrLocal(s.Zone)}
 	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}

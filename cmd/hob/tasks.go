@@ -16,7 +16,8 @@ import (
 	"hob/daemon/console"
 )
 
-// tasksCommand makes hob tasks.
+// tasksCommand makes hob tasks. Tasks are changed by the tools task_add and task_update, the same that the
+// model calls; lists and details come from the API.
 func tasksCommand(a *cli.App) *cobra.Command {
 	return cli.Family("tasks", "Give hob tasks for later, and see what became of them",
 		tasksAddCommand(a),
@@ -35,6 +36,7 @@ func drawTask(a *cli.App) cli.Draw[api.Task] {
 	}
 }
 
+// tasksListCommand makes hob tasks list.
 func tasksListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Task]{
 		Route: api.Tasks, Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
@@ -43,6 +45,7 @@ func tasksListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
+// taskCells are the cells of a task: what it waits for, and what came of it.
 func taskCells(r api.Task, clock cli.Clock) []string {
 	after, before := "-", "-"
 	if len(r.BlockedBy) > 0 {
@@ -58,6 +61,7 @@ func taskCells(r api.Task, clock cli.Clock) []string {
 	return []string{cli.ID(r.ID), string(r.State), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(r.Result))}
 }
 
+// tasksAddCommand makes hob tasks add.
 func tasksAddCommand(a *cli.App) *cobra.Command {
 	var title, at string
 	var after []int64
@@ -68,6 +72,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 			"  hob tasks add --title report --after 1,2 --not-before 17:00 --priority 5 \"Write down what was found.\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"prompt": cli.Joined(args)}
+			// The tool has defaults of its own for fields that are left out, so only given flags are sent.
 			set := func(flag, key string, v any) {
 				if cmd.Flags().Changed(flag) {
 					in[key] = v
@@ -103,12 +108,15 @@ func tasksCancelCommand(a *cli.App) *cobra.Command {
 	})
 }
 
+// tasksRetryCommand makes hob tasks retry. "blocked" makes the daemon look again at what the task waits for;
+// without open blockers it is queued.
 func tasksRetryCommand(a *cli.App) *cobra.Command {
 	return taskVerb(a, "retry", "Run a task again that failed or was cancelled", "  hob tasks retry 3", func(ctx context.Context, _ *client.Client, id int64) error {
 		return changeTask(ctx, a, "task_update", map[string]any{"id": id, "state": "blocked"})
 	})
 }
 
+// taskVerb makes a command that does something to the task with a number.
 func taskVerb(a *cli.App, use, short, example string, do func(ctx context.Context, c *client.Client, id int64) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " TASK", Short: short, Example: example, Args: cli.Named(api.Tasks.Name(), "TASK"), ValidArgsFunction: cli.Complete(a, api.Tasks),
@@ -126,7 +134,8 @@ func taskVerb(a *cli.App, use, short, example string, do func(ctx context.Contex
 	}
 }
 
-// changeTask calls a tool for tasks and prints the changed task.
+// changeTask calls a tool for tasks and prints the changed task. Errors and hints are rewritten in words of the
+// command line.
 func changeTask(ctx context.Context, a *cli.App, tool string, in map[string]any) error {
 	raw, err := json.Marshal(in)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"hob/daemon/console"
 )
 
+// toolCommand makes hob tool. cobra does not parse its flags (DisableFlagParsing), because they depend on the
+// tool, and only the daemon knows the tools.
 func toolCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tool NAME [--field value …|--input JSON|-]", Short: "List, describe and run the tools that hob has",
@@ -42,6 +44,7 @@ func toolCommand(a *cli.App) *cobra.Command {
 // everyTool is the list of the tools with those that cannot work here.
 const everyTool = api.Tools + "?all=1"
 
+// listToolsCommand makes hob tool list.
 func listToolsCommand(a *cli.App) *cobra.Command {
 	var every bool
 	cmd := &cobra.Command{
@@ -64,7 +67,9 @@ func listToolsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runTool runs a tool by name. Its flags come from the daemon's description of the tool.
+// runTool runs a tool by name. Its flags come from the daemon's description of the tool. console.Form makes
+// flags from the JSON Schema of the tool's parameters and turns the given ones into the input of the call. The
+// call passes the same permission rules as a call of the model.
 func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	name, err := toolName(a, args)
 	if err != nil {
@@ -94,8 +99,10 @@ func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 		return a.Text(form.Help())
 	}
 	if err != nil {
+		// A usage error has the JSON document of a tool's own refusal, so that callers read one shape.
 		return cli.Refused(err)
 	}
+	// Relative paths in the input mean this folder, and the daemon has another one.
 	wd, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find this folder: %w", err)
@@ -152,7 +159,8 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 	return console.ToolSpec{}, cli.Usage("list them with: hob tool list", "there is no tool %q", name)
 }
 
-// printOutcome prints what a tool answered; a failure is the exit code too.
+// printOutcome prints what a tool answered; a failure is the exit code too. With --json it is the whole answer
+// of the API.
 func printOutcome(a *cli.App, out api.Outcome) error {
 	if a.JSON {
 		if out.Success {

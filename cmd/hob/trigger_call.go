@@ -10,8 +10,9 @@ import (
 	"hob/daemon/api/client"
 )
 
-// triggerInput encodes the input of the cron tool or the watch tool: the action, beside the fields of the draft that are given. id is 0 unless
-// the call renames a job.
+// triggerInput encodes the input of the cron tool or the watch tool: the action, beside the fields of the draft
+// that are given. id is 0 unless the call renames a job. A draft has "omitempty" on all fields, so a field that
+// was not given is not in the call, and the tool leaves it as it is.
 func triggerInput(action string, id int64, draft any) (json.RawMessage, error) {
 	raw, err := json.Marshal(draft)
 	if err != nil {
@@ -44,7 +45,8 @@ func storedTrigger[R any](ctx context.Context, c *client.Client, s api.Show[R], 
 	return now
 }
 
-// runState returns the state of a run, or its outcome if there is one, and its turn.
+// runState returns the state of a run, or its outcome if there is one, and its turn. "ran" or "missed" says
+// more than the state "done".
 func runState(r api.Fire) (state, turn string) {
 	state, turn = r.State, "-"
 	if r.Outcome != "" {

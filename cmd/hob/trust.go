@@ -10,6 +10,9 @@ import (
 	"hob/daemon/api"
 )
 
+// trustCommand makes hob trust. The daemon marks a file when a turn that has read foreign text writes it: what
+// the file says may then come from a stranger, and reading it taints later turns. Accepting the file removes
+// the mark.
 func trustCommand(a *cli.App) *cobra.Command {
 	return cli.Family("trust", "See which files count as foreign text, and say that you trust one",
 		cli.List(a, cli.Listing[api.Mark]{
@@ -31,6 +34,7 @@ func trustCommand(a *cli.App) *cobra.Command {
 					return err
 				}
 				file := api.MarkedFile{Path: path}
+				// The hash says which content was looked at. Without it the daemon compares with what the list has shown.
 				if len(args) > 1 {
 					file.Hash = args[1]
 				}

@@ -13,7 +13,8 @@ import (
 	"hob/daemon/console"
 )
 
-// turnsCommand makes hob turns.
+// turnsCommand makes hob turns. A turn is one answer with all its steps: requests to models and calls of tools.
+// Its rows stay, so it can be explained later.
 func turnsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("turns", "See what hob has thought and done, turn by turn",
 		cli.List(a, cli.Listing[api.Turn]{
@@ -33,10 +34,12 @@ func turnsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+// turnHead are the columns of the list of turns.
 func turnHead() []string {
 	return []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"}
 }
 
+// turnCells are the cells of a turn. A turn that said nothing shows why it ended instead.
 func turnCells(t api.Turn, clock cli.Clock) []string {
 	said := t.Text
 	if said == "" {
@@ -47,25 +50,7 @@ func turnCells(t api.Turn, clock cli.Clock) []string {
 
 // showTurn draws a turn's timeline.
 func showTurn(ctx context.Context, a *cli.App, id string) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	if id, err = cli.RowID(ctx, c, api.Turns.Name(), id); err != nil {
-		return err
-	}
-	t, doc, err := cli.Row(ctx, c, api.ShowTurn, id)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.Document(doc)
-	}
-	p, err := layoutFor(ctx, c, a.Out)
-	if err != nil {
-		return err
-	}
-	return a.Text(timeline{t}.page(p))
+	return showPage(ctx, a, api.ShowTurn, id, func(t api.TurnDetail, p layout) string { return timeline{t}.page(p) })
 }
 
 // whyTurn traces a turn from the last message that it sent.
@@ -81,6 +66,7 @@ func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	if err != nil {
 		return err
 	}
+	// Only messages have a chain of causes that is stored; a silent turn has none to trace.
 	if len(t.Outbox) == 0 {
 		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("turn %s has sent nothing that could be traced", turn), Hint: "see: hob turns show " + turn}
 	}

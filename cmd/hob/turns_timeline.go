@@ -11,7 +11,8 @@ import (
 	"hob/daemon/console"
 )
 
-// timeline prints a turn with its inbox rows, steps, calls, questions and messages.
+// timeline prints a turn with its inbox rows, steps, calls, questions and messages. The API returns these as
+// separate lists; the timeline merges them by time, and puts what belongs to a step below it.
 type timeline struct{ api.TurnDetail }
 
 // timelineEntry is one entry of the timeline: its line, and what belongs to it below.
@@ -27,6 +28,7 @@ func (t timeline) page(p layout) string {
 	fmt.Fprintln(&b, p.line(fmt.Sprintf("turn %d · %s · session %s · asked by %s", t.ID, t.State, t.Session, t.Asker)))
 	fmt.Fprintln(&b, p.line("begun "+p.at(t.Started)+t.span(p)))
 	fmt.Fprintln(&b)
+	// A turn that waits for an answer can take days, so a new day gets a line of its own.
 	day := t.Started.In(p.zone).Format(time.DateOnly)
 	for _, m := range t.moments(p) {
 		when := strings.Repeat(" ", 8)
@@ -47,6 +49,7 @@ func (t timeline) page(p layout) string {
 	return b.String()
 }
 
+// span says when the turn ended.
 func (t timeline) span(p layout) string {
 	if t.Ended.IsZero() {
 		return " · not ended yet"
@@ -106,6 +109,8 @@ func (t timeline) moments(p layout) []timelineEntry {
 	last := t.Started
 	for _, s := range t.Control {
 		m := t.step(p, s)
+		// A step that was refused never started, and a clock may have been set back. The order of the steps is
+		// certain, so it wins.
 		if m.at.IsZero() || m.at.Before(last) {
 			m.at = last
 		}
@@ -119,6 +124,7 @@ func (t timeline) moments(p layout) []timelineEntry {
 	return list
 }
 
+// step draws a request to a model or a call of a tool.
 func (t timeline) step(p layout, s api.Step) timelineEntry {
 	if s.Kind == "model" {
 		return t.request(s)
@@ -140,6 +146,7 @@ func (t timeline) request(s api.Step) timelineEntry {
 	switch {
 	case s.Why != "":
 		m.below = append(m.below, "failed: "+s.Why)
+	// The process died between the request and its answer.
 	case s.State == "unknown":
 		m.below = append(m.below, "interrupted: whether it was answered is not known")
 	case s.State == "intent":
@@ -184,6 +191,7 @@ func stepStart(s api.Step) time.Time {
 	return s.Started
 }
 
+// stepDuration is how long a step took, "" if it has not ended or never started.
 func stepDuration(s api.Step) string {
 	if s.Started.IsZero() || s.Ended.IsZero() {
 		return ""
@@ -191,7 +199,7 @@ func stepDuration(s api.Step) string {
 	return console.Span(s.Ended.Sub(s.Started).Milliseconds())
 }
 
-// call is a step of a tool: its arguments, what the gate and the owner said, what it waits for, and its result.
+// call is a step of a tool: its arguments, what the permission rules and the owner decided, what it waits for, and its result.
 func (t timeline) call(p layout, s api.Step) timelineEntry {
 	parts := []string{s.Tool}
 	if span := stepDuration(s); span != "" {
@@ -211,8 +219,9 @@ func (t timeline) call(p layout, s api.Step) timelineEntry {
 		}
 	}
 	for _, r := range t.Audit {
+		// A call may have several audit rows: refused, asked, allowed.
 		if r.Call == s.CallID {
-			m.below = append(m.below, "gate: "+r.Decision+", "+console.ToYou(r.Reason))
+			m.below = append(m.below, "decision: "+r.Decision+", "+console.ToYou(r.Reason))
 			if r.Outcome != "" {
 				parts = append(parts, r.Outcome)
 			}
@@ -254,6 +263,7 @@ func questionText(q api.Question, p layout) string {
 	return text
 }
 
+// waitText is what the call waited for, and what ended the wait.
 func waitText(w api.Wait, p layout) string {
 	text := strings.TrimSpace("waits for " + w.Kind + " " + w.Subject)
 	if !w.Until.IsZero() {

@@ -16,6 +16,8 @@ import (
 	"hob/daemon/logfile"
 )
 
+// upCommand makes hob up. The daemon runs in this process until a signal ends it. A service runs the same
+// command with --no-chat.
 func upCommand(a *cli.App) *cobra.Command {
 	var listen string
 	var noChat, newDatabase bool
@@ -28,6 +30,8 @@ func upCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			chat := !noChat && !a.JSON && cli.IsTerminal(a.In) && cli.IsTerminal(a.Out)
+			// A second hob up for the same home does not fail at a terminal: the person wants to talk to hob,
+			// and it runs.
 			err := runUp(cmd.Context(), a, listen, chat, newDatabase)
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
@@ -45,7 +49,8 @@ func upCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runUp runs the daemon and, beside it, the conversation.
+// runUp runs the daemon and, beside it, the conversation. The conversation uses the API like any other client,
+// although the daemon is in the same process. Whichever ends first ends the other.
 func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase bool) error {
 	home, _, err := a.HomeDir()
 	if err != nil {
@@ -76,8 +81,8 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 	return errors.Join(err, talked, end())
 }
 
-// daemonLog writes JSON lines to the log file, and to standard error unless a conversation uses the terminal: in the journal's format under
-// systemd, else as text.
+// daemonLog writes JSON lines to the log file, and to standard error unless a conversation uses the terminal:
+// in the journal's format under systemd, else as text. The file is what hob logs reads.
 func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error) {
 	file := logfile.New(filepath.Join(home, "state", "log", "hob.log"), logfile.MaxBytes, logfile.Kept)
 	sinks := []slog.Handler{logfile.Lines(file, slog.LevelInfo)}

@@ -9,6 +9,7 @@ import (
 	"hob/cmd/hob/cli"
 )
 
+// versionInfo is the JSON document of hob version.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -34,6 +35,7 @@ func version() versionInfo {
 	return v
 }
 
+// versionCommand makes hob version.
 func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.None, Example: "  hob version\n  hob version --json",

@@ -18,7 +18,7 @@ import (
 	"hob/scheduler/filewatch"
 )
 
-// watchCommand makes hob watch.
+// watchCommand makes hob watch. Like a job, a watch is changed by a tool that the model has too.
 func watchCommand(a *cli.App) *cobra.Command {
 	return cli.Family("watch", "Make and look after prompts that run when files change",
 		watchAddCommand(a),
@@ -46,6 +46,7 @@ type watchCall struct {
 	filewatch.Draft
 }
 
+// flags declares the flags of hob watch add from the table of a watch's fields.
 func (c *watchCall) flags(cmd *cobra.Command) {
 	cli.FieldFlags(cmd, &c.Draft, filewatch.Fields())
 	cli.CompleteFlag(cmd, "events", cli.Words(watchKinds()...))
@@ -72,6 +73,7 @@ func (c *watchCall) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// watchAddCommand makes hob watch add.
 func watchAddCommand(a *cli.App) *cobra.Command {
 	c := watchCall{Action: "add"}
 	cmd := &cobra.Command{
@@ -90,6 +92,7 @@ func watchAddCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// watchVerbCommand makes a command for an action of the watch tool that needs only the name.
 func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches), Example: "  hob watch " + verb + " papers",
@@ -101,30 +104,19 @@ func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 
 // watchRemoveCommand asks first, because a deleted watch cannot be restored.
 func watchRemoveCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
-		Example: "  hob watch rm papers\n  hob watch rm --yes papers",
-	}
-	yes := cli.YesFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		w, err := client.Show(cmd.Context(), c, api.ShowWatch, args[0])
-		if err != nil {
-			return err
-		}
-		loss := fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
-		if err := a.Confirm(cmd.Context(), *yes, loss, "delete it?"); err != nil {
-			return err
-		}
-		return changeWatch(cmd.Context(), a, watchCall{"remove", filewatch.Draft{Name: w.Name}})
-	}
-	return cmd
+	return cli.Remove(a, cli.Removal[api.Watch]{
+		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Example: "  hob watch rm papers\n  hob watch rm --yes papers", Args: cli.Exactly(1, "one WATCH"), Row: api.ShowWatch,
+		Loss: func(w api.Watch) string {
+			return fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
+		},
+		Remove: func(ctx context.Context, w api.Watch) error {
+			return changeWatch(ctx, a, watchCall{"remove", filewatch.Draft{Name: w.Name}})
+		},
+	})
 }
 
-// changeWatch calls the watch tool and prints the watch as it is now.
+// changeWatch calls the watch tool and prints the watch as it is now. Relative paths mean the folder of the
+// caller, so it is sent along.
 func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 	raw, err := triggerInput(in.Action, 0, in.Draft)
 	if err != nil {

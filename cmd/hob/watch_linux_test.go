@@ -5,17 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 )
 
 // TestWatchOnATerminal: it draws over what was there without clearing the screen first, and Ctrl-C ends it well.
 func TestWatchOnATerminal(t *testing.T) {
 	home, _ := started(t)
-	screen, terminal := pair(t)
-	cmd := exec.CommandContext(t.Context(), "hob", "status", "--home", home, "--watch")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd, screen, _ := onTerminal(t.Context(), t, "status", "--home", home, "--watch")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"hob/scheduler/filewatch"
 )
 
+// watchState says whether the watch sees changes, and if not, why.
 func watchState(w filewatch.View) string {
 	switch {
 	case w.Broken != "":
@@ -22,6 +23,7 @@ func watchState(w filewatch.View) string {
 	case w.Waits != "":
 		return "waits for the folder"
 	case w.Trouble != "":
+		// It cannot see some changes, or sees them late; hob watch show says why.
 		return "limited"
 	case !w.Ready:
 		return "looking"
@@ -29,6 +31,7 @@ func watchState(w filewatch.View) string {
 	return "watching"
 }
 
+// watchListCommand makes hob watch list.
 func watchListCommand(a *cli.App) *cobra.Command {
 	cmd := cli.List(a, cli.Listing[filewatch.View]{
 		Route: api.Watches, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
@@ -41,6 +44,7 @@ func watchListCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// watchShowCommand makes hob watch show.
 func watchShowCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Show(a, api.ShowWatch, "WATCH", "Show a watch with all that was said about it", nil)
 	cmd.Example = "  hob watch show papers"
@@ -53,6 +57,8 @@ func watchRunCells(f api.Fire, clock cli.Clock) []string {
 	return []string{clock(f.Created), state, turn, console.ToYou(f.Reason)}
 }
 
+// watchRunsCommand makes hob watch runs. The rows are fires: one for each time that changed files were
+// reported.
 func watchRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[api.Fire]{

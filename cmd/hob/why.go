@@ -13,7 +13,8 @@ import (
 	"hob/daemon/console"
 )
 
-// whyCommand makes hob why.
+// whyCommand makes hob why. The chain is made in the store: from the message to the turn that sent it, to the
+// inbox rows that the turn served, to the job or the sender behind them.
 func whyCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"), ValidArgsFunction: cli.Complete(a, api.Outbox),
@@ -22,23 +23,9 @@ func whyCommand(a *cli.App) *cobra.Command {
 	}
 }
 
+// showWhy asks the daemon for the causes of a message, from the outbox back to what came in. The daemon understands "last" itself.
 func showWhy(ctx context.Context, a *cli.App, id string) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	chain, doc, err := cli.Row(ctx, c, api.ShowWhy, id)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return a.Document(doc)
-	}
-	p, err := layoutFor(ctx, c, a.Out)
-	if err != nil {
-		return err
-	}
-	return a.Text(whyTree(chain.Nodes, p))
+	return showPage(ctx, a, api.ShowWhy, id, func(w api.Why, p layout) string { return whyTree(w.Nodes, p) })
 }
 
 // nodeTitle is the node's on one line; a job's schedule is written as people do.
@@ -90,7 +77,8 @@ func nodeParents(nodes []api.Node) []int {
 	return list
 }
 
-// whyTree draws each cause below its effect.
+// whyTree draws each cause below its effect. The API returns the nodes as a list, each after its effect;
+// nodeParents makes the tree.
 func whyTree(nodes []api.Node, p layout) string {
 	below := map[int][]int{}
 	for i, parent := range nodeParents(nodes) {

@@ -76,6 +76,7 @@ type answer struct {
 	why     string
 }
 
+// newConversation makes a conversation that has seen nothing yet.
 func newConversation(out screen) *conversation {
 	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}}
 }

@@ -6,15 +6,18 @@ import (
 
 // Events travel as JSON, so their numbers arrive as float64. Events made in this process have integers.
 
+// text returns a text of an event's data, "" if there is none.
 func text(e *event.Event, key string) string {
 	s, _ := e.Data[key].(string)
 	return s
 }
 
+// number returns a number of an event's data, 0 if there is none.
 func number(e *event.Event, key string) int64 {
 	return int64Of(e.Data[key])
 }
 
+// int64Of converts what a JSON decoder, or this process, has put into the data.
 func int64Of(v any) int64 {
 	switch n := v.(type) {
 	case float64:
@@ -53,6 +56,7 @@ func turnOf(e *event.Event) int64 {
 	return number(e, "turn")
 }
 
+// inboxOf returns the inbox row of an event; old events have it in their data.
 func inboxOf(e *event.Event) int64 {
 	if e.Inbox != 0 {
 		return e.Inbox

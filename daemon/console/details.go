@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// field is one member of a JSON object. Lists of fields keep the daemon's order, which a Go map would lose.
-type field struct {
-	key   string
-	value json.RawMessage
+// Member is one member of a JSON object. Lists of members keep the daemon's order, which a Go map would lose.
+type Member struct {
+	Key   string
+	Value json.RawMessage
 }
 
-// fields decodes an object; ok is false for any other value.
-func fields(raw json.RawMessage) (list []field, ok bool) {
+// Members decodes an object; ok is false for any other value.
+func Members(raw json.RawMessage) (list []Member, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
@@ -30,7 +30,7 @@ func fields(raw json.RawMessage) (list []field, ok bool) {
 		if err := d.Decode(&v); err != nil {
 			return nil, false
 		}
-		list = append(list, field{fmt.Sprint(key), v})
+		list = append(list, Member{fmt.Sprint(key), v})
 	}
 	return list, true
 }
@@ -58,54 +58,54 @@ func (s Sheet) Details(raw json.RawMessage) string {
 
 // detail writes an object with its values in one column.
 func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
-	list, ok := fields(raw)
+	list, ok := Members(raw)
 	if !ok {
 		fmt.Fprintln(b, indent+s.plain("", raw))
 		return
 	}
-	list = slices.DeleteFunc(list, func(f field) bool { return slices.Contains(s.Hide, f.key) })
+	list = slices.DeleteFunc(list, func(m Member) bool { return slices.Contains(s.Hide, m.Key) })
 	wide := 0
-	for _, f := range list {
-		wide = max(wide, len(f.key))
+	for _, m := range list {
+		wide = max(wide, len(m.Key))
 	}
-	for _, f := range list {
-		s.one(b, indent, wide, f)
+	for _, m := range list {
+		s.one(b, indent, wide, m)
 	}
 }
 
 // one writes one member: a list as indented lines, an object on one line, any other value beside its key.
-func (s Sheet) one(b *strings.Builder, indent string, wide int, f field) {
-	pad := strings.Repeat(" ", wide-len(f.key)+2)
+func (s Sheet) one(b *strings.Builder, indent string, wide int, m Member) {
+	pad := strings.Repeat(" ", wide-len(m.Key)+2)
 	var rows []json.RawMessage
-	if json.Unmarshal(f.value, &rows) == nil && rows != nil {
+	if json.Unmarshal(m.Value, &rows) == nil && rows != nil {
 		if len(rows) == 0 {
 			return
 		}
-		fmt.Fprintln(b, indent+f.key)
+		fmt.Fprintln(b, indent+m.Key)
 		for _, r := range rows {
 			fmt.Fprintln(b, indent+"  "+s.brief(r))
 		}
 		return
 	}
-	if inner, ok := fields(f.value); ok && len(inner) > 0 {
-		fmt.Fprintln(b, indent+f.key+pad+s.brief(f.value))
+	if inner, ok := Members(m.Value); ok && len(inner) > 0 {
+		fmt.Fprintln(b, indent+m.Key+pad+s.brief(m.Value))
 		return
 	}
-	if v := s.plain(f.key, f.value); v != "" {
-		fmt.Fprintln(b, indent+f.key+pad+strings.ReplaceAll(v, "\n", "\n"+indent+strings.Repeat(" ", wide+2)))
+	if v := s.plain(m.Key, m.Value); v != "" {
+		fmt.Fprintln(b, indent+m.Key+pad+strings.ReplaceAll(v, "\n", "\n"+indent+strings.Repeat(" ", wide+2)))
 	}
 }
 
 // brief shows a value on one line, an object as "key value · key value".
 func (s Sheet) brief(raw json.RawMessage) string {
-	list, ok := fields(raw)
+	list, ok := Members(raw)
 	if !ok {
 		return Cut(s.plain("", raw))
 	}
 	var parts []string
-	for _, f := range list {
-		if v := Cut(s.plain(f.key, f.value)); v != "" {
-			parts = append(parts, f.key+" "+v)
+	for _, m := range list {
+		if v := Cut(s.plain(m.Key, m.Value)); v != "" {
+			parts = append(parts, m.Key+" "+v)
 		}
 	}
 	return strings.Join(parts, " · ")

@@ -46,6 +46,7 @@ func (d *draft) add(line string, pasted bool) (message string, ready bool) {
 // open reports whether a message has been begun.
 func (d *draft) open() bool { return d.block || len(d.lines) > 0 }
 
+// take returns the finished message and begins a new draft.
 func (d *draft) take() string {
 	message := strings.Join(d.lines, "\n")
 	*d = draft{}

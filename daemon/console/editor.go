@@ -31,6 +31,7 @@ type typed struct {
 	err    error
 }
 
+// newLineEditor makes an editor that reads from keys and draws on out, which must be in raw mode.
 func newLineEditor(out io.Writer, dim bool) *lineEditor {
 	k := newKeys()
 	rw := struct {
@@ -139,6 +140,7 @@ func (d *lineEditor) Note(line string) {
 	}
 }
 
+// write draws through the terminal, which puts its input line below again.
 func (d *lineEditor) write(s string) {
 	_, err := io.WriteString(d.term, s)
 	d.note(err)

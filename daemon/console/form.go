@@ -33,8 +33,10 @@ const maxInput = 900 << 10
 // Mistake is an error in the command line.
 type Mistake struct{ Text, Hint string }
 
+// Error is its sentence.
 func (m *Mistake) Error() string { return m.Text }
 
+// mistake makes a Mistake.
 func mistake(hint, format string, args ...any) error {
 	return &Mistake{Text: fmt.Sprintf(format, args...), Hint: hint}
 }
@@ -108,7 +110,7 @@ func NewForm(spec ToolSpec) (*Form, error) {
 	if err := json.Unmarshal(spec.Parameters, &schema); err != nil {
 		return nil, fmt.Errorf("the fields of %s are not understood: %w", spec.Name, err)
 	}
-	properties, _ := fields(schema.Properties) // a tool may have none
+	properties, _ := Members(schema.Properties) // a tool may have none
 	for _, p := range properties {
 		if err := f.add(p, schema.Required); err != nil {
 			return nil, err
@@ -124,10 +126,10 @@ func NewForm(spec ToolSpec) (*Form, error) {
 }
 
 // add makes the flag of one property.
-func (f *Form) add(p field, required []string) error {
-	x := param{name: p.key, flag: strings.ReplaceAll(p.key, "_", "-")}
-	if err := json.Unmarshal(p.value, &x.schema); err != nil {
-		return fmt.Errorf("field %s of %s is not understood: %w", p.key, f.spec.Name, err)
+func (f *Form) add(p Member, required []string) error {
+	x := param{name: p.Key, flag: strings.ReplaceAll(p.Key, "_", "-")}
+	if err := json.Unmarshal(p.Value, &x.schema); err != nil {
+		return fmt.Errorf("field %s of %s is not understood: %w", p.Key, f.spec.Name, err)
 	}
 	if reserved(x.flag) {
 		x.flag = "arg-" + x.flag
@@ -144,6 +146,7 @@ func (f *Form) add(p field, required []string) error {
 	return nil
 }
 
+// usage is what help says about the flag.
 func (p param) usage() string {
 	text := p.schema.Description
 	if len(p.schema.Enum) > 0 {
@@ -169,6 +172,7 @@ type fieldValue struct {
 	param param
 }
 
+// String is what help shows as the default: none.
 func (v *fieldValue) String() string { return "" }
 
 // Type returns the word that help shows for the value.
@@ -186,6 +190,7 @@ func (v *fieldValue) Type() string {
 	return "text"
 }
 
+// Set implements pflag.Value. ParseFlags has marked texts that look like flags; bare removes the mark.
 func (v *fieldValue) Set(text string) error {
 	raw, err := v.convert(bare(text))
 	if err != nil {
@@ -326,6 +331,7 @@ func (f *Form) explain(err error) error {
 	return mistake(f.see(), "%s", text)
 }
 
+// see is the hint of most mistakes.
 func (f *Form) see() string { return "see: hob tool show " + f.spec.Name }
 
 // Help returns the description of the tool and its flags.

@@ -13,6 +13,7 @@ type keys struct {
 	closed bool
 }
 
+// newKeys makes an empty buffer.
 func newKeys() *keys {
 	k := &keys{}
 	k.more = sync.NewCond(&k.mu)
@@ -34,6 +35,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// put appends what was typed.
 func (k *keys) put(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -41,6 +43,7 @@ func (k *keys) put(b []byte) {
 	k.more.Signal()
 }
 
+// close ends a waiting Read; bytes that were typed before are still read.
 func (k *keys) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

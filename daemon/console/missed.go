@@ -53,6 +53,7 @@ func (m *missed) add(e *event.Event) {
 	}
 }
 
+// close removes the questions that were answered or have expired since.
 func (m *missed) close(gone func(Question) bool) {
 	kept := m.open[:0]
 	for _, q := range m.open {

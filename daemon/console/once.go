@@ -214,6 +214,7 @@ func (o *Once) stop(ctx context.Context, c *conversation) error {
 	return nil
 }
 
+// halt asks the daemon to stop a turn, as Ctrl-C does in a conversation.
 func halt(ctx context.Context, c API, turn int64) error {
 	_, err := client.Do(ctx, c, api.StopTurn, fmt.Sprint(turn), api.None{})
 	return err

@@ -65,6 +65,7 @@ func (p *Pipes) print(w io.Writer, s string) {
 	}
 }
 
+// dim draws a remark in fainter letters (ECMA-48, SGR 2).
 func dim(s string, on bool) string {
 	if !on {
 		return "  " + s

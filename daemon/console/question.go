@@ -27,6 +27,7 @@ type Question struct {
 	Turn    int64    `json:"turn,omitempty"`
 }
 
+// questionOf reads a question from its event.
 func questionOf(e *event.Event) Question {
 	q := Question{Code: text(e, "code"), Subject: text(e, "subject"), Text: text(e, "text"), Turn: turnOf(e)}
 	if list, ok := e.Data["options"].([]any); ok {

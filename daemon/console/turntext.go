@@ -59,6 +59,7 @@ func (t *turnText) fresh(l event.Piece) (text string, again bool) {
 	return l.Text[len(known):], false
 }
 
+// overlaps reports whether one of two texts begins with the other.
 func overlaps(a, b string) bool {
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
@@ -118,4 +119,5 @@ func after(text, shown string) (rest string, ok bool) {
 	return strings.TrimRightFunc(text, unicode.IsSpace), true
 }
 
+// same compares two texts without their outer white space.
 func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }

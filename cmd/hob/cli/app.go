@@ -28,7 +28,8 @@ const (
 	ExitWaiting  = 5
 )
 
-// App holds the global flags and the three streams.
+// App holds the global flags and the three streams. newRoot binds its fields to the flags, and every command
+// gets a pointer to it.
 type App struct {
 	Home    string // --home
 	JSON    bool   // --json
@@ -59,7 +60,8 @@ func Usage(hint, format string, args ...any) error {
 	return &Problem{Code: ExitUsage, Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// WantsJSON finds --json without parsing, because errors of parsing are printed as JSON too.
+// WantsJSON finds --json without parsing, because errors of parsing are printed as JSON too. Arguments after
+// "--" are texts.
 func WantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -72,7 +74,8 @@ func WantsJSON(args []string) bool {
 	return false
 }
 
-// Exit reports an error, once, and returns the exit code.
+// Exit reports an error, once, and returns the exit code. It is the only place that prints errors: commands
+// return them.
 func (a *App) Exit(err error, inJSON bool) int {
 	if err == nil {
 		err = a.lost
@@ -102,7 +105,8 @@ func (a *App) Exit(err error, inJSON bool) int {
 	return code
 }
 
-// Explain returns the exit code, the message and the hint of any error.
+// Explain returns the exit code, the message and the hint of any error. Errors of the API carry a kind
+// (event.FaultKind); the exit code follows from it.
 func Explain(err error) (code int, text, hint string) {
 	var p *Problem
 	var m *console.Mistake
@@ -156,7 +160,8 @@ func CheckHome(dir string) error {
 	return nil
 }
 
-// Client finds the daemon. The system-wide one answers only for callers who have not named a home.
+// Client finds the daemon. The system-wide one answers only for callers who have not named a home. Every
+// command that needs a daemon comes through here, so all of them fail alike when none runs.
 func (a *App) Client(ctx context.Context) (*client.Client, error) {
 	home, named, err := a.HomeDir()
 	if err != nil {
@@ -172,7 +177,8 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
-// Print writes a line. A write error makes the command fail at its end.
+// Print writes a line. A write error makes the command fail at its end. It returns no error, so that commands
+// need not check each line.
 func (a *App) Print(w io.Writer, line string) {
 	if _, err := io.WriteString(w, line+"\n"); err != nil && a.lost == nil {
 		a.lost = fmt.Errorf("print: %w", err)
@@ -186,7 +192,8 @@ func (a *App) Note(text string) {
 	}
 }
 
-// Say prints a sentence as the answer of a command.
+// Say prints a sentence as the answer of a command. It may contain text of others, so control characters are
+// removed.
 func (a *App) Say(format string, args ...any) {
 	a.Print(a.Out, console.Clean(fmt.Sprintf(format, args...)))
 }

@@ -62,7 +62,7 @@ func NoSuch(cmd *cobra.Command, args []string) error {
 	return Usage("see: "+cmd.CommandPath()+" --help", "%s", text)
 }
 
-// FlagError says what is wrong with a flag, with the nearest name.
+// FlagError says what is wrong with a flag, with the nearest name. Global flags are candidates too.
 func FlagError(cmd *cobra.Command, err error) error {
 	see := "see: " + cmd.CommandPath() + " --help"
 	var missing *pflag.NotExistError
@@ -112,7 +112,7 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// AtMost takes up to n arguments.
+// AtMost takes up to n arguments. A text that was not quoted arrives as several arguments; the hint says so.
 func AtMost(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {

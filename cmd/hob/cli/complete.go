@@ -18,7 +18,8 @@ const patience = time.Second
 // offered is how many rows of a resource are offered at most.
 const offered = 50
 
-// naming describes how the rows of a list are named on the command line.
+// naming describes how the rows of a list are named on the command line. The rows come from the API, so
+// completion offers what the daemon has at this moment.
 type naming struct {
 	rows  func(context.Context, *client.Client, client.Filter) ([]rowName, error)
 	state string // offers only rows in this state; "" offers all
@@ -41,7 +42,8 @@ func named[R any](l api.List[R], of func(R) rowName) func(context.Context, *clie
 	}
 }
 
-// namings are those of all lists, by the names of their routes.
+// namings are those of all lists, by the names of their routes. A new list of the API that is named on the
+// command line needs a line here.
 func namings(resource string) naming {
 	return map[string]naming{
 		api.Jobs.Name():      {rows: named(api.Jobs, func(r api.Job) rowName { return rowName{r.Name, r.Prompt} })},
@@ -65,6 +67,7 @@ func namings(resource string) naming {
 // because a shell reads its output.
 func Complete[R any](a *App, l api.List[R]) cobra.CompletionFunc { return complete(a, l.Name()) }
 
+// complete is Complete for a resource whose name is only known at run time, such as that of a verb.
 func complete(a *App, resource string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -91,7 +94,10 @@ func CompleteFlag(cmd *cobra.Command, flag string, offer cobra.CompletionFunc) {
 	}
 }
 
+// names asks the daemon for the names that begin with what was typed. Any failure, also a slow daemon, means
+// that nothing is offered.
 func (a *App) names(ctx context.Context, resource, typed string) []string {
+	// cobra calls a completion without a context in some of its own tests.
 	if ctx == nil {
 		return nil
 	}
@@ -121,6 +127,7 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 	return beginning(list, typed)
 }
 
+// beginning keeps the names that begin with what was typed. Some shells filter by themselves, others do not.
 func beginning(list []string, typed string) []string {
 	var fit []string
 	for _, name := range list {
@@ -137,6 +144,7 @@ func RowID(ctx context.Context, c *client.Client, resource, name string) (string
 	if !n.last || name != "last" {
 		return name, nil
 	}
+	// Lists are ordered by their newest row first.
 	rows, err := n.rows(ctx, c, client.Filter{Limit: 1})
 	if err != nil {
 		return "", err

@@ -1,17 +1,51 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
 // YesFlag adds --yes to a command that asks before it does what cannot be undone.
 func YesFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "do not ask") }
+
+// Removal describes a command that takes a row away for good.
+type Removal[R any] struct {
+	Use, Short, Example string
+	Args                cobra.PositionalArgs
+	Row                 api.Show[R]
+	Loss                func(R) string // what will be gone, for the question
+	Question            string         // default: "delete it?"
+	Remove              func(ctx context.Context, row R) error
+}
+
+// Remove makes a command that reads a row, says what its removal loses, asks, and then removes it. --yes leaves the question out.
+func Remove[R any](a *App, r Removal[R]) *cobra.Command {
+	cmd := &cobra.Command{Use: r.Use, Short: r.Short, Example: r.Example, Args: r.Args, ValidArgsFunction: complete(a, r.Row.Resource())}
+	yes := YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		row, err := client.Show(cmd.Context(), c, r.Row, args[0])
+		if err != nil {
+			return err
+		}
+		if err := a.Confirm(cmd.Context(), *yes, r.Loss(row), cmp.Or(r.Question, "delete it?")); err != nil {
+			return err
+		}
+		return r.Remove(cmd.Context(), row)
+	}
+	return cmd
+}
 
 // Confirm prints what will be lost and asks. It returns nil after a yes, or if --yes was given. Without a terminal, a missing --yes is a usage
 // error.

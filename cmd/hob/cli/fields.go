@@ -10,13 +10,16 @@ import (
 	"hob/scheduler"
 )
 
-// FieldFlags declares the flags of a trigger's fields. What is given goes into the draft, a pointer to a struct.
+// FieldFlags declares the flags of a trigger's fields. What is given goes into the draft, a pointer to a
+// struct. The fields come from the trigger's own table, which the config and the tool read too. That is how a
+// new field gets its flag without a change here.
 func FieldFlags(cmd *cobra.Command, draft any, fields []scheduler.Field) {
 	for _, f := range fields {
 		if f.Flag == "" {
 			continue
 		}
 		flags, name := cmd.Flags(), f.FlagName()
+		// Target returns a pointer to the field of the draft. Its type decides the type of the flag.
 		switch to := scheduler.Target(draft, f.Name).(type) {
 		case *string:
 			flags.StringVar(to, name, "", f.Flag)
@@ -58,8 +61,9 @@ func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
 	return nil
 }
 
-// InFlags replaces the name of a field at the beginning of a text by its flag, if one of ends follows it (by default a colon or a quotation mark).
-// others maps further names to flags.
+// InFlags replaces the name of a field at the beginning of a text by its flag, if one of ends follows it (by
+// default a colon or a quotation mark). others maps further names to flags. Tools and the API name their
+// parameters in errors; whoever typed a flag knows only the flag.
 func InFlags(text string, fields []scheduler.Field, others map[string]string, ends ...string) string {
 	flags := map[string]string{}
 	for _, f := range fields {
@@ -70,6 +74,7 @@ func InFlags(text string, fields []scheduler.Field, others map[string]string, en
 	for name, flag := range others {
 		flags[name] = flag
 	}
+	// Only a name at the beginning that is followed like this is a parameter; otherwise it is an ordinary word.
 	if ends == nil {
 		ends = []string{": ", ` "`}
 	}

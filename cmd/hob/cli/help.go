@@ -15,7 +15,8 @@ const (
 	mostHelp  = 120
 )
 
-// Help shows help, which is no JSON document: with --json the command fails instead.
+// Help shows help, which is no JSON document: with --json the command fails instead. cobra's help function
+// cannot return an error, so the failure is kept in lost, and Exit reports it.
 func (a *App) Help(cmd *cobra.Command, _ []string) {
 	if a.JSON {
 		hint := "leave --json out to read the help"
@@ -34,7 +35,8 @@ func (a *App) Help(cmd *cobra.Command, _ []string) {
 	}
 }
 
-// HelpPage is the help of a command: what it does, how it is used, examples, its commands by journey, its flags.
+// HelpPage is the help of a command: what it does, how it is used, examples, its commands by journey, its
+// flags. The page is also what docs/commands.md and the golden files have.
 func HelpPage(cmd *cobra.Command, width int) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
@@ -78,6 +80,7 @@ func Synopsis(cmd *cobra.Command) string {
 
 // members lists the commands of a group.
 func members(b *strings.Builder, title string, cmd *cobra.Command, group string, width int) {
+	// The column is as wide as the longest name of all groups, so that the groups line up.
 	var list []*cobra.Command
 	wide := 0
 	for _, c := range cmd.Commands() {

@@ -16,7 +16,8 @@ import (
 	"hob/daemon/console"
 )
 
-// Listing describes a command that lists rows.
+// Listing describes a command that lists rows. A list command is this description; the flags, the request, the
+// table and the JSON document are the same for all of them.
 type Listing[R any] struct {
 	Route  api.List[R]
 	Noun   string // what people call the rows; default: the name of the route
@@ -69,6 +70,7 @@ func (l Listing[R]) Flags(cmd *cobra.Command, f *client.Filter) {
 	}
 }
 
+// check refuses a state that the rows do not have, because the API would answer with an empty list.
 func (l Listing[R]) check(f client.Filter) error {
 	if f.Limit < 0 {
 		return Usage("", "--limit %d is less than nothing", f.Limit)
@@ -91,7 +93,8 @@ func (l Listing[R]) empty(f client.Filter) string {
 	return l.None
 }
 
-// ListRows lists rows, as List does.
+// ListRows lists rows, as List does. The rows are requested as raw JSON: --json prints them byte by byte as the
+// daemon wrote them, and the table decodes each of them into R.
 func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter) error {
 	if err := l.check(f); err != nil {
 		return err
@@ -111,6 +114,7 @@ func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter)
 	if f.Limit > 0 { // a Whole list is cut here
 		docs = docs[:min(f.Limit, len(docs))]
 	}
+	// An empty list of runs may mean that the job does not exist.
 	if len(docs) == 0 && l.Empty != nil {
 		if err := l.Empty(ctx, c, f); err != nil {
 			return err
@@ -146,7 +150,8 @@ func Show[R any](a *App, s api.Show[R], what, short string, draw Draw[R]) *cobra
 	}
 }
 
-// ShowRow shows one row, as Show does.
+// ShowRow shows one row, as Show does. The way: "last" becomes a number, the row is read once, and then printed
+// as JSON, by draw, or as all its members.
 func ShowRow[R any](ctx context.Context, a *App, s api.Show[R], id string, draw Draw[R]) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -194,7 +199,7 @@ func Do[In, Out any](ctx context.Context, a *App, v api.Verb[In, Out], id string
 	return a.Done(out, done)
 }
 
-// Done confirms a change. doc is what --json prints of it.
+// Done confirms a change. doc is what --json prints of it. With --quiet only the exit code says so.
 func (a *App) Done(doc any, sentence string) error {
 	if a.JSON {
 		return a.Document(doc)
@@ -223,7 +228,8 @@ func Verb[Out any](a *App, v api.Verb[api.None, Out], what, short, done string) 
 	}
 }
 
-// Named accepts the name of one row. Some resources have numbers; for those that grow by themselves "last" is accepted too.
+// Named accepts the name of one row. Some resources have numbers; for those that grow by themselves "last" is
+// accepted too. The check saves a request, and gives a better error than the API could.
 func Named(resource, what string) cobra.PositionalArgs {
 	one := Exactly(1, "one "+what)
 	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant", "tasks": "a task"}[resource]

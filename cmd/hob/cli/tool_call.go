@@ -27,8 +27,9 @@ type refusal struct {
 	Hash    string `json:"hash,omitempty"`   // of the call, for --approve
 }
 
-// CallTool runs a tool. If the call needs approval, it asks at the terminal and runs the call again with the approved hash. Without a terminal
-// it returns the open question as an error.
+// CallTool runs a tool. If the call needs approval, it asks at the terminal and runs the call again with the
+// approved hash. Without a terminal it returns the open question as an error. The hash covers everything that
+// matters of the call. So what runs is what was shown, even if the approval is given elsewhere.
 func CallTool(ctx context.Context, a *App, c *client.Client, name string, call client.ToolCall) (api.Outcome, error) {
 	out, err := client.Do(ctx, c, api.CallTool, name, call)
 	var p *client.Problem
@@ -41,6 +42,8 @@ func CallTool(ctx context.Context, a *App, c *client.Client, name string, call c
 		return out, &Problem{Code: ExitDenied, Text: p.Detail, Hint: p.Hint, Doc: doc}
 	case p.Kind != "approval":
 		return out, err
+	// The daemon has opened a question. It can be answered on any channel, and the same call then runs without
+	// asking.
 	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
 		hint := howToApprove(p)
 		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Reason: p.Reason, Allow: p.Allow, Code: p.Code, Hash: p.Hash}
@@ -53,6 +56,7 @@ func CallTool(ctx context.Context, a *App, c *client.Client, name string, call c
 	return client.Do(ctx, c, api.CallTool, name, call)
 }
 
+// howToApprove is the hint for a call that nobody at this terminal can approve.
 func howToApprove(p *client.Problem) string {
 	if p.Code != "" {
 		return "approve it with: hob approvals approve " + p.Code + ", then run it again"
@@ -106,7 +110,8 @@ func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Prob
 	return no
 }
 
-// deny answers the question of a call, also after an interrupt.
+// deny answers the question of a call, also after an interrupt. The question would otherwise stay open on all
+// channels.
 func deny(ctx context.Context, c *client.Client, code string) error {
 	if code == "" {
 		return nil

@@ -13,7 +13,8 @@ import (
 // Clock shows an instant to the minute and names the zone: "2026-11-21 09:00 CET"; "-" when there is none.
 type Clock func(time.Time) string
 
-// OwnersClock formats instants in the owner's zone. It asks the daemon for the zone when it formats the first one.
+// OwnersClock formats instants in the owner's zone. It asks the daemon for the zone when it formats the first
+// one. Many commands print no instant, and then no request is made.
 func OwnersClock(ctx context.Context, c *client.Client) Clock {
 	zone := sync.OnceValue(func() *time.Location { return OwnersZone(ctx, c) })
 	return func(t time.Time) string {

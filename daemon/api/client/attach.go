@@ -89,6 +89,7 @@ func unfit(path string, info fs.FileInfo) error {
 	return nil
 }
 
+// tooLarge is the error for a file over the limit. It is checked here so that a large file is not sent first.
 func tooLarge(path string) error {
 	return event.NewFault(event.TooLarge, "put it into the workspace and name the file", "%s is over %d MB", path, MaxAttachment>>20)
 }

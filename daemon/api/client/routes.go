@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 )
 
-// List fetches the rows of a list.
+// List fetches the rows of a list. A server-side filter that is left empty is not sent.
 func List[R any](ctx context.Context, c *Client, l api.List[R], f event.Filter) ([]R, error) {
 	q := url.Values{}
 	if f.Limit > 0 {
@@ -44,7 +44,8 @@ type Caller interface {
 	Call(ctx context.Context, route, id string, in, out any) error
 }
 
-// Do asks for a change; id is "" for something that exists once.
+// Do asks for a change; id is "" for something that exists once. The types of in and of the answer come from
+// the route, so a wrong one does not compile.
 func Do[In, Out any](ctx context.Context, c Caller, v api.Verb[In, Out], id string, in In) (Out, error) {
 	var out Out
 	err := c.Call(ctx, string(v), id, in, &out)

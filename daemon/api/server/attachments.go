@@ -27,6 +27,7 @@ type sent struct {
 	Data string `json:"data"`
 }
 
+// attached decodes the attachments of a request.
 func attached(list []sent) ([]api.Attachment, error) {
 	files := make([]api.Attachment, 0, len(list))
 	for i, s := range list {

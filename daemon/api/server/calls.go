@@ -44,8 +44,10 @@ func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
 // Missing lists the tools that cannot work here.
 func (t Calls) Missing() []api.Tool { return t.Absent() }
 
-// Call judges and runs one call. If the call needs approval, the error is *api.Approval, and a question is open that any channel can answer.
-// The same call runs with Approve set to its hash, or after its question is approved.
+// Call judges and runs one call. If the call needs approval, the error is *api.Approval, and a question is open
+// that any channel can answer. The same call runs with Approve set to its hash, or after its question is
+// approved. The order is that of the agent: judge, get an approval if one is needed, write the audit row, run,
+// and commit the result.
 func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error) {
 	actor := agent.Actor{Name: "api", Trust: event.Owner, Reply: event.CLI}
 	set := t.Dispatch.Settings(ctx)
@@ -98,6 +100,7 @@ func (t Calls) settle(ctx context.Context, entry policy.Entry, r tools.Result) (
 	entry = agent.Ended(entry, r)
 	changes := []tools.Change{entry}
 	changes = append(changes, agent.KeptChanges(r)...)
+	// The call has run. Its result is recorded even if the client has gone meanwhile.
 	err := t.Store.RecordFrom(context.WithoutCancel(ctx), t.input(entry), changes...)
 	if f, ok := event.AsFault(err); ok {
 		return tools.Fail(tools.Conflict, f.Hint, "%s", f.Text), nil

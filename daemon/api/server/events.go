@@ -11,6 +11,7 @@ import (
 	"hob/daemon/event"
 )
 
+// Limits of one stream.
 const (
 	page       = 200              // events read at once
 	heartbeat  = 15 * time.Second // between comments that keep a quiet stream open
@@ -81,6 +82,8 @@ type stream struct {
 	pieces <-chan event.Piece
 }
 
+// run writes until the client goes or the server stops. It takes the wake-up channel before it reads, so a
+// commit between reading and waiting is not missed.
 func (s *stream) run(ctx context.Context, stay bool) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -148,6 +151,7 @@ func (s *stream) catchUp(ctx context.Context) error {
 	}
 }
 
+// drainPieces writes the pieces of text that are waiting, without waiting for more.
 func (s *stream) drainPieces() error {
 	for {
 		select {
@@ -161,7 +165,9 @@ func (s *stream) drainPieces() error {
 	}
 }
 
-// frame writes one event; encoded JSON has no line breaks, so data is always one line.
+// frame writes one event; encoded JSON has no line breaks, so data is always one line. Stored events have an
+// id, which a client sends back after a lost connection. Pieces of text have none: they are not stored, and
+// cannot be asked for again.
 func (s *stream) frame(id, name string, data any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
@@ -174,6 +180,8 @@ func (s *stream) frame(id, name string, data any) error {
 	return s.write(head + "data: " + string(body) + "\n\n")
 }
 
+// write sends text to the client. A client that does not read holds a goroutine, so it is cut off after a
+// while.
 func (s *stream) write(text string) error {
 	if err := writeWithin(s.w, streamTime); err != nil {
 		return err
@@ -182,6 +190,7 @@ func (s *stream) write(text string) error {
 	return err
 }
 
+// flush sends what the HTTP server has buffered.
 func (s *stream) flush() error {
 	return http.NewResponseController(s.w).Flush()
 }

@@ -14,7 +14,8 @@ import (
 // tokenLength is in characters of 5 bits each: 260 bits.
 const tokenLength = 52
 
-// keepToken returns the token in the file, or makes one and writes it.
+// keepToken returns the token in the file, or makes one and writes it. The token stays the same over restarts,
+// so that programs of the owner can keep it.
 func keepToken(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -20,9 +20,11 @@ const (
 	wrongPause  = 6 * time.Second
 )
 
-// Guard protects the API on a loopback port. A request passes if its Host is this port on this machine
-// (against DNS rebinding), its Origin is absent or the same, and its Authorization header has the token. GET /healthz needs no token. A token is never
-// read from a URL. Requests to webhooks pass without it: they come from anywhere, reach only webhooks, and are checked there.
+// Guard protects the API on a loopback port. A request passes if its Host is this port on this machine (against
+// DNS rebinding), its Origin is absent or the same, and its Authorization header has the token. GET /healthz
+// needs no token. A token is never read from a URL. Requests to webhooks pass without it: they come from
+// anywhere, reach only webhooks, and are checked there. Requests on the Unix socket do not pass through here:
+// the permissions of the socket's file already say who may connect.
 func Guard(next http.Handler, token string, port int) http.Handler {
 	g := &guard{next: next, token: sha256.Sum256([]byte(token)), limit: limiter{left: wrongAtOnce}}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
@@ -31,6 +33,7 @@ func Guard(next http.Handler, token string, port int) http.Handler {
 	return g
 }
 
+// guard is the handler that Guard makes. It keeps only a hash of the token.
 type guard struct {
 	next  http.Handler
 	token [sha256.Size]byte
@@ -38,6 +41,7 @@ type guard struct {
 	limit limiter
 }
 
+// ServeHTTP passes a request on, or answers with the reason why not.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if toHook(r) {
 		g.next.ServeHTTP(w, r)
@@ -61,6 +65,7 @@ func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	if !slices.Contains(g.hosts, r.Host) {
 		return api.NewProblem(http.StatusForbidden, "this address is not served here", "use http://"+g.hosts[0]), true
 	}
+	// A browser sends Origin when a page of another site makes the request. Programs send none.
 	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && origins[0] != "http://"+r.Host {
 		return api.NewProblem(http.StatusForbidden, "requests from other pages are refused", ""), true
 	}
@@ -70,6 +75,7 @@ func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	return g.checkToken(r)
 }
 
+// checkToken compares the token in constant time, and counts wrong ones.
 func (g *guard) checkToken(r *http.Request) (api.Problem, bool) {
 	hint := "send the line in state/token as: Authorization: Bearer …"
 	given := r.Header.Values("Authorization")
@@ -111,6 +117,7 @@ func (l *limiter) open(now time.Time) bool {
 	return l.left > 0
 }
 
+// wrong counts a wrong token.
 func (l *limiter) wrong() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

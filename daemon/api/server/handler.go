@@ -73,7 +73,9 @@ type Deps struct {
 // handler holds the handlers; each is one method in the file of its subject.
 type handler struct{ Deps }
 
-// New makes the API's handler. It trusts its caller, because a socket's file mode or Guard protects it.
+// New makes the API's handler. It trusts its caller, because a socket's file mode or Guard protects it. A
+// request passes, from outside to inside: recovering (panics), then either a webhook, or whole (reads the
+// body), problems (router and query), and the route's handler.
 func New(d Deps) http.Handler {
 	h := &handler{Deps: d}
 	mux, known := http.NewServeMux(), map[string]Route{}

@@ -16,6 +16,7 @@ import (
 // all of them to the webhooks and to nothing else.
 const hookPath = "/hooks/"
 
+// toHook reports whether a request is for a webhook.
 func toHook(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, hookPath) }
 
 // Hooks receives the requests to webhooks.

@@ -44,9 +44,10 @@ type Server struct {
 	moved bool
 }
 
-// Listen opens the socket and the loopback port, and writes state/token and state/address.
-// It returns ErrInUse when another process answers on the socket, and an *event.Fault for an address
-// that was asked for and cannot be had.
+// Listen opens the socket and the loopback port, and writes state/token and state/address. It returns ErrInUse
+// when another process answers on the socket, and an *event.Fault for an address that was asked for and cannot
+// be had. Clients find the daemon through these files: the socket if the state folder has one, else the address
+// with the token.
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	token, err := keepToken(filepath.Join(c.State, "token"))
 	if err != nil {
@@ -94,9 +95,11 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.forget())...)
 }
 
+// addressFile is where clients read the port.
 func (s *Server) addressFile() string { return filepath.Join(s.state, "address") }
 
-// forget removes the address file, if it still names this server.
+// forget removes the address file, if it still names this server. Another daemon may have written the file
+// since; its entry stays.
 func (s *Server) forget() error {
 	b, err := os.ReadFile(s.addressFile())
 	if errors.Is(err, os.ErrNotExist) || err == nil && (s.tcp == nil || string(b) != s.Addr()+"\n") {

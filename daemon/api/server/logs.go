@@ -47,6 +47,7 @@ func (h *handler) logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// logQuery reads the filter. Every wrong value is refused: a misspelt level must not show everything.
 func logQuery(values url.Values) (q logfile.Query, err error) {
 	wrong := func(key, want string) error {
 		return event.NewFault(event.Invalid, "", "%s %q is not %s", key, values.Get(key), want)

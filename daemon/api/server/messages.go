@@ -9,6 +9,7 @@ import (
 	"hob/daemon/fail"
 )
 
+// post serves POST /v1/messages: a message of the owner with attachments. It becomes a row of the inbox.
 func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Text    string `json:"text"`
@@ -41,6 +42,8 @@ func (h *handler) postTo(w http.ResponseWriter, r *http.Request) {
 	h.accept(w, r, in.Text, r.PathValue("id"), in.ID)
 }
 
+// accept commits a message and answers with its receipt: 202 for a new row, 200 for an id that was accepted
+// before. So a client that got no answer can repeat the request.
 func (h *handler) accept(w http.ResponseWriter, r *http.Request, text, session, id string, files ...api.Attachment) {
 	if strings.TrimSpace(text) == "" && len(files) == 0 {
 		h.fail(w, r, event.NewFault(event.Invalid, `send {"text": "…"}`, "the message has no text"))

@@ -65,6 +65,8 @@ func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool)
 	return body, true
 }
 
+// readBody reads a body of at most limit bytes, within bodyTime. The time limit ends with the body, because the
+// handler may take longer.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -95,7 +97,8 @@ func readWithin(w http.ResponseWriter, d time.Duration) error {
 	return err
 }
 
-// problems turns the router's own "not found" and "method not allowed" into problems.
+// problems turns the router's own "not found" and "method not allowed" into problems. It asks the router first
+// what it would do. An answer of the router itself is made into a recorder, and written anew as a problem.
 func problems(mux *http.ServeMux, known map[string]Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)

@@ -41,6 +41,8 @@ func problemOf(err error) (p api.Problem, internal bool) {
 	return api.NewProblem(http.StatusInternalServerError, "something inside hob went wrong", "the log has the details"), true
 }
 
+// statusOf is the HTTP status of a kind of fault. Clients branch on the kind, which is in the problem too; the
+// status is for proxies and for people.
 func statusOf(k event.FaultKind) int {
 	switch k {
 	case event.Invalid:
@@ -68,6 +70,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, v any, err erro
 	h.reply(w, r, http.StatusOK, v)
 }
 
+// reply writes a value as JSON.
 func (h *handler) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -77,6 +80,9 @@ func (h *handler) reply(w http.ResponseWriter, r *http.Request, status int, v an
 	send(w, status, "application/json", body)
 }
 
+// fail writes an error as a problem (RFC 9457). Plain first translates errors of packages below, such as a full
+// disk, into faults. What is left is an internal error: it is logged here, once, and the client learns nothing
+// about it.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if h.Plain != nil {
 		err = h.Plain(err)
@@ -88,6 +94,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	sendProblem(w, p)
 }
 
+// sendProblem writes a problem. 503 tells the client when to try again.
 func sendProblem(w http.ResponseWriter, p api.Problem) {
 	body, err := json.Marshal(p)
 	if err != nil {

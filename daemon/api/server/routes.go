@@ -15,7 +15,9 @@ import (
 	"hob/daemon/event"
 )
 
-// Route is a route of package api with its handler. The functions below make one; the compiler holds the handler against the types of the route.
+// Route is a route of package api with its handler. The functions below make one; the compiler holds the
+// handler against the types of the route. daemon/routes.go makes one for each route of package api, and a test
+// compares the two lists.
 type Route struct {
 	pattern string
 	keys    []string // that its query may have
@@ -63,7 +65,7 @@ func ShowOnly[R any](s api.Show[R], row func(context.Context) (R, error)) Route 
 	return Show(s, func(ctx context.Context, _ string) (R, error) { return row(ctx) })
 }
 
-// Do serves a verb on a row.
+// Do serves a verb on a row. The arguments come from the body, the row from the path.
 func Do[ID ident, In, Out any](v api.Verb[In, Out], do func(context.Context, ID, In) (Out, error)) Route {
 	return Route{pattern: string(v), serve: func(h *handler, w http.ResponseWriter, r *http.Request) {
 		var out Out
@@ -164,6 +166,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, row any, err erro
 // maxRows is the most rows that one list returns.
 const maxRows = 1000
 
+// filter reads which rows a list returns.
 func filter(q url.Values) (event.Filter, error) {
 	f := event.Filter{State: q.Get("state"), Name: q.Get("name")}
 	if q.Has("limit") {

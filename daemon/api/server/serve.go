@@ -20,9 +20,9 @@ const (
 	maxHeader = 64 << 10        // bytes
 )
 
-// Serve answers on both endpoints until ctx ends. Then it takes no more connections, ends the streams,
-// gives what is under way four seconds, cuts the rest off and removes state/address.
-// It returns early, with an error, when an endpoint breaks.
+// Serve answers on both endpoints until ctx ends. Then it takes no more connections, ends the streams, gives
+// what is under way four seconds, cuts the rest off and removes state/address. It returns early, with an error,
+// when an endpoint breaks. Streams would never end by themselves, so closing drain ends them first.
 func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) error {
 	drain := make(chan struct{})
 	base, cut := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), drainKey{}, (<-chan struct{})(drain)))
@@ -60,6 +60,7 @@ type heard struct {
 	log *slog.Logger
 }
 
+// Accept waits for a connection.
 func (h heard) Accept() (net.Conn, error) {
 	c, err := h.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
@@ -68,6 +69,7 @@ func (h heard) Accept() (net.Conn, error) {
 	return c, err
 }
 
+// endpoints makes an HTTP server for each listener. Only the port is guarded by a token.
 func (s *Server) endpoints(base context.Context, h http.Handler, log *slog.Logger) []endpoint {
 	port := 0
 	if a, ok := s.tcp.Addr().(*net.TCPAddr); ok {
@@ -80,6 +82,8 @@ func (s *Server) endpoints(base context.Context, h http.Handler, log *slog.Logge
 	return endpoints
 }
 
+// newHTTP makes an HTTP server. There are no time limits for whole requests, because streams and tools may take
+// long; bodies and answers have their own.
 func newHTTP(base context.Context, h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

@@ -11,6 +11,8 @@ import (
 	"hob/tools"
 )
 
+// outcome turns the result of a tool into the answer of the API: the data for programs, and the text that a
+// model would read.
 func outcome(r tools.Result) (api.Outcome, error) {
 	if r.IsError {
 		return api.Outcome{Error: r.Code, Message: sentence(r), Hint: r.Hint}, nil
@@ -45,11 +47,13 @@ func (h *handler) listTools(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, r, http.StatusOK, list)
 }
 
+// showTool serves the description of one tool.
 func (h *handler) showTool(w http.ResponseWriter, r *http.Request) {
 	spec, err := h.spec(r.PathValue("id"))
 	h.answer(w, r, spec, err)
 }
 
+// spec finds a tool. One that cannot work here gets an error that says what it lacks.
 func (h *handler) spec(name string) (tools.Spec, error) {
 	for _, s := range h.Tools.Specs() {
 		if s.Name == name {
@@ -64,6 +68,8 @@ func (h *handler) spec(name string) (tools.Spec, error) {
 	return tools.Spec{}, event.NewFault(event.Missing, "list them with: hob tool list", "there is no tool %q", name)
 }
 
+// callTool serves a call from the command line. Relative paths in its input mean the folder of the caller, so
+// that must be absolute.
 func (h *handler) callTool(w http.ResponseWriter, r *http.Request) {
 	in := api.ToolCall{Input: json.RawMessage(`{}`)}
 	if err := decode(r, &in); err != nil {
