@@ -61,9 +61,9 @@ func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
 	return nil
 }
 
-// InFlags replaces the name of a field at the beginning of a text by its flag, if one of ends follows it (by
-// default a colon or a quotation mark). others maps further names to flags. Tools and the API name their
-// parameters in errors; whoever typed a flag knows only the flag.
+// InFlags replaces the name of a field at the beginning of a text by its flag, if one of ends follows it (by default a
+// colon or a quotation mark). others maps further names to flags. Tools and the API name their parameters in errors, but
+// a person who typed a flag knows only the flag.
 func InFlags(text string, fields []scheduler.Field, others map[string]string, ends ...string) string {
 	flags := map[string]string{}
 	for _, f := range fields {
