@@ -135,8 +135,8 @@ func (r *running) while(text string, f func()) (said string) {
 	}
 	over, streamed := errors.New("over"), ""
 	err = r.client.Follow(ctx, receipt.Event-1, true, func(frame client.Frame) error {
-		if frame.Live != nil {
-			streamed += frame.Live.Text
+		if frame.Piece != nil {
+			streamed += frame.Piece.Text
 			if bad := live(streamed); bad != "" {
 				r.t.Errorf("the stream: %s", bad)
 			}

@@ -35,7 +35,7 @@ func TestOneMessageAfterTheNight(t *testing.T) {
 			d.Name, d.Zone, d.Prompt, d.Deliver, d.Trust = name, "Europe/Berlin", "say: "+name, string(event.ToNone), event.Owner
 			j, _, err := scheduler.New(d, zone, w.clock.Wall())
 			if err == nil {
-				err = w.store.Questions.Record(t.Context(), scheduler.Put{Job: j})
+				err = w.store.Calls.Record(t.Context(), scheduler.Put{Job: j})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
 	return server.Deps{
 		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), triggerRoutes(d), channelRoutes(d), modelRoutes(d), upkeepRoutes(d)),
-		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
+		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
 		Events: events{d.store}, Feed: &d.feed, Health: d.status, Hooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
 	}
 }
@@ -54,17 +54,17 @@ func conversationRoutes(r ownerRequests) []server.Route {
 		server.Change(api.DropInbox, s.Inbox.Drop),
 		server.Change(api.RetryOutbox, s.Outbox.RetryOut),
 		server.Change(api.DropOutbox, s.Outbox.DropOut),
-		server.Change(api.ArchiveSession, s.Commands.Archive),
+		server.Change(api.ArchiveSession, s.Sessions.Archive),
 		server.Do(api.ApproveQuestion, r.approve),
 		server.DoPlain(api.DenyQuestion, r.deny),
 		server.Do(api.AnswerQuestion, r.answer),
-		server.ListAll(api.Grants, s.Turns.Grants),
-		server.Change(api.RevokeGrant, s.Questions.Revoke),
+		server.ListAll(api.Grants, s.Grants.List),
+		server.Change(api.RevokeGrant, s.Grants.Revoke),
 		server.List(api.Marks, func(ctx context.Context, f event.Filter) ([]api.Mark, error) {
-			return s.Questions.MarkRows(ctx, f.State != event.NamesOnly)
+			return s.Marks.List(ctx, f.State != event.NamesOnly)
 		}),
 		server.DoOnly(api.AcceptMark, func(ctx context.Context, in api.MarkedFile) (api.Done, error) {
-			return api.Done{OK: true}, s.Questions.Unmark(ctx, in.Path, in.Hash)
+			return api.Done{OK: true}, s.Marks.Accept(ctx, in.Path, in.Hash)
 		}),
 	}
 }

@@ -254,7 +254,7 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := d.store.Backups.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
+			if err := d.store.Events.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
 			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
 		},
-		Choice: d.store.Commands, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
+		Choice: d.store.Settings, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
 	})
 	d.account = &codexAccount{Account: signIn, signedIn: func() { d.models.Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }}
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
@@ -95,8 +95,8 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 		return err
 	}
 	d.dispatch = &agent.Dispatch{
-		Set: d.live, Guests: d.live.Guests(), Unavailable: d.live.Lacks, Artifacts: d.artifacts, Settings: d.settings.read, Grants: d.store.Turns.Grants,
-		Hooks: d.tools.Hooks(d.live, d.store.Questions.Record), Clock: d.clock, Log: d.log,
+		Set: d.live, Guests: d.live.Guests(), Unavailable: d.live.Lacks, Artifacts: d.artifacts, Settings: d.settings.read, Grants: d.store.Grants.List,
+		Hooks: d.tools.Hooks(d.live, d.store.Calls.Record), Clock: d.clock, Log: d.log,
 	}
 	return nil
 }
@@ -104,16 +104,16 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 // newTools makes the dependencies of the tools, among them the services for jobs and file watches. These look tools up in d.live, which is empty until
 // the first set is built from them.
 func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
-	marks := d.store.Marks()
+	marks := d.store.Marks
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
 	t.Marks, t.Marked, t.Wrote, t.Spawn = marks, marks.Paths, d.written.Note, spawn
-	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Questions.Record, Accept: func(ctx context.Context, in event.In) error {
+	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Calls.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
 	}}, marks.Note)
 	helpless := func(string) bool { return d.models.First().Bare }
 	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, gates.Evaluator{
-		AgentBusy: d.store.Jobs.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: helpless,
+		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, Helpless: helpless,
 	})
 	d.jobs = triggers.Jobs{
 		Rows: d.store.Jobs, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
@@ -213,7 +213,7 @@ func (d *daemon) wireOutgoing(out stage) {
 		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Once: out.Once, Open: d.artifacts.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.TypingSigns{Answering: d.store.Outbox.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
 	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)

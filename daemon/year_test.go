@@ -68,7 +68,7 @@ func (w *simulation) start() {
 	settings := func(context.Context) agent.Settings {
 		return agent.Settings{Zone: "UTC", Mode: policy.ModeAsk, System: func(bool) string { return "" }}
 	}
-	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Turns.Grants, Clock: w.clock, Log: log}
+	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants.List, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
 		RunningTurn: &agent.RunningTurn{}, Queue: w.store.Turns, Turns: w.store.Turns, Prompts: w.store.Turns, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
 		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
@@ -101,7 +101,7 @@ func TestSimulation(t *testing.T) {
 		for _, p := range plan() {
 			j, _, err := scheduler.New(scheduler.Draft{Name: p.name, When: p.when, Zone: p.zone, Prompt: "say: " + p.name, Deliver: "cli:main", Trust: event.Owner}, time.UTC, began)
 			if err == nil {
-				err = w.store.Questions.Record(t.Context(), scheduler.Put{Job: j})
+				err = w.store.Calls.Record(t.Context(), scheduler.Put{Job: j})
 			}
 			if err != nil {
 				t.Fatal(err)

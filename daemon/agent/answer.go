@@ -113,7 +113,7 @@ func toolName(name string) string {
 }
 
 // silent reports whether a text is one of the tokens that mean "nothing to say".
-func silent(text string) bool {
+func saysNothing(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || text == "HEARTBEAT_OK" || text == "NO_REPLY"
 }

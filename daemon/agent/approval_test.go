@@ -167,13 +167,13 @@ func TestAlwaysMakesAGrant(t *testing.T) {
 		if r.times("shell") != 2 {
 			t.Errorf("ran %d times, want 2", r.times("shell"))
 		}
-		grants, err := r.store.Turns.Grants(context.Background())
+		grants, err := r.store.Grants.List(context.Background())
 		if err != nil || len(grants) != 1 || grants[0].Uses != 1 {
 			t.Errorf("grants %+v, %v", grants, err)
 		}
 		r.ask("another")
 		r.wantStates(turn.Done, turn.Done, turn.Waiting)
-		if err := r.store.Questions.Revoke(context.Background(), grants[0].ID); err != nil {
+		if err := r.store.Grants.Revoke(context.Background(), grants[0].ID); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -432,7 +432,7 @@ func TestChildrenCannotWrite(t *testing.T) {
 func TestDepthOne(t *testing.T) {
 	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "background": true})), hung), func(r *harness) {
 		r.ask("go")
-		err := r.store.Questions.Record(context.Background(), tools.Spawn{Call: tools.Call{ID: "t2_9", Turn: 2}, Prompt: "deeper", Timeout: time.Minute})
+		err := r.store.Calls.Record(context.Background(), tools.Spawn{Call: tools.Call{ID: "t2_9", Turn: 2}, Prompt: "deeper", Timeout: time.Minute})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused {
 			t.Errorf("got %v", err)
 		}

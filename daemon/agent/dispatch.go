@@ -276,7 +276,7 @@ func (d *Dispatch) storeLarge(ctx context.Context, j Judged, r tools.Result) too
 	if len(r.Content) <= artifactOver || j.Tool.Spec().SelfPaging {
 		return r
 	}
-	id, err := d.keep(ctx, j, r)
+	id, err := d.storeResult(ctx, j, r)
 	preview := truncate(r.Content, previewBytes)
 	if err != nil {
 		d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
@@ -288,7 +288,7 @@ func (d *Dispatch) storeLarge(ctx context.Context, j Judged, r tools.Result) too
 }
 
 // keep stores a result. A result with foreign text is stored as foreign, so that reading it later taints the reader too.
-func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, error) {
+func (d *Dispatch) storeResult(ctx context.Context, j Judged, r tools.Result) (string, error) {
 	name := j.Call.Name + "-" + j.Call.ID + ".txt"
 	from := j.Taint(r)
 	if from == "" && j.Call.Tainted {

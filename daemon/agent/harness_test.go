@@ -144,7 +144,7 @@ func (r *harness) wire() {
 		defer r.mu.Unlock()
 		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
 	}
-	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Turns.Grants, Clock: r.clock, Log: log}
+	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Grants.List, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
 		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
 		Switched:    r.onSwitch,

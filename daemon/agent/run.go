@@ -200,7 +200,7 @@ func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 			out.Key = fmt.Sprintf("failed:%s:%d", t.Key, t.Started.Unix()/3600)
 		}
 	}
-	if silent(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {
+	if saysNothing(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {
 		return out, false
 	}
 	if out.To == "" {

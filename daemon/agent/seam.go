@@ -51,8 +51,6 @@ type Turns interface {
 	// Commit writes the result of one step. It returns turn.ErrStale when another process owns the turn. It completes even
 	// when ctx ends.
 	Commit(ctx context.Context, c turn.Commit) error
-	// Grants lists the permanent permissions that the owner has given.
-	Grants(ctx context.Context) ([]policy.Grant, error)
 }
 
 // Artifacts keeps results that are too large for the transcript.

@@ -89,7 +89,7 @@ func TestStoppingAChild(t *testing.T) {
 		r.wantStates(turn.Done, turn.Stopped, turn.Done)
 		r.wantBodies("heard: sub-agent t1_1 works in the background; its answer comes as a message of its own", "heard: stopping sub-agent t1_1")
 		other := tools.Halt{Session: 99, Agent: "t1_1"}
-		if f, ok := event.AsFault(r.store.Questions.Record(context.Background(), other)); !ok || f.Kind != event.Missing {
+		if f, ok := event.AsFault(r.store.Calls.Record(context.Background(), other)); !ok || f.Kind != event.Missing {
 			t.Errorf("another conversation may stop it: %v", f)
 		}
 	}, lanes)
@@ -100,7 +100,7 @@ func TestAwaitOfTheEnded(t *testing.T) {
 	bubble(t, parentAndChild(minded, after(0)), func(r *harness) {
 		r.ask("go")
 		for _, id := range []string{"t1_1", "t9_9"} {
-			if f, ok := event.AsFault(r.store.Questions.Record(context.Background(), tools.Await{Agent: id})); !ok || f.Kind != event.Clash {
+			if f, ok := event.AsFault(r.store.Calls.Record(context.Background(), tools.Await{Agent: id})); !ok || f.Kind != event.Clash {
 				t.Errorf("%s may be waited for: %v", id, f)
 			}
 		}

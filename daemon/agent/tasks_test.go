@@ -95,7 +95,7 @@ func TestTasksRunByThemselves(t *testing.T) {
 // A task's turn that ends without saying how: what it says is its summary.
 func TestTaskEndsInWords(t *testing.T) {
 	bubble(t, script(func(last string, _ llm.Request) llm.Answer { return llmtest.Say("said: " + last) }), func(r *harness) {
-		err := r.store.Questions.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
+		err := r.store.Calls.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +117,13 @@ func TestJobEndsByTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := context.Background()
-			if err := r.store.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
+			if err := r.store.Calls.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				t.Fatal(err)
 			}
 			if j, err = r.store.Jobs.JobNamed(ctx, "j"); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.store.Questions.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "x", r.clock.Wall())}); err != nil {
+			if err := r.store.Calls.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "x", r.clock.Wall())}); err != nil {
 				t.Fatal(err)
 			}
 			r.settle()

@@ -64,7 +64,7 @@ func (f *fake) emit(e event.Event) int64 {
 func (f *fake) piece(turn int64, step, offset int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.live = append(f.live, client.Frame{Live: &event.Piece{Turn: turn, Step: step, Offset: offset, Text: text}})
+	f.live = append(f.live, client.Frame{Piece: &event.Piece{Turn: turn, Step: step, Offset: offset, Text: text}})
 	f.more.Broadcast()
 }
 
@@ -137,7 +137,7 @@ func (f *fake) Follow(ctx context.Context, after int64, stay bool, each func(cli
 		if frame.Event != nil {
 			seq = frame.Event.Seq
 		}
-		if seq <= after && frame.Event != nil || frame.Live != nil && seq < after {
+		if seq <= after && frame.Event != nil || frame.Piece != nil && seq < after {
 			continue
 		}
 		if err := each(frame); err != nil {

@@ -125,9 +125,9 @@ func (c *conversation) parked(turn int64) bool {
 // see shows a frame if it concerns the user. Live pieces belong to turns that are followed; events that were seen before are skipped, as
 // they come again when the stream is opened anew.
 func (c *conversation) see(f client.Frame) {
-	if f.Live != nil {
-		if t := c.turns[f.Live.Turn]; t != nil {
-			t.piece(c.out, *f.Live)
+	if f.Piece != nil {
+		if t := c.turns[f.Piece.Turn]; t != nil {
+			t.piece(c.out, *f.Piece)
 		}
 		return
 	}

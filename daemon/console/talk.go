@@ -145,7 +145,7 @@ func (k *talk) listen(ctx context.Context, seq int64) error {
 			}
 			if f.Event != nil {
 				seq = f.Event.Seq
-			} else if f.Live == nil {
+			} else if f.Piece == nil {
 				seq = f.Start
 			}
 			select {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -12,12 +11,6 @@ import (
 	"hob/tools"
 	"hob/tools/tasks"
 )
-
-// record commits changes that come from outside a turn, such as a tool call from the command line.
-func (s *core) record(ctx context.Context, list []tools.Change) error {
-	s.note(list)
-	return s.write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
-}
 
 // applyAll applies the changes that tools, commands and the agent return. A tool never writes rows itself: it returns changes, and the
 // transaction that commits its result applies them here.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"hob/daemon/agent/turn"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 )
@@ -23,23 +22,6 @@ func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error)
 		return err
 	})
 	return ids, err
-}
-
-// UntranscribedNotes lists the voice notes in a turn's inputs that have no transcript, oldest first.
-func (s Turns) UntranscribedNotes(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
-	return untranscribedNotes(ctx, s.core.read(), id)
-}
-
-// StoreTranscript stores the transcript of a voice note after the note.
-func (s Turns) StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
-	s.core.transcripts.forget()
-	defer s.core.transcripts.forget()
-	return s.core.write(ctx, func(tx *Tx) error {
-		if err := ownTurn(tx, id, 0); err != nil {
-			return err
-		}
-		return storeTranscript(tx, id, n, text)
-	})
 }
 
 // Reserve assigns the number of the inbox row for an input with files, since the files' paths contain it. A number is assigned only once;

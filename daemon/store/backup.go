@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"io/fs"
-	"time"
 
 	"hob/daemon/sqlite"
 )
@@ -19,10 +18,3 @@ func (s Backups) Storage(ctx context.Context) sqlite.Storage { return s.core.db.
 
 // StorageSignal fires when that has changed.
 func (s Backups) StorageSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalStorage) }
-
-// Trim deletes events older than before. The newest event always stays, so that numbers only increase.
-func (s Backups) Trim(ctx context.Context, before time.Time) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", sqlite.Micros(before))
-	})
-}

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"hob/daemon/sqlite"
-
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
 
 // Serve ends a command in one commit: its inbox row, its reply, and its changes. A fault of do becomes the reply.
@@ -106,19 +105,6 @@ func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
-// archiveSession ends the live session of a key, if there is one. Its rows stay readable.
-func archiveSession(tx *Tx, key string) error {
-	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
-}
-
-// Archive ends a session. The next message with its key opens a new one.
-func (s Commands) Archive(ctx context.Context, key string) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", sqlite.Micros(tx.Now), key, key)
-		return oneRow(n, err, "there is no live session %s", "hob sessions list shows them", key)
-	})
-}
-
 // Retry ends /retry. The session's newest input that failed is queued again.
 func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
@@ -142,5 +128,11 @@ func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 // SetQuiet ends /quiet.
 func (s Commands) SetQuiet(ctx context.Context, q turn.Queued, until time.Time, text string) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return text, setQuiet(tx, until) })
+	return err
+}
+
+// Cancel ends /cancel: it drops an unsent message.
+func (s Commands) Cancel(ctx context.Context, q turn.Queued, id int64) error {
+	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return fmt.Sprintf("Message %d is stopped.", id), dropOut(tx, id) })
 	return err
 }

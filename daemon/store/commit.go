@@ -6,14 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"hob/daemon/sqlite"
-
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/llm"
 	"hob/daemon/netguard"
-	"hob/tools"
+	"hob/daemon/sqlite"
 )
 
 // Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved. It returns turn.ErrBudget
@@ -133,15 +131,6 @@ func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 		return err
 	}
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
-}
-
-// note reads the files that changes mark, before the transaction: a transaction opens no files.
-func (s *core) note(list []tools.Change) {
-	for _, c := range list {
-		if m, ok := c.(tools.Mark); ok {
-			s.marks.Note(m.Path, m.Why)
-		}
-	}
 }
 
 // applyCommit writes a commit in a fixed order. The question comes before the steps that wait for it, and the end comes last.

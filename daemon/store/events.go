@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
-	"hob/daemon/sqlite"
+	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
 
 // addEvent appends one event.
@@ -69,4 +69,11 @@ func (s Events) Tell(ctx context.Context, key string, to event.Address, text str
 // Tell sends a message to an address once per key.
 func (tx *Tx) Tell(key string, to event.Address, text string) error {
 	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: tx.core.epoch}, To: to, Body: text, Urgency: event.Urgent})
+}
+
+// Trim deletes events older than before. The newest event always stays, so that numbers only increase.
+func (s Events) Trim(ctx context.Context, before time.Time) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", sqlite.Micros(before))
+	})
 }

@@ -124,3 +124,12 @@ func openFire(tx *Tx, job int64) (int64, error) {
 	err := tx.One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
 	return id, err
 }
+
+// mustAccept stores the inbox row of a new fire. An existing row with that id belongs to something else, so it is an error.
+func mustAccept(tx *Tx, in event.In) error {
+	r, err := acceptIn(tx, in)
+	if err == nil && !r.New {
+		return fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
+	}
+	return err
+}

@@ -125,7 +125,7 @@ func waiting(b *testing.B, s *store.Store, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	err = s.Questions.Record(b.Context(), scheduler.Put{Job: j})
+	err = s.Calls.Record(b.Context(), scheduler.Put{Job: j})
 	if err == nil {
 		err = s.Write(b.Context(), func(tx *store.Tx) error {
 			return tx.Run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
@@ -150,7 +150,7 @@ func due(b *testing.B, s *store.Store, begin time.Time) {
 		j.Spec = "at " + j.Due.UTC().Format(time.RFC3339Nano)
 		batch = append(batch, scheduler.Put{Job: j})
 	}
-	if err := s.Questions.Record(b.Context(), batch...); err != nil {
+	if err := s.Calls.Record(b.Context(), batch...); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -100,10 +100,3 @@ func fireSucceeded(tx *Tx, fire, job int64) error {
 	}
 	return tx.Run("UPDATE triggers SET seen = coalesce((SELECT nullif(seen, '') FROM fires WHERE id = ?), seen) WHERE id = ?", fire, job)
 }
-
-// Busy reports whether a turn of the main thread is running, or a message of the owner waits for one.
-func (d Jobs) Busy(ctx context.Context, now time.Time) (busy bool, err error) {
-	err = d.core.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
-		OR EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND kind = 'message' AND rank = 0 AND not_before <= ?)`, sqlite.Micros(now)).Scan(&busy)
-	return busy, err
-}

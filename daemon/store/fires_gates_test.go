@@ -231,7 +231,7 @@ func TestHeartbeatRows(t *testing.T) {
 	draft := scheduler.Draft{Name: scheduler.Heartbeat, Every: "30m", Prompt: "look", Session: "isolated", Trust: event.Owner, Gate: scheduler.Gate{Content: "HEARTBEAT.md"}}
 	made, _, err := scheduler.New(draft, time.UTC, s.now())
 	if err == nil {
-		err = s.Questions.Record(t.Context(), scheduler.Put{Job: made})
+		err = s.Calls.Record(t.Context(), scheduler.Put{Job: made})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -240,10 +240,10 @@ func TestHeartbeatRows(t *testing.T) {
 	if err != nil || one[string](s, "SELECT kind FROM triggers") != "heartbeat" || j.SessionKey() != "heartbeat" {
 		t.Fatalf("%+v, %v", j, err)
 	}
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: made}); err == nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: made}); err == nil {
 		t.Error("there are two heartbeats")
 	}
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}, scheduler.Pause{ID: j.ID, Paused: true}, scheduler.Pause{ID: j.ID, Due: j.Due}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: j}, scheduler.Pause{ID: j.ID, Paused: true}, scheduler.Pause{ID: j.ID, Due: j.Due}); err != nil {
 		t.Fatalf("changed, paused, resumed: %v", err)
 	}
 	if moved, _, err := s.Jobs.Moved(t.Context(), 0); err != nil || len(moved) != 1 {
@@ -267,7 +267,7 @@ func TestHeartbeatRows(t *testing.T) {
 	if got := fmt.Sprint(s.fires()); got != "[done ran it went wrong done ran it went wrong done skipped HEARTBEAT.md is empty]" {
 		t.Errorf("fires %s: runs stay, old skips go", got)
 	}
-	if err := s.Questions.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -277,7 +277,7 @@ func TestBusy(t *testing.T) {
 	s := fresh(t)
 	busy := func() bool {
 		t.Helper()
-		b, err := s.Jobs.Busy(t.Context(), s.now())
+		b, err := s.Turns.Busy(t.Context(), s.now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func (s *testStore) oneShots(n int) {
 			s.t.Fatal(err)
 		}
 		if batch = append(batch, scheduler.Put{Job: j}); len(batch) == 1000 || i == n-1 {
-			if err := s.Questions.Record(s.t.Context(), batch...); err != nil {
+			if err := s.Calls.Record(s.t.Context(), batch...); err != nil {
 				s.t.Fatal(err)
 			}
 			batch = nil

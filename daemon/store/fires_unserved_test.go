@@ -38,7 +38,7 @@ func TestChangesLoseNoSlot(t *testing.T) {
 		paused := c.want == "-" // what passed while it was paused is not caught up
 		s.sql("UPDATE triggers SET paused = ?", map[bool]int{true: 1}[paused])
 		s.later(j.Due.Sub(s.now()) + 2*time.Hour + time.Minute)
-		if err := s.Questions.Record(t.Context(), c.change(j, s.now())); err != nil {
+		if err := s.Calls.Record(t.Context(), c.change(j, s.now())); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if err := s.Jobs.Report(t.Context()); err != nil {
@@ -70,7 +70,7 @@ func TestFireSeesAnyChange(t *testing.T) {
 	j := s.job("j")
 	stale := s.due(j.ID)
 	j.Prompt = "new"
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{stale}); err == nil || len(s.fires()) != 0 {
@@ -88,7 +88,7 @@ func TestAskedOnce(t *testing.T) {
 	j := s.job("j", func(j *scheduler.Job) { j.Missed = scheduler.MissedAsk })
 	back := j.Due.Add(59 * time.Minute)
 	s.fire(j.ID, back)
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
 	s.fire(j.ID, back)
@@ -132,7 +132,7 @@ func TestFailingIsAskedOnce(t *testing.T) {
 		t.Errorf("%d questions after 15 failures, the first one not answered", asked())
 	}
 	// Of a job that is gone every answer is taken.
-	if err := s.Questions.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
 		t.Fatal(err)
 	}
 	in := message("answer")
@@ -254,7 +254,7 @@ func TestRedatedRows(t *testing.T) {
 	if list, err := s.Jobs.Crons(t.Context(), a.ID, 10); err != nil || len(list) != 1 || list[0].ID != b.ID {
 		t.Errorf("after the first: %+v, %v", list, err)
 	}
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: b}); err != nil { // the same, but changed since
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: b}); err != nil { // the same, but changed since
 		t.Fatal(err)
 	}
 	half := 30 * time.Minute

@@ -38,3 +38,20 @@ func storeTranscript(tx *Tx, id int64, n turn.VoiceNote, text string) error {
 	}
 	return tx.Run("UPDATE items SET parts = ? WHERE seq = ?", doc, n.Item)
 }
+
+// UntranscribedNotes lists the voice notes in a turn's inputs that have no transcript, oldest first.
+func (s Turns) UntranscribedNotes(ctx context.Context, id int64) ([]turn.VoiceNote, error) {
+	return untranscribedNotes(ctx, s.core.read(), id)
+}
+
+// StoreTranscript stores the transcript of a voice note after the note.
+func (s Turns) StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
+	s.core.transcripts.forget()
+	defer s.core.transcripts.forget()
+	return s.core.write(ctx, func(tx *Tx) error {
+		if err := ownTurn(tx, id, 0); err != nil {
+			return err
+		}
+		return storeTranscript(tx, id, n, text)
+	})
+}

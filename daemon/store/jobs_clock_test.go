@@ -49,7 +49,7 @@ func TestClockJumpInTheStore(t *testing.T) {
 	}
 	s.later(time.Hour) // by the wrong clock they come due once more, and one is held
 	look()
-	if err := s.Questions.Record(t.Context(), scheduler.Pause{ID: paused.ID, Paused: true}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Pause{ID: paused.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.sql("UPDATE triggers SET hold = ? WHERE id = ?", s.now().Add(time.Hour).UnixMicro(), hourly.ID)

@@ -28,7 +28,7 @@ func (s *testStore) job(name string, change ...func(*scheduler.Job)) scheduler.J
 	for _, f := range change {
 		f(&j)
 	}
-	if err := s.Questions.Record(context.Background(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Calls.Record(context.Background(), scheduler.Put{Job: j}); err != nil {
 		s.t.Fatal(err)
 	}
 	if j, err = s.Jobs.JobNamed(context.Background(), name); err != nil {
@@ -90,7 +90,7 @@ func TestFireOnce(t *testing.T) {
 	k := s.job("k")
 	s.later(2 * time.Hour)
 	stale := s.due(k.ID)
-	if err := s.Questions.Record(ctx, scheduler.Pause{ID: k.ID, Paused: true, Due: k.Due}); err != nil {
+	if err := s.Calls.Record(ctx, scheduler.Pause{ID: k.ID, Paused: true, Due: k.Due}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Jobs.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
@@ -99,10 +99,10 @@ func TestFireOnce(t *testing.T) {
 	if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome <> 'missed'"); n != 1 { // what k missed before its pause has rows
 		t.Errorf("%d fires: half a batch was committed", n)
 	}
-	if err := s.Questions.Record(ctx, scheduler.Remove{ID: k.ID}); err != nil {
+	if err := s.Calls.Record(ctx, scheduler.Remove{ID: k.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Questions.Record(ctx, scheduler.Remove{ID: k.ID}); err == nil {
+	if err := s.Calls.Record(ctx, scheduler.Remove{ID: k.ID}); err == nil {
 		t.Error("a job was removed twice")
 	}
 	s.job("k") // its name is free again
@@ -281,7 +281,7 @@ func world(s *store.Store) schedulertest.World {
 	return schedulertest.World{
 		Store: s.Jobs,
 		Put: func(ctx context.Context, j scheduler.Job) (scheduler.Job, error) {
-			if err := s.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
+			if err := s.Calls.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				return j, err
 			}
 			return s.Jobs.JobNamed(ctx, j.Name)
@@ -322,7 +322,7 @@ func TestJobsThatRunEachOther(t *testing.T) {
 	ctx := t.Context()
 	j, other := s.job("j"), s.job("other")
 	run := func(j scheduler.Job, call string) error {
-		return s.Questions.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, call, s.now())})
+		return s.Calls.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, call, s.now())})
 	}
 	for n := range 30 {
 		if err := run(j, fmt.Sprintf("t%d_1", n+1)); err != nil {

@@ -32,6 +32,7 @@ type Marks struct {
 	// Sum hashes a file or folder, except hob's own. It must be set before the first use. If it is nil, copies are not recognized.
 	Sum func(path string) (string, error)
 
+	core    *core
 	mu      sync.RWMutex
 	list    map[string]markedContent  // by path
 	inodes  map[string]string         // inode → path
@@ -42,9 +43,9 @@ type Marks struct {
 }
 
 // loadMarks reads all marks.
-func loadMarks(ctx context.Context, read *sqlite.Readers) (*Marks, error) {
-	m := &Marks{list: map[string]markedContent{}, inodes: map[string]string{}, sizes: map[int64]map[string]bool{}, folders: map[string]bool{}, found: map[string]bool{}, shown: map[string]string{}}
-	rs, err := read.QueryContext(ctx, "SELECT path, why, inode, sha256, size, folder FROM marks")
+func loadMarks(ctx context.Context, c *core) (*Marks, error) {
+	m := &Marks{core: c, list: map[string]markedContent{}, inodes: map[string]string{}, sizes: map[int64]map[string]bool{}, folders: map[string]bool{}, found: map[string]bool{}, shown: map[string]string{}}
+	rs, err := c.read().QueryContext(ctx, "SELECT path, why, inode, sha256, size, folder FROM marks")
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (c markedContent, err error) {
 		var path string
 		if err = rs.Scan(&path, &c.why, &c.inode, &c.sum, &c.size, &c.folder); err == nil {
@@ -272,4 +273,25 @@ func (m *Marks) Forget(path string) {
 	defer m.mu.Unlock()
 	m.drop(path)
 	delete(m.shown, path)
+}
+
+// List returns the files with foreign content. With hashes it is the list that the owner reads before accepting a file.
+func (m *Marks) List(ctx context.Context, hashes bool) ([]api.Mark, error) {
+	list, err := listMarks(ctx, m.core.read())
+	if err == nil && hashes {
+		m.Show(list)
+	}
+	return list, err
+}
+
+// Accept records that the owner trusts a marked file: the content with this hash, or without a hash the content last shown.
+func (m *Marks) Accept(ctx context.Context, path, hash string) error {
+	if err := m.Accepts(path, hash); err != nil {
+		return err
+	}
+	err := m.core.write(ctx, func(tx *Tx) error { return dropMark(tx, path) })
+	if err == nil {
+		m.Forget(path)
+	}
+	return err
 }

@@ -47,7 +47,7 @@ func (d *drafting) head() channels.Row {
 func (d *drafting) ends(text string) {
 	d.t.Helper()
 	out := event.Out{Key: d.key, Cause: event.Cause{Kind: event.ByTurn, ID: d.turn}, To: chat, Body: text, Urgency: event.Urgent}
-	if err := d.Questions.Record(d.t.Context(), out); err != nil {
+	if err := d.Calls.Record(d.t.Context(), out); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -2,17 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"hob/daemon/sqlite"
-
 	"hob/channels"
-	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
 
 // The reasons that hold back a message, besides its own delay.
@@ -185,22 +181,6 @@ func (s Outbox) Quiet(ctx context.Context) (until time.Time, waiting int, err er
 		return tx.One("SELECT count(*) FROM outbox WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", []any{sqlite.Micros(now)}, &waiting)
 	})
 	return until, waiting, err
-}
-
-// Answering returns the address of the running turn's answer; "" if no turn is running or it belongs to a job, where nobody waits.
-func (s Outbox) Answering(ctx context.Context) (event.Address, error) {
-	var to event.Address
-	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return to, err
-}
-
-// Cancel ends /cancel: it drops an unsent message.
-func (s Commands) Cancel(ctx context.Context, q turn.Queued, id int64) error {
-	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return fmt.Sprintf("Message %d is stopped.", id), dropOut(tx, id) })
-	return err
 }
 
 // join ends rows whose texts are part of another row's message.

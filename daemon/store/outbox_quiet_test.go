@@ -36,7 +36,7 @@ func (s *testStore) said(to event.Address, cause event.CauseKind, urgency event.
 	s.ext++
 	key := fmt.Sprint("said", s.ext)
 	out := event.Out{Key: key, Cause: event.Cause{Kind: cause, ID: 1}, To: to, Body: "body of " + key, Urgency: urgency}
-	if err := s.Questions.Record(s.t.Context(), out); err != nil {
+	if err := s.Calls.Record(s.t.Context(), out); err != nil {
 		s.t.Fatal(err)
 	}
 	return one[int64](s, "SELECT id FROM outbox WHERE key = ?", key)
@@ -259,7 +259,7 @@ func TestWhatWaitedKeepsItsPlace(t *testing.T) {
 		ids = append(ids, s.said(chat, event.ByTurn, event.Normal))
 	}
 	file := event.Out{Key: "file", Cause: event.Cause{Kind: event.ByTurn, ID: 1}, To: chat, Body: "look", Urgency: event.Normal, Files: []event.Enclosed{fileNamed("a1")}}
-	if err := s.Questions.Record(t.Context(), file); err != nil {
+	if err := s.Calls.Record(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	s.said(chat, event.ByTurn, event.Normal)

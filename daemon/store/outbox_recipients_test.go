@@ -70,7 +70,7 @@ func TestTheRightOfAMessage(t *testing.T) {
 		"a notice to the owner":               {notice, event.ToOwner, channels.OwnerRight},
 		"the same person on another platform": {notice, "matrix:9", channels.NoRight},
 	} {
-		if err := s.Questions.Record(t.Context(), event.Out{Key: name, Cause: c.cause, To: c.to, Body: "b", Urgency: event.Urgent}); err != nil {
+		if err := s.Calls.Record(t.Context(), event.Out{Key: name, Cause: c.cause, To: c.to, Body: "b", Urgency: event.Urgent}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.rightOf(name); got != c.want {
@@ -98,7 +98,7 @@ func TestTheRightOfAMessage(t *testing.T) {
 // What the owner retries goes to its address as it is now.
 func TestRetryAsksForNoOldRight(t *testing.T) {
 	s := fresh(t)
-	if err := s.Questions.Record(t.Context(), event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}); err != nil {
+	if err := s.Calls.Record(t.Context(), event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}); err != nil {
 		t.Fatal(err)
 	}
 	s.owner = nil
@@ -129,7 +129,7 @@ func TestTheRightOfADraft(t *testing.T) {
 	if err != nil || len(grown) != 1 || grown[0].Right != channels.OwnerRight {
 		t.Errorf("%+v, %v", grown, err)
 	}
-	if err := s.Questions.Record(t.Context(), event.Out{Key: key, Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: "telegram:1", Body: "done", Urgency: event.Urgent}); err != nil {
+	if err := s.Calls.Record(t.Context(), event.Out{Key: key, Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: "telegram:1", Body: "done", Urgency: event.Urgent}); err != nil {
 		t.Fatal(err)
 	}
 	if got, state := s.rightOf(key), one[string](s, "SELECT state FROM outbox"); got != channels.OwnerRight || state != "ready" {

@@ -48,7 +48,7 @@ func (w *twins) queue() {
 	}
 	w.model.Queue(out, out)
 	w.sync()
-	w.must("queue", w.testStore.Questions.Record(context.Background(), out, out))
+	w.must("queue", w.testStore.Calls.Record(context.Background(), out, out))
 }
 
 // ready reads both sides and fails when they differ.
@@ -185,7 +185,7 @@ func TestUnknownDelivery(t *testing.T) {
 	for answer, want := range map[string]string{"once": "ready", "resend": "ready", "Drop": "cancelled", "no": "cancelled"} {
 		s := fresh(t)
 		ctx := t.Context()
-		if err := s.Questions.Record(ctx, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: "x:1", Body: "b", Urgency: event.Urgent}); err != nil {
+		if err := s.Calls.Record(ctx, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: "x:1", Body: "b", Urgency: event.Urgent}); err != nil {
 			t.Fatal(err)
 		}
 		d := channels.Delivery{Outbox: 1, Parts: 1, Body: "b", Nonce: "n", Attempts: 1, To: "x:1"}
@@ -216,7 +216,7 @@ func TestUnknownDelivery(t *testing.T) {
 func TestCLIDelivery(t *testing.T) {
 	s := fresh(t)
 	out := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: event.CLI, Body: "hello", Urgency: event.Normal}
-	if err := s.Questions.Record(t.Context(), out, out, event.Out{Key: "none", Cause: out.Cause, To: event.ToNone, Body: "nowhere"}); err != nil {
+	if err := s.Calls.Record(t.Context(), out, out, event.Out{Key: "none", Cause: out.Cause, To: event.ToNone, Body: "nowhere"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := s.outs(); len(o) != 1 || o[0].State != "done" || len(o[0].Deliveries) != 1 || o[0].Deliveries[0].State != "sent" {

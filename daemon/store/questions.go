@@ -3,17 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/policy"
 	"hob/daemon/sqlite"
-	"hob/tools"
 )
 
 // codeLength is the length of a question's code in letters. The code is short to type and not a secret: only the owner's answers count.
@@ -207,123 +203,6 @@ func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 	// The caller shows the answer in words.
 	q.Answer = chosenOption(q, v.Text)
 	return q, closeQuestion(tx, q.ID, text, v.By)
-}
-
-// Grants lists the permissions that the owner has given permanently.
-func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
-	rs, err := s.core.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
-		var g policy.Grant
-		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, sqlite.Stamp(&g.Created), &g.Uses)
-		return g, err
-	})
-}
-
-// MarkRows lists the files with foreign content. With hashes it is the list that the owner reads before accepting a file.
-func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]api.Mark, error) {
-	list, err := listMarks(ctx, s.core.read())
-	if err == nil && hashes {
-		s.core.marks.Show(list)
-	}
-	return list, err
-}
-
-// Unmark records that the owner trusts a marked file: the content with this hash, or without a hash the content last shown.
-func (s Questions) Unmark(ctx context.Context, path, hash string) error {
-	if err := s.core.marks.Accepts(path, hash); err != nil {
-		return err
-	}
-	err := s.core.write(ctx, func(tx *Tx) error { return dropMark(tx, path) })
-	if err == nil {
-		s.core.marks.Forget(path)
-	}
-	return err
-}
-
-// Revoke ends a grant.
-func (s Questions) Revoke(ctx context.Context, id int64) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", sqlite.Micros(tx.Now), id)
-		return oneRow(n, err, "there is no grant %d", "hob grants list shows them", id)
-	})
-}
-
-// addAudit writes the audit row of a call. The call's outcome completes the same row later.
-func addAudit(tx *Tx, e policy.Entry) error {
-	// The first row of a call has no outcome yet, so a grant is counted once per call.
-	if e.Decision.Grant != 0 && e.Outcome == "" {
-		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
-			return err
-		}
-	}
-	verdict := e.Decision.Verdict
-	if verdict == policy.NotJudged {
-		verdict = policy.Deny // it did not run; the column judged distinguishes the two
-	}
-	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, judged, warnings)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), judged = iif(excluded.reason = '', judged, excluded.judged), reason = iif(excluded.reason = '', reason, excluded.reason), warnings = iif(excluded.warnings = '', warnings, excluded.warnings), outcome = excluded.outcome, took_us = excluded.took_us,
-		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
-		sqlite.Micros(tx.Now), sqlite.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
-		sqlite.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, sqlite.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
-}
-
-// UseOrAsk uses up an approval of the same call, if there is one; otherwise it asks, once per call. code is the question's.
-func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
-	err = s.core.write(ctx, func(tx *Tx) error {
-		var id int64
-		var state turn.QuestionState
-		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
-			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &id, &code, &state)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			if id, err = askOwner(tx, &q); err != nil {
-				return err
-			}
-			return tx.One("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
-		case err != nil || state == turn.Open:
-			return err
-		}
-		used = true
-		return useApproval(tx, id)
-	})
-	return code, used, err
-}
-
-// Record applies changes from outside a turn: a call's audit row and its changes.
-func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
-	return s.core.record(ctx, list)
-}
-
-// Settled closes the open question about a call that was approved at the terminal.
-func (s Questions) Settled(ctx context.Context, hash string) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
-	})
-}
-
-// RecordFrom is Record for changes that may send messages. The command becomes an inbox row, which is the messages' cause.
-func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
-	s.core.note(list)
-	return s.core.write(ctx, func(tx *Tx) error {
-		for i, c := range list {
-			// Only a message needs a cause.
-			out, ok := c.(event.Out)
-			if !ok {
-				continue
-			}
-			seq, err := insertIn(tx, in)
-			if err != nil {
-				return err
-			}
-			if err := closeIn(tx, seq, "done", "called from the command line"); err != nil {
-				return err
-			}
-			out.Cause = event.Cause{Kind: event.ByCommand, ID: seq}
-			list[i] = out
-		}
-		return applyAll(tx, 0, list)
-	})
 }
 
 // expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped.

@@ -141,7 +141,7 @@ func TestButtonsOfAMessage(t *testing.T) {
 		s.accept(message("hi"))
 		o := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByTurn, ID: s.take()}, To: chat, Body: "hello", Buttons: labels, Urgency: event.Normal}
 		c.change(s, &o)
-		if err := s.Questions.Record(t.Context(), tools.Change(o)); err != nil {
+		if err := s.Calls.Record(t.Context(), tools.Change(o)); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := s.Outbox.Ready(t.Context(), s.now(), 10)

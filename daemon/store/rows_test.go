@@ -208,7 +208,7 @@ func TestTrimKeepsTheNewestEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Backups.Trim(t.Context(), s.now().Add(time.Hour)); err != nil {
+	if err := s.Events.Trim(t.Context(), s.now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM events"); n != 1 {
@@ -339,7 +339,7 @@ func TestQuiet(t *testing.T) {
 	}
 	queue := func(body string, urgency event.Urgency) {
 		t.Helper()
-		if err := s.Questions.Record(ctx, event.Out{Key: body, Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: body, Urgency: urgency}); err != nil {
+		if err := s.Calls.Record(ctx, event.Out{Key: body, Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: body, Urgency: urgency}); err != nil {
 			t.Fatal(err)
 		}
 	}

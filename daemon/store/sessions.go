@@ -7,7 +7,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-
 	"hob/tools"
 )
 
@@ -104,4 +103,17 @@ func (r Sessions) Lines(ctx context.Context, session int64, search string, limit
 		return nil, 0, fmt.Errorf("read entries: %w", err)
 	}
 	return list, total, nil
+}
+
+// Archive ends a session. The next message with its key opens a new one.
+func (r Sessions) Archive(ctx context.Context, key string) error {
+	return r.core.write(ctx, func(tx *Tx) error {
+		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", sqlite.Micros(tx.Now), key, key)
+		return oneRow(n, err, "there is no live session %s", "hob sessions list shows them", key)
+	})
+}
+
+// archiveSession ends the live session of a key, if there is one. Its rows stay readable.
+func archiveSession(tx *Tx, key string) error {
+	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
 }

@@ -187,11 +187,11 @@ func TestUseOrAsk(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
 	q := turn.Question{Subject: turn.AboutCall, Tool: "exec", Text: "may I?", Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: "h", Until: s.now().Add(time.Hour), To: event.CLI}
-	code, used, err := s.Questions.UseOrAsk(ctx, q)
+	code, used, err := s.Calls.UseOrAsk(ctx, q)
 	if err != nil || used || code == "" {
 		t.Fatalf("%s, %v, %v", code, used, err)
 	}
-	if again, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || used || again != code {
+	if again, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || used || again != code {
 		t.Errorf("asked again: %s, %v, %v", again, used, err)
 	}
 	answer := func(id, text string) error {
@@ -213,13 +213,13 @@ func TestUseOrAsk(t *testing.T) {
 	}
 	other := q
 	other.ActionHash = "other"
-	if _, used, err := s.Questions.UseOrAsk(ctx, other); err != nil || used {
+	if _, used, err := s.Calls.UseOrAsk(ctx, other); err != nil || used {
 		t.Errorf("another call used the approval: %v", err)
 	}
-	if _, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || !used {
+	if _, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || !used {
 		t.Errorf("the approved call: %v, %v", used, err)
 	}
-	if next, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || used || next == code {
+	if next, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || used || next == code {
 		t.Errorf("a second call with one approval: %v, %v", used, err)
 	}
 }
@@ -248,13 +248,13 @@ func TestAskIsNotApproved(t *testing.T) {
 func TestUnknownChange(t *testing.T) {
 	s := fresh(t)
 	out := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}
-	if err := s.Questions.Record(t.Context(), out, 42); err == nil {
+	if err := s.Calls.Record(t.Context(), out, 42); err == nil {
 		t.Fatal("a number was applied")
 	}
 	if n := len(s.outs()); n != 0 {
 		t.Errorf("%d messages", n)
 	}
-	if err := s.Questions.Record(t.Context(), policy.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: policy.Decision{Verdict: "perhaps"}}); err == nil {
+	if err := s.Calls.Record(t.Context(), policy.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: policy.Decision{Verdict: "perhaps"}}); err == nil {
 		t.Error("an unknown verdict was stored")
 	}
 }

@@ -82,7 +82,9 @@ type Store struct {
 	Inbox     Inbox
 	Turns     Turns
 	Commands  Commands
-	Questions Questions
+	Calls     Calls
+	Grants    Grants
+	Marks     *Marks
 	Outbox    Outbox
 	Artifacts Artifacts
 	Jobs      Jobs
@@ -90,6 +92,7 @@ type Store struct {
 	Webhooks  Webhooks
 	Subagents Subagents
 	Sessions  Sessions
+	Settings  Settings
 	Tasks     Tasks
 	Pairings  Pairings
 	Spending  Spending
@@ -108,8 +111,6 @@ type (
 	Turns struct{ core *core }
 	// Commands executes slash commands and those of the local API.
 	Commands struct{ core *core }
-	// Questions holds questions to the owner, grants and the audit.
-	Questions struct{ core *core }
 	// Outbox holds the messages to send, and their deliveries.
 	Outbox struct{ core *core }
 	// Artifacts holds the rows of files: results and attachments.
@@ -154,17 +155,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	c := &core{opt: o, db: d}
 	s := &Store{
-		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Questions: Questions{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Jobs: Jobs{c},
+		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Calls: Calls{c}, Grants: Grants{c}, Settings: Settings{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Jobs: Jobs{c},
 		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, cmp.Or(o.Paired, &PairedOwners{})},
 		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Boots: Boots{c}, Backups: Backups{c}, core: c,
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
-	if c.marks, err = loadMarks(ctx, d.Reader()); err != nil {
+	if c.marks, err = loadMarks(ctx, c); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
-	c.marks.Sum = o.Sum
+	c.marks.Sum, s.Marks = o.Sum, c.marks
 	if err := s.Pairings.Load(ctx); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
@@ -190,9 +191,6 @@ func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader returns the pool for View.
 func (s *Store) Reader() *sqlite.Readers { return s.core.db.Reader() }
-
-// Marks returns the files with foreign content.
-func (s *Store) Marks() *Marks { return s.core.marks }
 
 // Epoch returns the number of this start.
 func (s *Store) Epoch() int64 { return s.core.epoch }

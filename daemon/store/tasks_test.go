@@ -28,7 +28,7 @@ func (s *testStore) add(title string, change ...func(*tasks.Task)) int64 {
 		return err
 	})
 	if err == nil {
-		err = s.Questions.Record(context.Background(), tasks.Add{Task: task})
+		err = s.Calls.Record(context.Background(), tasks.Add{Task: task})
 	}
 	if err != nil {
 		s.t.Fatalf("add %s: %v", title, err)
@@ -156,7 +156,7 @@ func TestTaskFails(t *testing.T) {
 		t.Errorf("notices: %q", got)
 	}
 	s = s.crash()
-	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Blocked, Trust: event.Owner}); err != nil {
+	if err := s.Calls.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Blocked, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.task(a); got.State != tasks.Queued || got.Attempt != 2 || got.Result != "" || !got.Ended.IsZero() {
@@ -210,7 +210,7 @@ func TestTaskParks(t *testing.T) {
 	if got := s.task(a); got.State != tasks.Parked || got.Turn != id {
 		t.Errorf("%+v", got)
 	}
-	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Cancelled, Trust: event.Owner}); err == nil {
+	if err := s.Calls.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Cancelled, Trust: event.Owner}); err == nil {
 		t.Error("a parked task was cancelled under its turn")
 	}
 	s.later(2 * time.Hour)
@@ -235,7 +235,7 @@ func TestPriorityOrders(t *testing.T) {
 	same := s.add("as high", func(t *tasks.Task) { t.Priority = 5 })
 	s.run(high, done(""))
 	s.run(same, done(""))
-	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
+	if err := s.Calls.Record(t.Context(), tasks.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
 		t.Fatal(err) // a changed task goes to the end of the line
 	}
 	if key := one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", s.take()); key != "job:x" {
@@ -256,7 +256,7 @@ func ptr[T any](v T) *T { return &v }
 func TestTaskIsChanged(t *testing.T) {
 	s := fresh(t)
 	a := s.add("a")
-	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
+	if err := s.Calls.Record(t.Context(), tasks.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if got := one[string](s, "SELECT group_concat(ext_id || ' ' || state) FROM inbox"); got != "1/1 dropped,1/2 queued" {
@@ -269,11 +269,11 @@ func TestTaskIsChanged(t *testing.T) {
 	} {
 		r.Trust = event.Owner
 		if name == "a way round" {
-			if err := s.Questions.Record(t.Context(), tasks.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
+			if err := s.Calls.Record(t.Context(), tasks.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, ok := event.AsFault(s.Questions.Record(t.Context(), r)); !ok {
+		if _, ok := event.AsFault(s.Calls.Record(t.Context(), r)); !ok {
 			t.Errorf("%s was accepted", name)
 		}
 	}
@@ -291,7 +291,7 @@ func TestTaskIsChanged(t *testing.T) {
 	if got := s.states(); got != "done queued" {
 		t.Errorf("retried: %s", got)
 	}
-	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
+	if err := s.Calls.Record(t.Context(), tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if s.states() != "done cancelled" || s.take() != 0 {
@@ -327,7 +327,7 @@ func TestTaskTaint(t *testing.T) {
 func TestTodos(t *testing.T) {
 	s := fresh(t)
 	put := func(list ...tasks.Todo) error {
-		return s.Questions.Record(t.Context(), tasks.Todos{Key: "main", List: list})
+		return s.Calls.Record(t.Context(), tasks.Todos{Key: "main", List: list})
 	}
 	if _, ok := event.AsFault(put(tasks.Todo{Content: "a", Status: tasks.Pending})); !ok {
 		t.Error("a list of no conversation was kept")
@@ -379,7 +379,7 @@ func TestPlan(t *testing.T) {
 	if planning() {
 		t.Error("it plans from the start")
 	}
-	if err := s.Questions.Record(t.Context(), tasks.Planning{Session: 1}, tasks.Planning{Session: 1}); err != nil || !planning() {
+	if err := s.Calls.Record(t.Context(), tasks.Planning{Session: 1}, tasks.Planning{Session: 1}); err != nil || !planning() {
 		t.Fatalf("enter: %v", err)
 	}
 	for i, c := range []struct {

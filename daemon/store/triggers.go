@@ -1,34 +1,140 @@
 package store
 
 import (
-	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
-	"hob/tools"
 )
 
-// Jobs holds jobs and the heartbeat, and the fires of all triggers. It is safe for concurrent use; each method is one transaction. The
-// scheduler decides which slots are due.
-type Jobs struct{ core *core }
+// triggerKind is the kind of a trigger in its row.
+type triggerKind string
 
-var _ scheduler.Store = Jobs{}
+// The kinds of triggers.
+const (
+	kindJob       triggerKind = "job"
+	kindHeartbeat triggerKind = "heartbeat"
+	kindWatch     triggerKind = "watch"
+	kindHook      triggerKind = "hook"
+)
 
-// Record applies changes of triggers.
-func (d Jobs) Record(ctx context.Context, list ...tools.Change) error {
-	return d.core.record(ctx, list)
+// listed returns the command that lists the triggers of a kind.
+func (k triggerKind) listed() string {
+	switch k {
+	case kindWatch:
+		return "hob watch list"
+	case kindHook:
+		return "hob hook list"
+	default:
+		return "hob cron list"
+	}
 }
 
-// JobsSignal fires when a trigger was created or changed.
-func (d Jobs) JobsSignal() <-chan struct{} { return d.core.db.Wait(sqlite.SignalJobs) }
+// noun returns the name of the kind for people.
+func (k triggerKind) noun() string {
+	switch k {
+	case kindHook:
+		return "webhook"
+	case kindHeartbeat:
+		return "job"
+	default:
+		return string(k)
+	}
+}
 
-// mustAccept stores the inbox row of a new fire. An existing row with that id belongs to something else, so it is an error.
-func mustAccept(tx *Tx, in event.In) error {
-	r, err := acceptIn(tx, in)
-	if err == nil && !r.New {
-		return fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
+// titled returns the noun for the beginning of a sentence.
+func (k triggerKind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
+
+// putTrigger creates a trigger, or replaces the one with its ID, and returns the ID. body is the whole trigger, stored as JSON; due is zero
+// for triggers without a schedule.
+func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.Time) (int64, error) {
+	doc, err := sqlite.Doc(body)
+	if err != nil {
+		return 0, err
+	}
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return 0, err
+	}
+	tx.Wake(sqlite.SignalJobs)
+	if t.ID == 0 {
+		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.BackoffUntil), version)
+		if err == nil && id == 0 {
+			return 0, event.NewFault(event.Clash, "choose another name, or change that one", "there is a %s named %s already", k.noun(), t.Name)
+		}
+		return id, err
+	}
+	n, err := tx.Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
+		t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.BackoffUntil), version, t.ID, k)
+	return t.ID, k.found(n, err, t.ID)
+}
+
+// removeTrigger removes a trigger. Its fires stay; those that have not started are cancelled.
+func removeTrigger(tx *Tx, k triggerKind, id int64) error {
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Wake(sqlite.SignalJobs)
+	if err := missUnserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
+		return err
+	}
+	n, err := tx.Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", sqlite.Micros(tx.Now), version, id, k)
+	if err := k.found(n, err, id); err != nil {
+		return err
+	}
+	return cancelFires(tx, id, scheduler.OutcomeSkipped, "the "+k.noun()+" was removed")
+}
+
+// cancelFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
+func cancelFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
+	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
+		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
+	if err != nil {
+		return fmt.Errorf("drop what waits: %w", err)
+	}
+	err = tx.Run(`UPDATE fires SET state = 'done', outcome = ?, reason = ?, note = '', ended = ? WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')
+		AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id AND i.state = 'joined')`, outcome, why, sqlite.Micros(tx.Now), id)
+	if err != nil {
+		return fmt.Errorf("end what is due: %w", err)
+	}
+	return nil
+}
+
+// pauseTrigger pauses a trigger and cancels its waiting runs, or resumes it with due as the next slot.
+func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) error {
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Wake(sqlite.SignalJobs)
+	if paused {
+		if err := missUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
+			return err
+		}
+		if err := cancelFires(tx, id, scheduler.OutcomeMissed, "the "+k.noun()+" was paused"); err != nil {
+			return err
+		}
+	}
+	n, err := tx.Change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND kind = ? AND removed = 0", sqlite.Bit(paused), sqlite.Micros(due), version, id, k)
+	return k.found(n, err, id)
+}
+
+// found turns a change that affected no trigger into a fault.
+func (k triggerKind) found(n int64, err error, id int64) error {
+	if err == nil && n == 0 {
+		return event.NewFault(event.Clash, k.listed()+" shows what there is", "there is no %s %d", k.noun(), id)
 	}
 	return err
+}
+
+// nextTriggerVersion returns the number for a change. The runner finds changed triggers by it.
+func nextTriggerVersion(tx *Tx) (int64, error) {
+	var v int64
+	err := tx.One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)
+	return v, err
 }

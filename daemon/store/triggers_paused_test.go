@@ -44,7 +44,7 @@ func (s *testStore) nothingRuns() {
 func TestPausedTakesWhatWaits(t *testing.T) {
 	pause := func(s *testStore, id int64) {
 		t.Helper()
-		if err := s.Questions.Record(t.Context(), scheduler.Pause{ID: id, Paused: true}); err != nil {
+		if err := s.Calls.Record(t.Context(), scheduler.Pause{ID: id, Paused: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPausedTakesWhatWaits(t *testing.T) {
 		s.see(saw(w, 1))
 		s.end(turn.Failed)
 		s.see(saw(w, 2))
-		if err := s.Questions.Record(t.Context(), filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
+		if err := s.Calls.Record(t.Context(), filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.fires(); got[1] != "done missed the watch was paused" || s.inputs() != "done it went wrong, dropped the watch was paused" {
@@ -131,7 +131,7 @@ func TestChangeEndsTheHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Prompt, j.Trouble = "new", scheduler.Trouble{}
-	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
 	s.comes(j)
@@ -163,7 +163,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("a good run", func(t *testing.T) {
 		s := fresh(t)
 		j := held(s)
-		if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
+		if err := s.Calls.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
@@ -177,7 +177,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("a good run, of a job with a gate", func(t *testing.T) {
 		s := fresh(t)
 		j := held(s, gatedJob)
-		if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
+		if err := s.Calls.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
@@ -225,7 +225,7 @@ func (s *testStore) rulesOrNot(j scheduler.Job) {
 func TestKeyOfARunByHand(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "t4_2", s.now())}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "t4_2", s.now())}); err != nil {
 		t.Fatal(err)
 	}
 	if rows := s.fireRows(event.Filter{}); len(rows) != 1 || rows[0].Key != "run:t4_2" {
@@ -265,7 +265,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 			for range 2 { // the second time, nothing is due
 				changes = append(changes, scheduler.Put{Job: j})
 			}
-			if err := s.Questions.Record(t.Context(), changes...); err != nil {
+			if err := s.Calls.Record(t.Context(), changes...); err != nil {
 				t.Fatal(err)
 			}
 			rows := s.fireRows(event.Filter{})

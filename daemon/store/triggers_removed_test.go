@@ -51,7 +51,7 @@ func TestRemovedTakesWhatWaits(t *testing.T) {
 		s.see(saw(w, 1))
 		s.take()
 		s.see(saw(w, 2))
-		if err := s.Questions.Record(t.Context(), filewatch.Drop{ID: w.ID}); err != nil {
+		if err := s.Calls.Record(t.Context(), filewatch.Drop{ID: w.ID}); err != nil {
 			t.Fatal(err)
 		}
 		ends(s, "the watch was removed")
@@ -66,7 +66,7 @@ func TestRemovedTakesWhatWaits(t *testing.T) {
 				s.take()
 			}
 		}
-		if err := s.Questions.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
+		if err := s.Calls.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
 			t.Fatal(err)
 		}
 		ends(s, "the job was removed")
@@ -80,7 +80,7 @@ func TestRemovedTakesItsOwnOnly(t *testing.T) {
 	s.comes(j)
 	s.comes(k)
 	s.accept(message("hello"))
-	if err := s.Questions.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
+	if err := s.Calls.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := s.fires(), []string{"done skipped the job was removed", "queued"}; !slices.Equal(got, want) || len(s.gated()) != 0 {

@@ -42,7 +42,7 @@ func TestSetAside(t *testing.T) {
 	if err != nil || len(hooks) != 2 || hooks[0].Broken != "" || hooks[1].Broken == "" {
 		t.Errorf("%+v %v", hooks, err)
 	}
-	if err := s.Questions.Record(t.Context(), filewatch.Drop{ID: bad.ID}); err != nil {
+	if err := s.Calls.Record(t.Context(), filewatch.Drop{ID: bad.ID}); err != nil {
 		t.Errorf("a spoilt watch cannot be taken away: %v", err)
 	}
 }

@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-
-	"hob/daemon/sqlite"
+	"time"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sqlite"
 )
 
 // askedFor selects the turn whose call led to a turn: the turn was opened by the report of a subagent, a process or another conversation.
@@ -161,4 +163,21 @@ func addWait(tx *Tx, id int64, w turn.Wait) error {
 	return tx.Run(`INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, call_id) DO UPDATE SET kind = excluded.kind, until = excluded.until, subject = excluded.subject, question = excluded.question, met = 0, how = ''`,
 		id, w.CallID, w.Kind, sqlite.Micros(w.Until), w.Subject, sqlite.Ref(w.Question))
+}
+
+// Answering returns the address of the running turn's answer; "" if no turn is running or it belongs to a job, where nobody waits.
+func (s Turns) Answering(ctx context.Context) (event.Address, error) {
+	var to event.Address
+	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return to, err
+}
+
+// Busy reports whether a turn of the main thread is running, or a message of the owner waits for one.
+func (s Turns) Busy(ctx context.Context, now time.Time) (busy bool, err error) {
+	err = s.core.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
+		OR EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND kind = 'message' AND rank = 0 AND not_before <= ?)`, sqlite.Micros(now)).Scan(&busy)
+	return busy, err
 }

@@ -26,7 +26,7 @@ func (s *testStore) watch(name string) filewatch.Watch {
 		Trigger: scheduler.Trigger{Name: name, Prompt: "look", Deliver: "chat:1", Trust: event.Machine, Origin: "run-time"},
 		Paths:   []string{"/srv/" + name}, Events: []filewatch.Kind{filewatch.Create}, Settle: 2 * time.Second,
 	}
-	if err := s.Questions.Record(context.Background(), filewatch.Put{Watch: w}); err != nil {
+	if err := s.Calls.Record(context.Background(), filewatch.Put{Watch: w}); err != nil {
 		s.t.Fatal(err)
 	}
 	w, err := s.Watches.WatchNamed(context.Background(), name)
@@ -205,21 +205,21 @@ func TestSawTooLate(t *testing.T) {
 			t.Errorf("what is seen too late: %v", err)
 		}
 	}
-	if err := s.Questions.Record(ctx, filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
+	if err := s.Calls.Record(ctx, filewatch.Pause{ID: w.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	late(2)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 2 || s.snapshot(w)[0] != "/srv/w/a@1" {
 		t.Errorf("paused: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
-	if err := s.Questions.Record(ctx, filewatch.Pause{ID: w.ID}); err != nil {
+	if err := s.Calls.Record(ctx, filewatch.Pause{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	s.see(saw(w, 2))
 	if got := live(); !slices.Equal(got, []string{"w", "other"}) || s.waiting() != 3 {
 		t.Errorf("it does not go on: %v, %d inputs", got, s.waiting())
 	}
-	if err := s.Questions.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
+	if err := s.Calls.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	late(3)
@@ -227,7 +227,7 @@ func TestSawTooLate(t *testing.T) {
 		t.Errorf("removed: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
 	for _, late := range []any{filewatch.Drop{ID: w.ID}, filewatch.Pause{ID: w.ID, Paused: true}, filewatch.Drop{ID: s.job("j").ID}} {
-		if f, ok := event.AsFault(s.Questions.Record(ctx, late)); !ok || f.Kind != event.Clash {
+		if f, ok := event.AsFault(s.Calls.Record(ctx, late)); !ok || f.Kind != event.Clash {
 			t.Errorf("%#v of a watch that is none", late)
 		}
 	}
@@ -236,7 +236,7 @@ func TestSawTooLate(t *testing.T) {
 	if s.waiting() != 4 {
 		t.Errorf("the new watch of an old name is taken for the old one: %d inputs", s.waiting())
 	}
-	if err := s.Questions.Record(ctx, filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
+	if err := s.Calls.Record(ctx, filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
 		t.Error("two watches have one name")
 	}
 }
@@ -361,7 +361,7 @@ func TestTrouble(t *testing.T) {
 	if !look().Ready {
 		t.Error("its first look is done, and nobody can know")
 	}
-	if err := s.Questions.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
+	if err := s.Calls.Record(ctx, filewatch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	say("gone") // nobody is told of a watch that is gone
@@ -404,7 +404,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = st.Close(context.Background()) }()
-	if err := st.Questions.Record(b.Context(), filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
+	if err := st.Calls.Record(b.Context(), filewatch.Put{Watch: filewatch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
 		b.Fatal(err)
 	}
 	w, err := st.Watches.WatchNamed(b.Context(), "w")

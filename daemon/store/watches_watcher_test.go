@@ -32,7 +32,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 	}
 	files := filepath.Join(dir, "files")
 	w := filewatch.Watch{Trigger: scheduler.Trigger{Name: "w", Prompt: "look", Trust: event.Machine}, Paths: []string{files}, Settle: 200 * time.Millisecond}
-	if err := s.Questions.Record(t.Context(), filewatch.Put{Watch: w}); err != nil {
+	if err := s.Calls.Record(t.Context(), filewatch.Put{Watch: w}); err != nil {
 		t.Fatal(err)
 	}
 	if w, err = s.Watches.WatchNamed(t.Context(), "w"); err != nil {

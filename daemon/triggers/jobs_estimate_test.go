@@ -38,7 +38,7 @@ func planned(t *testing.T, d triggers.Jobs, s *store.Store, wish scheduler.Draft
 	wish.Trust, wish.Now = event.Owner, time.Now()
 	j, change, err := d.Plan(t.Context(), wish)
 	if err == nil {
-		err = s.Questions.Record(t.Context(), change)
+		err = s.Calls.Record(t.Context(), change)
 	}
 	if err != nil {
 		t.Fatal(err)

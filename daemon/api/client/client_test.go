@@ -234,8 +234,8 @@ func TestFollow(t *testing.T) {
 			w.feed.Publish(event.Piece{Turn: 7, Offset: 2, Text: "h\né"})
 			return nil
 		}
-		if f.Live.Turn != 7 || f.Live.Offset != 2 || f.Live.Text != "h\né" {
-			t.Errorf("piece %+v", f.Live)
+		if f.Piece.Turn != 7 || f.Piece.Offset != 2 || f.Piece.Text != "h\né" {
+			t.Errorf("piece %+v", f.Piece)
 		}
 		return enough
 	})

@@ -17,7 +17,7 @@ import (
 // Frame is one item of the event stream: a stored event, a live piece of text, or Start.
 type Frame struct {
 	Event *event.Event
-	Live  *event.Piece
+	Piece  *event.Piece
 	// Start is set in a first frame without event and live text: the stream begins after this event, because the requested one does not
 	// exist.
 	Start int64
@@ -98,8 +98,8 @@ func frame(name string, data []byte) (Frame, error) {
 	var f Frame
 	var into any
 	if name == "text.delta" {
-		f.Live = &event.Piece{}
-		into = f.Live
+		f.Piece = &event.Piece{}
+		into = f.Piece
 	} else {
 		f.Event = &event.Event{}
 		into = f.Event

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/policy"
+	"hob/daemon/sqlite"
+	"hob/tools"
+)
+
+// Calls records tool calls outside a turn: those of the command line, of the API, and of the owner's hooks. The thread records the calls of a
+// turn by Turns.Commit instead. Both ways write the audit by addAudit and the changes by applyAll.
+type Calls struct{ core *core }
+
+// UseOrAsk uses up an approval of the same call, if there is one; otherwise it asks, once per call. code is the question's.
+func (s Calls) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
+	err = s.core.write(ctx, func(tx *Tx) error {
+		var id int64
+		var state turn.QuestionState
+		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
+			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &id, &code, &state)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			if id, err = askOwner(tx, &q); err != nil {
+				return err
+			}
+			return tx.One("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
+		case err != nil || state == turn.Open:
+			return err
+		}
+		used = true
+		return useApproval(tx, id)
+	})
+	return code, used, err
+}
+
+// Settled closes the open question about a call that was approved at the terminal.
+func (s Calls) Settled(ctx context.Context, hash string) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
+	})
+}
+
+// Record applies changes from outside a turn: a call's audit row and its changes.
+func (s Calls) Record(ctx context.Context, list ...tools.Change) error {
+	return s.core.record(ctx, list)
+}
+
+// RecordFrom is Record for changes that may send messages. The command becomes an inbox row, which is the messages' cause.
+func (s Calls) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
+	s.core.note(list)
+	return s.core.write(ctx, func(tx *Tx) error {
+		for i, c := range list {
+			// Only a message needs a cause.
+			out, ok := c.(event.Out)
+			if !ok {
+				continue
+			}
+			seq, err := insertIn(tx, in)
+			if err != nil {
+				return err
+			}
+			if err := closeIn(tx, seq, "done", "called from the command line"); err != nil {
+				return err
+			}
+			out.Cause = event.Cause{Kind: event.ByCommand, ID: seq}
+			list[i] = out
+		}
+		return applyAll(tx, 0, list)
+	})
+}
+
+// record commits changes that come from outside a turn, such as a tool call from the command line.
+func (s *core) record(ctx context.Context, list []tools.Change) error {
+	s.note(list)
+	return s.write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
+}
+
+// note reads the files that changes mark, before the transaction: a transaction opens no files.
+func (s *core) note(list []tools.Change) {
+	for _, c := range list {
+		if m, ok := c.(tools.Mark); ok {
+			s.marks.Note(m.Path, m.Why)
+		}
+	}
+}
+
+// addAudit writes the audit row of a call. The call's outcome completes the same row later.
+func addAudit(tx *Tx, e policy.Entry) error {
+	// The first row of a call has no outcome yet, so a grant is counted once per call.
+	if e.Decision.Grant != 0 && e.Outcome == "" {
+		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
+			return err
+		}
+	}
+	verdict := e.Decision.Verdict
+	if verdict == policy.NotJudged {
+		verdict = policy.Deny // it did not run; the column judged distinguishes the two
+	}
+	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, judged, warnings)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), judged = iif(excluded.reason = '', judged, excluded.judged), reason = iif(excluded.reason = '', reason, excluded.reason), warnings = iif(excluded.warnings = '', warnings, excluded.warnings), outcome = excluded.outcome, took_us = excluded.took_us,
+		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
+		sqlite.Micros(tx.Now), sqlite.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
+		sqlite.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, sqlite.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
+}
