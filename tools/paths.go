@@ -56,7 +56,7 @@ func PlainPath(err error) string {
 	return err.Error()
 }
 
-// mayName reports whether a hint may contain names from a folder before the gate has decided. It
+// mayName reports whether a hint may contain names from a folder before the permission rules have decided. It
 // may if the names are neither secret nor foreign, and the requester could list the folder without
 // approval.
 func mayName(call Call, p fsguard.Place) bool {

@@ -71,7 +71,7 @@ type Actor struct {
 	Given         func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
 }
 
-// Judged is a call with its intent and the gate's decision, before it runs.
+// Judged is a call with its intent and the permission rules' decision, before it runs.
 type Judged struct {
 	Call         tools.Call
 	Tool         tools.Tool   // nil when no tool has that name
@@ -87,7 +87,7 @@ func (j Judged) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Judge validates a call, computes what it would touch and asks the gate. It changes nothing.
+// Judge validates a call, computes what it would touch and asks the permission rules. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	j := Judged{Call: call, Decision: policy.Decision{Verdict: policy.NotJudged}}
 	set := d.Set
@@ -120,7 +120,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	}
 	var err error
 	if j.Decision, err = d.decide(ctx, a, j); err != nil {
-		return j.refuse(tools.Fail(tools.Unknown, "", "the gate could not decide: %v", err))
+		return j.refuse(tools.Fail(tools.Unknown, "", "the permission rules could not decide: %v", err))
 	}
 	if j.Decision.Verdict == policy.Deny {
 		return j.refuse(tools.Fail(tools.Denied, j.Decision.Allow, "%s", j.Decision.Reason))

@@ -25,7 +25,7 @@ func (r *harness) runLimited(body string) {
 	r.settle()
 }
 
-// A job with tools of its own may call no other, in whatever mode the gate is; the model reads why.
+// A job with tools of its own may call no other, in whatever mode the permission rules are; the model reads why.
 func TestToolsOfAJob(t *testing.T) {
 	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeOpen} {
 		bubble(t, llmtest.InOrder(use("note", "x"), use("look", "y"), llmtest.Say("done")), func(r *harness) {

@@ -106,7 +106,7 @@ type Question struct {
 	When    time.Time     `json:"answered,omitzero"`
 }
 
-// AuditRow is one call that passed the gate, or did not.
+// AuditRow is one call that passed the permission rules, or did not.
 type AuditRow struct {
 	Seq      int64       `json:"seq"`
 	At       time.Time   `json:"at"`

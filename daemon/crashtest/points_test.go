@@ -93,7 +93,7 @@ func (r *harness) endAt(ends map[string]string, name string) {
 	}
 }
 
-// guardFor chooses the mode in which a point is passed: approvals exist only where the gate asks.
+// guardFor chooses the mode in which a point is passed: approvals exist only where the permission rules ask.
 func guardFor(name string) string {
 	if strings.HasPrefix(name, "question.") || name == "tool.intent" {
 		return "ask"

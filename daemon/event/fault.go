@@ -14,7 +14,7 @@ const (
 	Missing     FaultKind = "not_found"   // 404, exit 1
 	Clash       FaultKind = "conflict"    // the present state does not allow it: 409, exit 1
 	TooLarge    FaultKind = "too_large"   // 413, exit 1
-	Refused     FaultKind = "denied"      // the gate denied it: 403, exit 4
+	Refused     FaultKind = "denied"      // the permission rules denied it: 403, exit 4
 	Pending     FaultKind = "approval"    // it waits for approval: 403 with the code, exit 5
 	Unavailable FaultKind = "unavailable" // full, busy or stopping: 503 + Retry-After, exit 1
 )

@@ -1,7 +1,7 @@
 // Package fsguard resolves paths and opens and writes files safely. It finds out where a path really leads, classifies the place
 // (workspace, root, outside, sensitive, state), and makes sure that nothing redirects the path between the check and the use.
 //
-// The flow: Resolve follows a path without opening anything and returns a Place. The gate (package policy) decides with the Place's area.
+// The flow: Resolve follows a path without opening anything and returns a Place. The permission rules (package policy) decide by the Place's area.
 // Then Open, Folder, WriteFile or Stage act on the same Place, and fail with ErrMoved if the file is another one by now.
 //
 // It refuses only what is refused in every mode: hob's state folder, and files that are not regular. It never decides about permission.

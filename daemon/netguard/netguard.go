@@ -1,6 +1,6 @@
 // Package netguard is hob's way to the web. It has one guarded client and pure functions that parse addresses.
 //
-// The flow: a tool parses an address with Canonical, the gate decides about it, and Client.Do requests it. Do checks each IP address that
+// The flow: a tool parses an address with Canonical, the permission rules decide about it, and Client.Do requests it. Do checks each IP address that
 // is really dialled, because a name can point anywhere. Defang and Links handle addresses in texts; Proxy serves connections to servers
 // that the config names.
 //

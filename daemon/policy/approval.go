@@ -15,7 +15,7 @@ const (
 	shownTail = 4 << 10
 )
 
-// ApprovalText is the text of the question about one call: what the call would do, why the gate asks, and exactly what is approved.
+// ApprovalText is the text of the question about one call: what the call would do, why the permission rules ask, and exactly what is approved.
 // Nothing in it can hide characters or add lines of its own: invisible characters are written as code points.
 func ApprovalText(who string, i tools.Intent, d Decision) string {
 	text := who + " " + Visible(i.Summary) + "? (" + Visible(d.Reason) + ")"

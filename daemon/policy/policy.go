@@ -1,4 +1,4 @@
-// Package policy is the gate: it decides whether a call may run (allow, ask or deny). Decide is one pure function over what the call
+// Package policy holds the permission rules: it decides whether a call may run (allow, ask or deny). Decide is one pure function over what the call
 // would touch, who asked, what the turn has read, and what was granted before. It runs nothing, reads nothing and trusts nothing that a
 // model says.
 //
@@ -17,7 +17,7 @@ import (
 	"hob/tools"
 )
 
-// Verdict is the gate's answer about a call.
+// Verdict is a decision of the permission rules about a call.
 type Verdict string
 
 // The three verdicts, from mild to strict.
@@ -27,7 +27,7 @@ const (
 	Deny  Verdict = "deny"
 )
 
-// NotJudged is the audit's verdict for a call that never reached the gate: the tool does not exist, its arguments are wrong, or what it
+// NotJudged is the audit's verdict for a call that never reached the permission rules: the tool does not exist, its arguments are wrong, or what it
 // names does not exist.
 const NotJudged Verdict = "not judged"
 

@@ -116,7 +116,7 @@ func questionRows(ctx context.Context, read *sqlite.Readers, where string, args 
 	})
 }
 
-// AuditRows lists the audit, newest first. The state is a verdict of the gate, or "denied" for everything that the gate or the owner did
+// AuditRows lists the audit, newest first. The state is a verdict of the permission rules, or "denied" for everything that the permission rules or the owner did
 // not allow.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]api.AuditRow, error) {
 	return auditRows(ctx, s.read, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))

@@ -1,5 +1,5 @@
 // This file runs the owner's commands before and after tool calls, the [[tool_hooks]] of the config. A hook can refuse a call. It can
-// never allow a call that the gate has refused, and it sees nothing that the call's audit row would not show.
+// never allow a call that the permission rules have refused, and it sees nothing that the call's audit row would not show.
 
 package toolset
 

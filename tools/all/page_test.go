@@ -29,7 +29,7 @@ const pageHead = `<!-- Made by go generate ./tools/all out of the tools themselv
 
 # Tools
 
-What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which goes through the same gate. ` + "`hob tool show NAME`" + ` prints the
+What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which is decided by the same permission rules. ` + "`hob tool show NAME`" + ` prints the
 schema. A parameter without a flag stands behind the name; relative paths start in the workspace, and on the command line in the folder that
 you are in. Which of them ask you first: [security](security.md).
 

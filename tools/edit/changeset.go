@@ -168,7 +168,7 @@ func (s *changeSet) open(path string) (*file, error) {
 	if f, ok := s.files[t.place.Path]; ok {
 		return f, nil
 	}
-	// The gate has decided on the intent, so nothing else may be changed.
+	// The permission rules have decided on the intent, so nothing else may be changed.
 	if !s.asIntended(t) {
 		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was checked", tools.ShownPath(path))
 	}

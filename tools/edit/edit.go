@@ -87,7 +87,7 @@ func NewEdit(d Deps) tools.Tool {
 // editor implements edit.
 type editor struct{ Deps }
 
-// intent resolves the files of a call for the gate.
+// intent resolves the files of a call for the permission rules.
 func (e editor) intent(_ context.Context, call tools.Call, in EditInput) (tools.Intent, error) {
 	list, err := in.list()
 	if err != nil {

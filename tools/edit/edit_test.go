@@ -250,7 +250,7 @@ func TestAFileThatChangedAfterTheJudgement(t *testing.T) {
 	}
 }
 
-// An approval is for the content that is there: another one has other canonical bytes. Nothing of a file is told before the gate
+// An approval is for the content that is there: another one has other canonical bytes. Nothing of a file is told before the permission rules
 // has decided.
 func TestEditIntent(t *testing.T) {
 	d := newFixture(t)

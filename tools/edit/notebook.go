@@ -42,7 +42,7 @@ func NewNotebook(d Deps) tools.Tool {
 // notebookEditor implements notebook_edit.
 type notebookEditor struct{ Deps }
 
-// intent resolves the notebook for the gate. It does not look for the cell.
+// intent resolves the notebook for the permission rules. It does not look for the cell.
 func (n notebookEditor) intent(_ context.Context, call tools.Call, in NotebookInput) (tools.Intent, error) {
 	if in.CellID == "" && in.Mode != string(notebook.Insert) {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "read shows the cells", "notebook_edit: cell_id: missing (a string); only insert goes without")

@@ -37,7 +37,7 @@ func NewPatch(d Deps) tools.Tool {
 // patcher implements apply_patch.
 type patcher struct{ Deps }
 
-// intent resolves the files that the patch names for the gate.
+// intent resolves the files that the patch names for the permission rules.
 func (p patcher) intent(_ context.Context, call tools.Call, in PatchInput) (tools.Intent, error) {
 	sections, err := patch.Parse(in.Patch)
 	if err != nil {

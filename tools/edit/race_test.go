@@ -43,7 +43,7 @@ func TestASwappedFolderLeadsNowhere(t *testing.T) {
 			codes[tools.ErrorResult(err).Code]++
 			continue
 		}
-		if intent.Paths[0].Area != tools.Workspace { // it saw the link: the gate would ask
+		if intent.Paths[0].Area != tools.Workspace { // it saw the link: the permission rules would ask
 			continue
 		}
 		res, err := d.patch.Run(t.Context(), c, intent)

@@ -56,7 +56,7 @@ func NewLs(g *fsguard.Guard) tools.Tool {
 // lister implements ls.
 type lister struct{ guard *fsguard.Guard }
 
-// intent resolves the folder for the gate.
+// intent resolves the folder for the permission rules.
 func (l lister) intent(_ context.Context, call tools.Call, in LsInput) (tools.Intent, error) {
 	p, err := resolve(l.guard, call, in.Path)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l lister) fill(ctx context.Context, out *LsOutput, p fsguard.Place, below 
 // the listing.
 func (l lister) descend(ctx context.Context, out *LsOutput, p fsguard.Place, name, path string, in LsInput) string {
 	sub, err := l.guard.Resolve(p.Path, name)
-	// The gate has decided on the parent only. A folder with keys needs a call of its own.
+	// The permission rules have decided on the parent only. A folder with keys needs a call of its own.
 	if err == nil && sub.Area == fsguard.Sensitive && p.Area != fsguard.Sensitive {
 		return "not listed: it holds keys or credentials; ask for it by name"
 	}

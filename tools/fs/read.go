@@ -89,7 +89,7 @@ type reader struct {
 	deps  ReadDeps
 }
 
-// intent resolves the path for the gate, and checks the page numbers early.
+// intent resolves the path for the permission rules, and checks the page numbers early.
 func (r reader) intent(_ context.Context, call tools.Call, in ReadInput) (tools.Intent, error) {
 	if _, err := document.ParsePages(in.Pages); err != nil {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "", "pages: %v", err)

@@ -48,7 +48,7 @@ type writer struct {
 	seen  *Seen
 }
 
-// intent resolves the path for the gate. The canonical bytes include the old content, so that an
+// intent resolves the path for the permission rules. The canonical bytes include the old content, so that an
 // approval is void when it changes.
 func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools.Intent, error) {
 	if strings.HasSuffix(in.Path, "/") { // otherwise a missing folder would become a file

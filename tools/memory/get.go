@@ -84,7 +84,7 @@ func (s getter) nearby(name string) string {
 	return "memory_search shows what there is"
 }
 
-// intent resolves the file for the gate.
+// intent resolves the file for the permission rules.
 func (s getter) intent(_ context.Context, _ tools.Call, in GetInput) (tools.Intent, error) {
 	p, name, err := s.place(in.Path)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in GetInput, intent tools.I
 		return tools.Result{}, err
 	}
 	if judged, ok := intent.Keep.(fsguard.Place); ok {
-		p = judged // the place that the gate has seen, even if the path now leads elsewhere
+		p = judged // the place that the permission rules have seen, even if the path now leads elsewhere
 	} else if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
 		return tools.Fail(tools.Conflict, "call the tool again", "%s now leads to %s", shown(in.Path), shown(p.Path)), nil
 	}

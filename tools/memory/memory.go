@@ -97,7 +97,7 @@ func (s store) names(scope string) ([]string, error) {
 }
 
 // ours reports whether a place is inside the workspace or a root. A link from the memory to any
-// other place has not been judged by the gate, so such a file is left out.
+// other place has not been judged by the permission rules, so such a file is left out.
 func ours(p fsguard.Place) bool {
 	return p.Area == fsguard.Workspace || p.Area == fsguard.RootRO || p.Area == fsguard.RootRW
 }

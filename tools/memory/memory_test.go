@@ -253,7 +253,7 @@ func TestLinksOutOfTheMemoryAreLeftOut(t *testing.T) {
 	}
 	intent, _ := d.call(t, d.get, `{"path": "memory/a.md"}`)
 	if p := intent.Paths[0]; p.Path != outside || p.Area != tools.Outside || p.Foreign == "" {
-		t.Errorf("the gate does not learn where a link leads: %+v", p)
+		t.Errorf("the permission rules do not learn where a link leads: %+v", p)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestGetWithoutAMemory(t *testing.T) {
 	}
 }
 
-// A link that was turned around after the gate has judged it must not be followed.
+// A link that was turned around after the permission rules have judged it must not be followed.
 func TestGetReadsWhatWasJudged(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")

@@ -51,7 +51,7 @@ func NewAsk() tools.Tool {
 	}, askIntent, askRun)
 }
 
-// askIntent names the owner as the recipient, so that the gate decides as for a message.
+// askIntent names the owner as the recipient, so that the permission rules decide as for a message.
 func askIntent(_ context.Context, call tools.Call, in AskInput) (tools.Intent, error) {
 	if _, err := deadline(call, in); err != nil {
 		return tools.Intent{}, err

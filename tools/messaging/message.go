@@ -71,7 +71,7 @@ type draft struct {
 	files []enclosure
 }
 
-// intent resolves address and files for the gate.
+// intent resolves address and files for the permission rules.
 func (m messenger) intent(ctx context.Context, call tools.Call, in MessageInput) (tools.Intent, error) {
 	l, err := m.draft(ctx, call, in)
 	if err != nil {

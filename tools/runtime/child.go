@@ -260,7 +260,7 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 	if err != nil {
 		return nil, err
 	}
-	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // this tool runs commands; the gate has allowed this one
+	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // this tool runs commands; the permission rules have allowed this one
 	r.cmd.Env = o.env
 	if confined != nil {
 		r.cmd = &osexec.Cmd{Env: []string{o.mark}}

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// enter opens the folder that the gate has allowed. The command then starts in that folder even if
+// enter opens the folder that the permission rules have allowed. The command then starts in that folder even if
 // its path meanwhile leads elsewhere. The child changes directory through the descriptor, which is
 // still open at that moment.
 func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {

@@ -3,7 +3,7 @@
 //
 // A call of exec passes through these steps: site decides where the command runs (host, sandbox,
 // folder) and whose text its output will be; bind lists the files that an approval covers; intent
-// hands all of this to the gate. If the gate allows the call, run builds an order, proc.supervise
+// hands all of this to the permission rules. If the permission rules allow the call, run builds an order, proc.supervise
 // starts the process and collects its output, and report turns the end into a result. After a
 // while, or on request, the Registry adopts the process: it goes on in the background, and its end
 // becomes a Report to the session that started it.
@@ -148,7 +148,7 @@ func shellArgs(look func(string) (string, error)) []string {
 	return nil
 }
 
-// intent describes the call to the gate. The canonical bytes hold everything that an approval
+// intent describes the call to the permission rules. The canonical bytes hold everything that an approval
 // depends on, including the hashes of the files that the command names.
 func (e executor) intent(_ context.Context, call tools.Call, in ExecInput) (tools.Intent, error) {
 	if err := validate(in); err != nil {

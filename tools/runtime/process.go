@@ -48,7 +48,7 @@ func NewProcess(d ExecDeps) tools.Tool {
 // handler implements process.
 type handler struct{ executor executor }
 
-// intent describes the call to the gate. To write to a process or to signal it needs the same
+// intent describes the call to the permission rules. To write to a process or to signal it needs the same
 // scopes as to run a command there.
 func (h handler) intent(_ context.Context, call tools.Call, in ProcessInput) (tools.Intent, error) {
 	if in.Action == "list" {

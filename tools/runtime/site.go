@@ -157,7 +157,7 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 		}
 	}
 	if p.Area != fsguard.RootRO && !inAny(b.Writable, p.Path) {
-		b.Writable = append(b.Writable, p.Path) // the gate has decided on it
+		b.Writable = append(b.Writable, p.Path) // the permission rules have decided on it
 	}
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
 		b.Readable = append(b.Readable, home) // a root includes it, but the owner was not asked about it
@@ -208,7 +208,7 @@ func (s *site) mounts(list []string) int {
 // keys lists the files and folders with keys that no sandbox shows unless the configuration opens
 // them by name. It searches a working folder outside the roots completely (unsure: a limit stopped
 // the search), and the roots for the well-known places only. A working folder that is itself a
-// folder of keys does not count: the gate has asked for it.
+// folder of keys does not count: the permission rules have asked for it.
 func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure bool) {
 	whole := true
 	if p.Area == fsguard.Outside {
@@ -344,7 +344,7 @@ func (s *site) shell() []tools.Scope {
 	return []tools.Scope{tools.Exec}
 }
 
-// scopes returns the scopes that the gate decides on. A folder outside all roots, or one that may
+// scopes returns the scopes that the permission rules decide on. A folder outside all roots, or one that may
 // hold keys, adds a scope of its own, so the owner is asked: for writing, or for reading if the
 // turn is tainted. So does a folder that gives access to hob's configuration.
 func (s *site) scopes(call tools.Call) []tools.Scope {

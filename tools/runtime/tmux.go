@@ -123,7 +123,7 @@ var (
 	tmuxKey  = sys.Regexp(`^((C|M|C-M)-.|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F[1-9]|F1[0-2])$`)
 )
 
-// intent describes the call to the gate. Everything except list and capture runs programs without a
+// intent describes the call to the permission rules. Everything except list and capture runs programs without a
 // sandbox, so it needs the scopes for that.
 func (m multiplexer) intent(_ context.Context, call tools.Call, in TmuxInput) (tools.Intent, error) {
 	if err := m.validate(in); err != nil {
@@ -312,7 +312,7 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	if err != nil {
 		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
 	}
-	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has allowed this call
+	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the permission rules have allowed this call
 	given := map[string]string{}
 	if shell := shell(m.Sandbox.Program); shell != "" {
 		given["SHELL"] = shell // the program that tmux starts in a new window

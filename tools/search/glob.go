@@ -51,7 +51,7 @@ func NewGlob(d Deps) tools.Tool {
 // globber implements glob.
 type globber struct{ Deps }
 
-// intent resolves the folder where the search starts, for the gate.
+// intent resolves the folder where the search starts, for the permission rules.
 func (g globber) intent(_ context.Context, call tools.Call, in GlobInput) (tools.Intent, error) {
 	from, rest := anchored(in.Path, in.Pattern)
 	if _, _, err := newWild(rest); err != nil {

@@ -53,7 +53,7 @@ type grepper struct {
 	kept *keptOpen
 }
 
-// intent resolves the start of the search for the gate, and checks the pattern early.
+// intent resolves the start of the search for the permission rules, and checks the pattern early.
 func (g grepper) intent(_ context.Context, call tools.Call, in GrepInput) (tools.Intent, error) {
 	if _, err := newQuery(in); err != nil {
 		return tools.Intent{}, err

@@ -273,7 +273,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A text for another conversation is trusted as far as the turn that sends it, and the gate sees where its answer will go.
+// A text for another conversation is trusted as far as the turn that sends it, and the permission rules see where its answer will go.
 func TestSend(t *testing.T) {
 	tool := sessions.NewSessionsSend(rows{talks: talks()})
 	for _, c := range []struct {

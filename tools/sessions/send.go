@@ -23,7 +23,7 @@ type SendOutput struct {
 }
 
 // NewSessionsSend builds the tool sessions_send, which puts a text into the inbox of another
-// conversation. That conversation wakes up, and its answer goes to its usual address. The gate
+// conversation. That conversation wakes up, and its answer goes to its usual address. The permission rules
 // therefore decides as for a message to that address.
 func NewSessionsSend(t Talks) tools.Tool {
 	s := sender{t}

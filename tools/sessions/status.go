@@ -62,7 +62,7 @@ type statusTool struct {
 	gauge Gauge
 }
 
-// intent finds the conversation early, so that a wrong name is refused before the gate.
+// intent finds the conversation early, so that a wrong name is refused before the permission rules.
 func (s statusTool) intent(ctx context.Context, call tools.Call, in StatusInput) (tools.Intent, error) {
 	t, err := known(ctx, s.talks, named(call, in))
 	if err != nil {

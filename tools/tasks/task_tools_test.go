@@ -61,7 +61,7 @@ func do(t *testing.T, tool tools.Tool, c tools.Call) tools.Result {
 		return tools.ErrorResult(err)
 	}
 	if len(intent.Canonical) == 0 || intent.Summary == "" {
-		t.Errorf("%s: the gate is shown nothing: %+v", tool.Spec().Name, intent)
+		t.Errorf("%s: the permission rules are shown nothing: %+v", tool.Spec().Name, intent)
 	}
 	res, err := tool.Run(t.Context(), c, intent)
 	if err != nil {

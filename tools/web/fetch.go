@@ -119,7 +119,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in FetchInput, _ too
 		}
 		return unanswered(ctx, err, hint)
 	}
-	// The gate has decided on this host only. The model must ask for the other one itself.
+	// The permission rules have decided on this host only. The model must ask for the other one itself.
 	if answer.Moved != "" {
 		return elsewhere(answer), nil
 	}

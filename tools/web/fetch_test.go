@@ -167,7 +167,7 @@ func TestFetchOtherAnswers(t *testing.T) {
 	}
 }
 
-// A site without https is not asked without it, unless it is a machine of a private network that the gate let through.
+// A site without https is not asked without it, unless it is a machine of a private network that the permission rules let through.
 func TestFetchUpgrades(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(t, w, "the router") }))
 	defer s.Close()

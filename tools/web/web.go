@@ -1,7 +1,7 @@
 // Package web holds the tools for the web: web_fetch (pages), web_search (search engines) and http
 // (APIs).
 //
-// Each intent names the exact addresses that the call would request, for the gate. The request goes
+// Each intent names the exact addresses that the call would request, for the permission rules. The request goes
 // through the guarded client (package netguard), which checks the addresses again after name
 // resolution and follows no redirect to another host. Pages, PDF files and pictures are converted
 // in a separate process (package document).

@@ -28,7 +28,7 @@ type CallStore interface {
 	Settled(ctx context.Context, hash string) error
 }
 
-// Calls implements Tools with the agent's dispatcher, so calls pass the same gate as those of a turn. The person at the command line can answer at
+// Calls implements Tools with the agent's dispatcher, so calls are decided by the same permission rules as those of a turn. The person at the command line can answer at
 // once, so a call that needs approval returns immediately instead of waiting. Every field must be set.
 type Calls struct {
 	Dispatch *agent.Dispatch

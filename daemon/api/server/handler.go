@@ -28,7 +28,7 @@ type Tools interface {
 	Specs() []tools.Spec
 	// Missing returns the tools that cannot work here.
 	Missing() []api.Tool
-	// Call runs a tool through the gate. The error is *api.Approval when a person has to agree first.
+	// Call runs a tool through the permission rules. The error is *api.Approval when a person has to agree first.
 	Call(ctx context.Context, name string, c api.ToolCall) (tools.Result, error)
 }
 
