@@ -17,7 +17,7 @@ import (
 // Frame is one item of the event stream: a stored event, a live piece of text, or Start.
 type Frame struct {
 	Event *event.Event
-	Piece  *event.Piece
+	Piece *event.Piece
 	// Start is set in a first frame without event and live text: the stream begins after this event, because the requested one does not
 	// exist.
 	Start int64
