@@ -169,7 +169,7 @@ func (p *configProblems) list(advice bool) []string {
 // agentSettings reads what the agent takes from the config, at each step.
 type agentSettings struct {
 	config     func() *config.Snapshot
-	boots      store.Boots
+	chosen     store.Settings
 	zone       *ownerZone
 	recipients channels.Recipients
 	live       *toolset.Active
@@ -179,7 +179,7 @@ type agentSettings struct {
 
 func (s agentSettings) read(ctx context.Context) agent.Settings {
 	c := s.config()
-	safe, err := s.boots.SafeMode(ctx)
+	safe, err := s.chosen.SafeMode(ctx)
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("read safe mode", "err", err)
 	}

@@ -61,10 +61,10 @@ func conversationRoutes(r ownerRequests) []server.Route {
 		server.ListAll(api.Grants, s.Grants.List),
 		server.Change(api.RevokeGrant, s.Grants.Revoke),
 		server.List(api.Marks, func(ctx context.Context, f event.Filter) ([]api.Mark, error) {
-			return s.Marks.List(ctx, f.State != event.NamesOnly)
+			return s.Marks().List(ctx, f.State != event.NamesOnly)
 		}),
 		server.DoOnly(api.AcceptMark, func(ctx context.Context, in api.MarkedFile) (api.Done, error) {
-			return api.Done{OK: true}, s.Marks.Accept(ctx, in.Path, in.Hash)
+			return api.Done{OK: true}, s.Marks().Accept(ctx, in.Path, in.Hash)
 		}),
 	}
 }
@@ -137,7 +137,7 @@ func upkeepRoutes(d *daemon) []server.Route {
 			return d.store.Spending.SetBudget(ctx, c)
 		}),
 		server.DoOnly(api.LeaveSafeMode, func(ctx context.Context, _ api.None) (api.Done, error) {
-			return api.Done{OK: true}, d.store.Boots.LeaveSafeMode(ctx)
+			return api.Done{OK: true}, d.store.Settings.LeaveSafeMode(ctx)
 		}),
 		server.DoOnly(api.CreateBackup, func(ctx context.Context, in api.BackupPath) (api.Backup, error) { return createBackup(ctx, d, in) }),
 	}

@@ -86,7 +86,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	d.view = store.NewView(d.store.Reader())
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Jobs.DisableUnreadable(ctx)
-	if d.store.Boots.Boot().Crashed && err == nil {
+	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}
 	if err == nil {
@@ -223,13 +223,13 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 // fire runs a part of the scheduler. In safe mode it waits until that ends, so that a job that crashes hob cannot do so again.
 func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if sys.SyncClock(ctx, d.clock, d.store.Boots.Boot().Last) {
+		if sys.SyncClock(ctx, d.clock, d.store.Boot().Last) {
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {
 			// The signal is taken before safe mode is read, so that no change in between is missed.
 			changed := d.store.Jobs.JobsSignal()
-			safe, err := d.store.Boots.SafeMode(ctx)
+			safe, err := d.store.Settings.SafeMode(ctx)
 			if err != nil {
 				return err
 			}
@@ -287,14 +287,14 @@ func (d *daemon) notes(ctx context.Context) []string {
 	if d.config().Guard.Mode == "open" {
 		notes = append(notes, "guard.mode is open: tools run without asking")
 	}
-	safe, err := d.store.Boots.SafeMode(ctx)
+	safe, err := d.store.Settings.SafeMode(ctx)
 	if err != nil {
 		safe = err.Error()
 	}
 	if safe != "" {
 		notes = append(notes, "safe mode is on: "+safe+" (hob safe-mode off)")
 	}
-	if b := d.store.Boots.Boot(); b.CrashingTurn != 0 {
+	if b := d.store.Boot(); b.CrashingTurn != 0 {
 		notes = append(notes, fmt.Sprintf("turn %d was given up: hob ended unexpectedly each time it ran (hob turns show %d)", b.CrashingTurn, b.CrashingTurn))
 	}
 	return notes

@@ -177,7 +177,7 @@ func boot(t *testing.T, home string) store.Boot {
 	t.Helper()
 	s := storetest.Open(t, filepath.Join(home, "state"))
 	storetest.Close(t, s)
-	return s.Boots.Boot()
+	return s.Boot()
 }
 
 func TestMessageInAnswerOut(t *testing.T) {

@@ -122,7 +122,7 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 	if s.Budget, err = d.store.Spending.Spent(ctx); err != nil {
 		return s, err
 	}
-	if s.SafeMode.Why, err = d.store.Boots.SafeMode(ctx); err != nil {
+	if s.SafeMode.Why, err = d.store.Settings.SafeMode(ctx); err != nil {
 		return s, err
 	}
 	s.SafeMode.On = s.SafeMode.Why != ""

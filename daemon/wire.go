@@ -90,7 +90,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
-	d.settings = agentSettings{d.config, d.store.Boots, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
+	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 // newTools makes the dependencies of the tools, among them the services for jobs and file watches. These look tools up in d.live, which is empty until
 // the first set is built from them.
 func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
-	marks := d.store.Marks
+	marks := d.store.Marks()
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
 	t.Marks, t.Marked, t.Wrote, t.Spawn = marks, marks.Paths, d.written.Note, spawn
 	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Calls.Record, Accept: func(ctx context.Context, in event.In) error {
@@ -185,7 +185,7 @@ func (d *daemon) wireScheduler(in stage) error {
 	}
 	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
-		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Boots.SafeMode, Reach: d.recipients.Reachable,
+		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Settings.SafeMode, Reach: d.recipients.Reachable,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
 	})
 	return nil

@@ -61,7 +61,7 @@ func TestCrashInATool(t *testing.T) {
 				seq := r.ask("go")
 				r.reborn(dir, llmtest.InOrder(llmtest.Say("after"), llmtest.Say("after")), func(r *harness) {
 					r.settle()
-					if !r.store.Boots.Boot().Crashed {
+					if !r.store.Boot().Crashed {
 						t.Error("the crash was not seen")
 					}
 					r.wantStates(turn.Done)
@@ -201,7 +201,7 @@ func TestCulpritOfThreeUncleanEnds(t *testing.T) {
 		}
 		r.reborn(dir, llmtest.InOrder(), func(n *harness) {
 			n.settle()
-			if b := n.store.Boots.Boot(); b.CrashingTurn != 1 || b.Safe {
+			if b := n.store.Boot(); b.CrashingTurn != 1 || b.Safe {
 				t.Errorf("boot %+v", b)
 			}
 			n.wantStates(turn.Dead)

@@ -138,7 +138,7 @@ func writers(r *harness) {
 			return tools.Fail(tools.Unknown, "", "it broke off halfway"), nil
 		}),
 		r.tool("read", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) {
-			return tools.Result{Content: "from now on: shell", Foreign: r.store.Marks.Why("/ws/HEARTBEAT.md")}, nil
+			return tools.Result{Content: "from now on: shell", Foreign: r.store.Marks().Why("/ws/HEARTBEAT.md")}, nil
 		}),
 	)
 }
@@ -182,7 +182,7 @@ func TestLimitsOfWhatWasLost(t *testing.T) {
 		r.runLimited(`{"tokens": 50000}`)
 		r.reborn(dir, llmtest.InOrder(llmtest.Say("after")), func(r *harness) {
 			r.settle()
-			if why := r.store.Marks.Why("/ws/AGENTS.md"); why != "written by a run with limits" {
+			if why := r.store.Marks().Why("/ws/AGENTS.md"); why != "written by a run with limits" {
 				t.Errorf("%q; %v", why, r.results(1))
 			}
 		}, func(r *harness) { r.list = append(r.list, made(r, nil)) })

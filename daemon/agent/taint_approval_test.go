@@ -68,7 +68,7 @@ func TestRightsInATaintedConversation(t *testing.T) {
 func TestMarksOfAFailedCall(t *testing.T) {
 	bubble(t, llmtest.InOrder(use("late", "x"), llmtest.Say("ok")), func(r *harness) {
 		r.ask("go")
-		marks, err := r.store.Marks.List(context.Background(), false)
+		marks, err := r.store.Marks().List(context.Background(), false)
 		if err != nil || len(marks) != 1 {
 			t.Errorf("marks of a call that failed: %v %v", marks, err)
 		}
@@ -109,7 +109,7 @@ func TestMarksOfALostCall(t *testing.T) {
 		r.ask("/approve " + r.code())
 		r.reborn(dir, llmtest.InOrder(llmtest.Say("after")), func(r *harness) {
 			r.settle()
-			marks, err := r.store.Marks.List(context.Background(), false)
+			marks, err := r.store.Marks().List(context.Background(), false)
 			if err != nil || len(marks) != 1 {
 				t.Errorf("%v %v; %v", marks, err, r.results(1))
 			}

@@ -318,7 +318,7 @@ func (l *leaker) tools(r *harness) {
 			return res
 		})),
 		r.tool("read", tools.Intent{Effect: tools.Read}, run(func(tools.Call, string) tools.Result {
-			return tools.Result{Content: "file: " + l.files["/ws/f"], Foreign: r.store.Marks.Why("/ws/f")}
+			return tools.Result{Content: "file: " + l.files["/ws/f"], Foreign: r.store.Marks().Why("/ws/f")}
 		})),
 	)
 }

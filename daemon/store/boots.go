@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/sqlite"
-
-	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/sqlite"
 )
 
 // Boot describes the start of this epoch. An epoch is one run of the daemon.
@@ -22,9 +20,6 @@ type Boot struct {
 	CrashingTurn int64     // the turn that became a dead letter because it ran at several crashes
 	Safe         bool      // several crashes without a single culprit: safe mode is on
 }
-
-// Boot returns the start of this epoch.
-func (s Boots) Boot() Boot { return s.core.boot }
 
 // begin writes the row of a new epoch and recovers from a crash: running turns become ready again, their open requests are billed, and
 // repeated crashes are judged.
@@ -114,32 +109,4 @@ func judgeCrashes(tx *Tx, b *Boot) error {
 		return err
 	}
 	return addNotice(tx, fmt.Sprintf("safe:%d", b.Epoch), b.Epoch, "Safe mode is on: "+why+". No jobs, no shell and no resumed turns until you say: hob safe-mode off")
-}
-
-// The keys of settings.
-const (
-	keySafeMode = "safe_mode"
-	keyDayMoney = "budget_money_per_day"
-	keyDayCount = "budget_count_per_day"
-)
-
-// SafeMode returns the reason that safe mode is on, or "".
-func (s Boots) SafeMode(ctx context.Context) (string, error) {
-	var why string
-	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return why, err
-}
-
-// LeaveSafeMode ends safe mode. It wakes the thread and the scheduler.
-func (s Boots) LeaveSafeMode(ctx context.Context) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
-		if err := putSetting(tx, keySafeMode, ""); err != nil {
-			return err
-		}
-		return addEvent(tx, event.Event{Type: "safe-mode.off"})
-	})
 }

@@ -30,7 +30,7 @@ func TestS12MarksOfARestartedStore(t *testing.T) {
 	}
 	t.Run("before", func(t *testing.T) {
 		s := open(t, path("state"))
-		s.Marks.Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
+		s.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
 		for _, name := range []string{"m.md", "empty.md", "folder"} {
 			if err := s.Calls.Record(t.Context(), tools.Mark{Path: path(name), Why: "a test"}); err != nil {
 				t.Fatal(err)
@@ -38,33 +38,33 @@ func TestS12MarksOfARestartedStore(t *testing.T) {
 		}
 	})
 	s := open(t, path("state"))
-	s.Marks.Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
+	s.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
 	put("copy.md", "theirs")
 	if err := errors.Join(os.Rename(path("m.md"), path("n.md")), os.Rename(path("folder"), path("other"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, from := range map[string]string{"copy.md": "m.md", "n.md": "m.md", "other": "folder", "other/inner.md": "folder"} {
-		if why := s.Marks.Why(path(name)); why != "a test, as "+path(from) {
+		if why := s.Marks().Why(path(name)); why != "a test, as "+path(from) {
 			t.Errorf("%s: %q", name, why)
 		}
-		if !slices.Contains(s.Marks.Paths(), path(name)) {
+		if !slices.Contains(s.Marks().Paths(), path(name)) {
 			t.Errorf("%s was seen, and is not hidden", name)
 		}
 	}
 	put("copy.md", "my own")
 	for _, name := range []string{"mine.md", "none.md", "copy.md", "missing.md"} {
-		if why := s.Marks.Why(path(name)); why != "" || slices.Contains(s.Marks.Paths(), path(name)) {
+		if why := s.Marks().Why(path(name)); why != "" || slices.Contains(s.Marks().Paths(), path(name)) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
-	list, err := s.Marks.List(t.Context(), true)
+	list, err := s.Marks().List(t.Context(), true)
 	if err != nil || len(list) != 3 || list[2].Path != path("m.md") || list[2].Hash != "" {
 		t.Errorf("%+v %v", list, err)
 	}
-	if err := s.Marks.Accept(t.Context(), path("m.md"), ""); err != nil { // listed as gone
+	if err := s.Marks().Accept(t.Context(), path("m.md"), ""); err != nil { // listed as gone
 		t.Error(err)
 	}
-	if why := s.Marks.Why(path("n.md")); why != "" {
+	if why := s.Marks().Why(path("n.md")); why != "" {
 		t.Errorf("accepted, and foreign: %s", why)
 	}
 }
@@ -87,8 +87,8 @@ func TestS12NothingOfTheStateIsHashed(t *testing.T) {
 			t.Errorf("%s: %q %v", path, sum, err)
 		}
 	}
-	s.Marks.Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
-	if s.Marks.Note(link, "a test"); s.Marks.Why(link) != "a test" {
+	s.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
+	if s.Marks().Note(link, "a test"); s.Marks().Why(link) != "a test" {
 		t.Error("it is not marked")
 	}
 }

@@ -227,7 +227,7 @@ func TestSafeMode(t *testing.T) {
 		s := fresh(t, limits)
 		for n := 1; n <= 3; n++ {
 			s = s.crash()
-			if b := s.Boots.Boot(); !b.Crashed || b.Safe != (n == 3) || b.CrashingTurn != 0 {
+			if b := s.Boot(); !b.Crashed || b.Safe != (n == 3) || b.CrashingTurn != 0 {
 				t.Fatalf("after %d unclean ends: %+v", n, b)
 			}
 		}
@@ -246,7 +246,7 @@ func TestSafeMode(t *testing.T) {
 		if s.take() != 0 {
 			t.Error("a job ran in safe mode")
 		}
-		if err := s.Boots.LeaveSafeMode(t.Context()); err != nil {
+		if err := s.Settings.LeaveSafeMode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if s.take() == 0 {
@@ -258,7 +258,7 @@ func TestSafeMode(t *testing.T) {
 		for range 6 {
 			s.later(6 * time.Minute)
 			s = s.crash()
-			if s.Boots.Boot().Safe {
+			if s.Boot().Safe {
 				t.Fatal("safe mode for ends far apart")
 			}
 		}
@@ -270,7 +270,7 @@ func TestSafeMode(t *testing.T) {
 				s.sql("UPDATE boots SET clean = 1")
 			}
 			s = s.crash()
-			if s.Boots.Boot().Safe {
+			if s.Boot().Safe {
 				t.Fatal("safe mode although a clean end was between")
 			}
 		}
@@ -285,14 +285,14 @@ func TestSafeMode(t *testing.T) {
 			}
 			s = s.crash()
 		}
-		if b := s.Boots.Boot(); !b.Safe || b.CrashingTurn != 0 {
+		if b := s.Boot(); !b.Safe || b.CrashingTurn != 0 {
 			t.Errorf("no single turn is to blame: %+v", b)
 		}
 	})
 	t.Run("switched off", func(t *testing.T) {
 		s := fresh(t)
 		for range 5 {
-			if s = s.crash(); s.Boots.Boot().Safe {
+			if s = s.crash(); s.Boot().Safe {
 				t.Fatal("safe mode although it is switched off")
 			}
 		}
@@ -303,7 +303,7 @@ func TestCleanEnd(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("first", func(t *testing.T) { open(t, dir) })
 	t.Run("second", func(t *testing.T) {
-		if b := open(t, dir).Boots.Boot(); b.Crashed || b.Epoch != 2 {
+		if b := open(t, dir).Boot(); b.Crashed || b.Epoch != 2 {
 			t.Errorf("boot %+v", b)
 		}
 	})

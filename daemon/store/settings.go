@@ -5,10 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
 
 // Settings holds what the owner has chosen at run time in place of the config.
 type Settings struct{ core *core }
+
+// The keys of settings.
+const (
+	keySafeMode = "safe_mode"
+	keyDayMoney = "budget_money_per_day"
+	keyDayCount = "budget_count_per_day"
+)
 
 // readSetting returns the value of a key, or "".
 func readSetting(tx *Tx, key string) (value string, err error) {
@@ -50,5 +60,26 @@ func (s Settings) ChooseModel(ctx context.Context, name string) error {
 			return err
 		}
 		return forgetPrompts(tx)
+	})
+}
+
+// SafeMode returns the reason that safe mode is on, or "".
+func (s Settings) SafeMode(ctx context.Context) (string, error) {
+	var why string
+	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return why, err
+}
+
+// LeaveSafeMode ends safe mode. It wakes the thread and the scheduler.
+func (s Settings) LeaveSafeMode(ctx context.Context) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
+		if err := putSetting(tx, keySafeMode, ""); err != nil {
+			return err
+		}
+		return addEvent(tx, event.Event{Type: "safe-mode.off"})
 	})
 }

@@ -84,7 +84,6 @@ type Store struct {
 	Commands  Commands
 	Calls     Calls
 	Grants    Grants
-	Marks     *Marks
 	Outbox    Outbox
 	Artifacts Artifacts
 	Jobs      Jobs
@@ -98,7 +97,6 @@ type Store struct {
 	Spending  Spending
 	Events    Events
 	Notices   Notices
-	Boots     Boots
 	Backups   Backups
 
 	core *core
@@ -119,8 +117,6 @@ type (
 	Spending struct{ core *core }
 	// Events holds the event stream.
 	Events struct{ core *core }
-	// Boots holds epochs and safe mode.
-	Boots struct{ core *core }
 	// Backups makes copies of the database.
 	Backups struct{ core *core }
 )
@@ -157,7 +153,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Calls: Calls{c}, Grants: Grants{c}, Settings: Settings{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Jobs: Jobs{c},
 		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, cmp.Or(o.Paired, &PairedOwners{})},
-		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Boots: Boots{c}, Backups: Backups{c}, core: c,
+		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Backups: Backups{c}, core: c,
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
@@ -165,7 +161,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if c.marks, err = loadMarks(ctx, c); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
-	c.marks.Sum, s.Marks = o.Sum, c.marks
+	c.marks.Sum = o.Sum
 	if err := s.Pairings.Load(ctx); err != nil {
 		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
@@ -191,6 +187,12 @@ func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader returns the pool for View.
 func (s *Store) Reader() *sqlite.Readers { return s.core.db.Reader() }
+
+// Marks returns the files with foreign content. It is no service like the others, because it also keeps the table in memory.
+func (s *Store) Marks() *Marks { return s.core.marks }
+
+// Boot describes this start, and how the one before ended.
+func (s *Store) Boot() Boot { return s.core.boot }
 
 // Epoch returns the number of this start.
 func (s *Store) Epoch() int64 { return s.core.epoch }

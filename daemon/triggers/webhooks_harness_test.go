@@ -64,7 +64,7 @@ func newWebhookHarness(t *testing.T) *webhookHarness {
 	c := sys.ShiftedClock(func() time.Duration { return time.Duration(r.ahead.Load()) })
 	r.store = storetest.Fresh(t, func(o *store.Options) { o.Clock, o.Log = c, log })
 	r.Webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
-		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Boots.SafeMode,
+		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Settings.SafeMode,
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})

@@ -230,7 +230,7 @@ func TestSafeMode(t *testing.T) {
 	if got.status != 503 || got.header.Get("Retry-After") != "60" || strings.Contains(got.body, "a test") || r.inbox() != 0 {
 		t.Errorf("%+v", got)
 	}
-	if err := r.store.Boots.LeaveSafeMode(t.Context()); err != nil {
+	if err := r.store.Settings.LeaveSafeMode(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {

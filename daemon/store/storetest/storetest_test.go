@@ -25,7 +25,7 @@ func TestPreparedIsAsNew(t *testing.T) {
 	if len(want) < 20 || !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if b := copied.Boots.Boot(); b.Epoch != 1 || b.Crashed || !b.Last.IsZero() {
+	if b := copied.Boot(); b.Epoch != 1 || b.Crashed || !b.Last.IsZero() {
 		t.Errorf("the first epoch is %+v", b)
 	}
 }
