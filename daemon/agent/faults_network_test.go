@@ -22,6 +22,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/sys/systest"
 )
 
 // dialTimeout is that of the library's usual dialer.
@@ -260,8 +261,11 @@ func TestCutAtEveryByte(t *testing.T) {
 	last := strings.Index(wire, `"finish_reason":"tool_calls"`)
 	complete := last + strings.Index(wire[last:], "\n\n") + 2 // without the end of its line an event is not there
 	for how, step := range map[llmtest.Break]int{llmtest.Cut: 1, llmtest.Drop: 7} {
-		if testing.Short() {
+		switch {
+		case testing.Short():
 			step = 37
+		case !systest.Thorough():
+			step *= 5
 		}
 		overWire(t, fault{}.hosts, func(t *testing.T, w *wireHarness) {
 			for at := range len(wire) + 1 {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hob/daemon/sys/systest"
 )
 
 // How long a scenario may take to come to its point.
@@ -63,6 +65,9 @@ func TestNamedPoints(t *testing.T) {
 		for _, n := range passings {
 			t.Run(fmt.Sprintf("%s:%d", name, n), func(t *testing.T) {
 				t.Parallel()
+				if name == "exec.wrapped" {
+					systest.Program(t, "bwrap")
+				}
 				r := newHarness(t, options{bin: bin, seed: *seed, guard: guardFor(name), senses: true})
 				if name != "checkpoint" { // which waits for a pause in the writing
 					r.jobs = []string{"tick-1", "words", "gated"}

@@ -208,6 +208,7 @@ func folders() []string {
 
 // TestEscapes runs every attempt, each in its own shell in one sandbox, and checks after each whether a canary was read or touched.
 func TestEscapes(t *testing.T) {
+	t.Parallel() // with the other long runs of attempts
 	w := newMachine(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
@@ -260,6 +261,7 @@ func TestTheAttemptsAreReal(t *testing.T) {
 
 // TestEscapesAsSomebodyElse repeats the attempts as an unprivileged user if this one is root.
 func TestEscapesAsSomebodyElse(t *testing.T) {
+	t.Parallel() // with the other long runs of attempts
 	if os.Getuid() != 0 || testing.Short() {
 		t.Skip("TestEscapes did it, or the time is short")
 	}

@@ -151,6 +151,7 @@ func (w *machine) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
 
 // Not every kernel has Landlock and seccomp, so the namespaces must hold alone.
 func TestNamespacesAlone(t *testing.T) {
+	t.Parallel() // with the other long runs of attempts
 	if testing.Short() {
 		t.Skip("a second run of many attempts")
 	}

@@ -118,9 +118,9 @@ func agree(t testing.TB, root, what string, paths []string) {
 
 // Random rules in the root and in folders mean the same to hob and to git.
 func TestRandomRulesAreGits(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
-		rounds = 25
+	rounds := 25
+	if systest.Thorough() {
+		rounds = 150
 	}
 	pieces := []string{"*", "**", "/", "/", "a", "b", "c", "?", "[ab]", "[!b]", "[a-c]", ".", "!", "\\", "x", "log", "build", " ", "[[:alpha:]]", "-", "#"}
 	random := rand.New(rand.NewPCG(1, 2))

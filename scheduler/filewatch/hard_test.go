@@ -194,9 +194,9 @@ func TestHobsOwnStateIsNeverSeen(t *testing.T) {
 // A checkout between branches is few events, and the snapshot is what stands there at the end.
 func TestACheckoutOfALargeTree(t *testing.T) {
 	systest.Program(t, "git")
-	files := 5_000 // more than two commits of a first look
-	if testing.Short() {
-		files = 1000
+	files := 1000
+	if systest.Thorough() {
+		files = 5_000 // more than two commits of a first look
 	}
 	w := newWatchedHome(t)
 	w.sh(`git init -q -b one; git config core.autocrlf false; git config gc.auto 0; git config core.fsync none`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"hob/daemon/sys/systest"
 	"hob/scheduler/filewatch"
 	"hob/scheduler/filewatch/watchtest"
 )
@@ -60,9 +61,9 @@ func (s storm) blow(n int) {
 // Whatever happens while the watcher looks, also while events are lost and while it stops and starts, it ends up with what stands there,
 // and goes on to see what changes.
 func TestAStorm(t *testing.T) {
-	rounds := 5
-	if testing.Short() {
-		rounds = 2
+	rounds := 2
+	if systest.Thorough() {
+		rounds = 5
 	}
 	for seed := range uint64(rounds) {
 		w := newWatchedHome(t)
