@@ -103,7 +103,7 @@ func TestARootThatIsNotThereIsWaitedFor(t *testing.T) {
 
 func TestWhatIsLeftOut(t *testing.T) {
 	w := newWatchedHome(t)
-	w.sh(`git init -q; printf 'build/\n*.log\n!keep.log\n' > .gitignore`)
+	w.sh(`mkdir .git; printf 'build/\n*.log\n!keep.log\n' > .gitignore`)
 	for name, edit := range map[string]func(*filewatch.Watch){
 		"ignored": func(o *filewatch.Watch) { o.Gitignore = true },
 		"include": func(o *filewatch.Watch) { o.Include = []string{"*.txt", "sub/**/*.md"} },
