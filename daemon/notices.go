@@ -61,6 +61,9 @@ func (n notices) tellProblems(ctx context.Context) error {
 	return errors.Join(err, n.tellCosts(ctx))
 }
 
+// mostCosts limits the jobs that one message about costs lists.
+const mostCosts = 100
+
 // noCosts is the stored state while runs cost nothing.
 const noCosts = "free"
 
@@ -87,9 +90,9 @@ func (n notices) tellCosts(ctx context.Context) error {
 	})
 }
 
-// costly lists the jobs and watches whose runs ask a model.
+// costly lists the jobs and watches whose runs ask a model; of very many jobs, those that run next.
 func (n notices) costly(ctx context.Context) (list []string, err error) {
-	jobs, err := n.jobs.AllJobs(ctx)
+	jobs, err := n.jobs.JobRows(ctx, event.Filter{Limit: mostCosts})
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}

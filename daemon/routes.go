@@ -72,7 +72,7 @@ func conversationRoutes(r ownerRequests) []server.Route {
 func triggerRoutes(d *daemon) []server.Route {
 	jobs, watches, hooks := d.jobs, d.watches, d.webhooks
 	return []server.Route{
-		server.ListAll(api.Jobs, jobs.List),
+		server.List(api.Jobs, jobs.Next),
 		server.Show(api.ShowJob, jobs.Named),
 		server.ListAll(api.Watches, watches.List),
 		server.Show(api.ShowWatch, watches.Named),

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,7 @@ func (r *running) jobs() (names []string) {
 	for _, j := range list {
 		names = append(names, j.Name+"="+j.Prompt)
 	}
+	slices.Sort(names)
 	return names
 }
 

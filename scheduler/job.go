@@ -68,6 +68,9 @@ type Job struct {
 	Version int64         `json:"-"`               // of the row when it was read; see Store
 }
 
+// InTrouble is the state in a filter that selects the jobs that are broken or have failed.
+const InTrouble = "trouble"
+
 // View is a job as lists and details show it.
 type View struct {
 	ID           int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`

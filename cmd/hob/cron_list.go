@@ -88,7 +88,7 @@ func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 // cronListCommand makes hob cron list.
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[scheduler.View]{
-		Route: api.Jobs, Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
+		Route: api.Jobs, Short: "List the jobs with their next times, those that run next first", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
 		Row: func(j scheduler.View, _ cli.Clock) []string {
 			return []string{j.Name, jobSchedule(j), j.Zone, jobState(j), j.Prompt}

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/scheduler"
 )
 
 // slowStatus is the time within which an idle daemon should answer a status request.
@@ -144,14 +145,23 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s can receive; %d can send, %d were not tried", all, len(s.status.Channels)-untried, untried)
 }
 
+// nextJobs is how many of the jobs that run next are checked. Those that are known to be in trouble are found however many there are.
+const nextJobs = 200
+
 // checkJobs reports jobs that cannot run, and jobs whose last runs failed.
 func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
-	list, err := client.List(ctx, s.client, api.Jobs, client.Filter{})
-	if err != nil {
+	known, err := client.List(ctx, s.client, api.Jobs, client.Filter{State: scheduler.InTrouble, Limit: 1000})
+	next, err2 := client.List(ctx, s.client, api.Jobs, client.Filter{Limit: nextJobs})
+	if err := errors.Join(err, err2); err != nil {
 		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob cron list"}
 	}
 	var v findings
-	for _, j := range list {
+	seen := map[int64]bool{}
+	for _, j := range append(known, next...) {
+		if seen[j.ID] {
+			continue
+		}
+		seen[j.ID] = true
 		switch {
 		case j.Broken != "":
 			v.add(checkFail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
@@ -159,7 +169,7 @@ func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
 			v.add(checkWarn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
 		}
 	}
-	return v.result("%s, none broken", console.Plural(int64(len(list)), "job"))
+	return v.result("%s, none broken", console.Plural(max(int64(s.status.Scheduler.Jobs), int64(len(seen))), "job"))
 }
 
 // failureWindow is the age up to which failures are counted.

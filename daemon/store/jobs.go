@@ -60,9 +60,33 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 	return j, nil
 }
 
-// AllJobs lists all jobs by name.
-func (d Jobs) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
-	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 ORDER BY name")
+// runsNext selects the jobs that will run by themselves, and runsNot the others.
+const (
+	runsNext = ofJobs + " AND removed = 0 AND paused = 0 AND broken = '' AND due > 0"
+	runsNot  = ofJobs + " AND removed = 0 AND (paused = 1 OR broken <> '' OR due = 0)"
+)
+
+// JobRows lists jobs: those that run next first, then those that do not run, by name. With the state scheduler.InTrouble it lists only those
+// that are broken or have failed, by name.
+func (d Jobs) JobRows(ctx context.Context, f event.Filter) ([]scheduler.Job, error) {
+	limit := rowLimit(f)
+	if f.State == scheduler.InTrouble {
+		rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers INDEXED BY triggers_trouble WHERE "+ofJobs+" AND removed = 0 AND (broken <> '' OR failures > 0) ORDER BY kind, name LIMIT ?", limit)
+		return sqlite.Collect(rs, err, scanJob)
+	}
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers INDEXED BY triggers_due WHERE "+runsNext+" ORDER BY due LIMIT ?", limit)
+	list, err := sqlite.Collect(rs, err, scanJob)
+	if err != nil || len(list) == limit {
+		return list, err
+	}
+	rs, err = d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+runsNot+" ORDER BY kind, name LIMIT ?", limit-len(list))
+	rest, err := sqlite.Collect(rs, err, scanJob)
+	return append(list, rest...), err
+}
+
+// ConfigJobs lists the jobs that the config has made. Their number is that of its sections, however many other jobs there are.
+func (d Jobs) ConfigJobs(ctx context.Context) ([]scheduler.Job, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers INDEXED BY triggers_config WHERE "+ofJobs+" AND removed = 0 AND body ->> '$.origin' = 'config'")
 	return sqlite.Collect(rs, err, scanJob)
 }
 

@@ -242,6 +242,48 @@ func TestMissedAsk(t *testing.T) {
 	}
 }
 
+// A list of jobs shows first what runs next, then what does not run; it comes in pages. Those in trouble are found among all.
+func TestJobRows(t *testing.T) {
+	s := fresh(t)
+	for i, name := range []string{"paused", "late", "soon", "done"} {
+		s.job(name, func(j *scheduler.Job) {
+			j.Due = s.now().Add(time.Duration(10-i) * time.Hour)
+			j.Paused = name == "paused"
+			if name == "done" {
+				j.Due = time.Time{}
+			}
+			if name == "soon" {
+				j.Origin = "config"
+			}
+		})
+	}
+	s.sql("UPDATE triggers SET failures = 3 WHERE name = 'late'")
+	names := func(list []scheduler.Job, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, j := range list {
+			all = append(all, j.Name)
+		}
+		return strings.Join(all, " ")
+	}
+	for _, x := range []struct {
+		f    event.Filter
+		want string
+	}{
+		{event.Filter{}, "soon late done paused"}, {event.Filter{Limit: 1}, "soon"}, {event.Filter{Limit: 3}, "soon late done"}, {event.Filter{State: scheduler.InTrouble}, "late"},
+	} {
+		if got := names(s.Jobs.JobRows(t.Context(), x.f)); got != x.want {
+			t.Errorf("%+v: %s, want %s", x.f, got, x.want)
+		}
+	}
+	if got := names(s.Jobs.ConfigJobs(t.Context())); got != "soon" {
+		t.Errorf("jobs of the config: %s", got)
+	}
+}
+
 // A spoilt row disables only itself.
 func TestSpoiltRow(t *testing.T) {
 	s := fresh(t)
@@ -254,8 +296,8 @@ func TestSpoiltRow(t *testing.T) {
 	if err := s.Jobs.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Jobs.AllJobs(t.Context())
-	if err != nil || len(list) != 2 || list[0].Broken == "" || list[1].Broken != "" {
+	list, err := s.Jobs.JobRows(t.Context(), event.Filter{})
+	if err != nil || len(list) != 2 || list[0].Broken != "" || list[1].Broken == "" {
 		t.Errorf("jobs %+v, %v", list, err)
 	}
 	moved, _, err := s.Jobs.Moved(t.Context(), 0)

@@ -18,16 +18,24 @@ type Sessions struct{ core *core }
 
 // Agents lists the subagents that the turns of a session have started, newest first. Session 0 means all sessions.
 func (r Sessions) Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error) {
-	return r.agents(ctx, "(?1 = 0 OR p.session = ?1) AND c.turn = (SELECT max(turn) FROM children o WHERE o.agent = c.agent) ORDER BY c.turn DESC LIMIT ?2", session, limit)
+	return r.agents(ctx, ofSession(session)+" AND c.turn = (SELECT max(turn) FROM children o WHERE o.agent = c.agent) ORDER BY c.turn DESC LIMIT ?2", session, limit)
 }
 
 // Agent returns one subagent; false if the session has none with this id.
 func (r Sessions) Agent(ctx context.Context, session int64, id string) (tools.Agent, bool, error) {
-	list, err := r.agents(ctx, "(?1 = 0 OR p.session = ?1) AND c.agent = ?2 ORDER BY c.turn DESC LIMIT 1", session, id)
+	list, err := r.agents(ctx, ofSession(session)+" AND c.agent = ?2 ORDER BY c.turn DESC LIMIT 1", session, id)
 	if err != nil || len(list) == 0 {
 		return tools.Agent{}, false, err
 	}
 	return list[0], true, nil
+}
+
+// ofSession selects the subagents of the session ?1; 0: of all.
+func ofSession(session int64) string {
+	if session == 0 {
+		return "?1 = 0"
+	}
+	return "p.session = ?1"
 }
 
 // OpenAgents lists the open subagents of all sessions, oldest first, for the status.
@@ -54,12 +62,12 @@ func (r Sessions) agents(ctx context.Context, where string, args ...any) ([]tool
 
 // Talks lists conversations, newest first. An empty kind means all.
 func (r Sessions) Talks(ctx context.Context, kind string, limit, offset int) ([]tools.Talk, error) {
-	return r.talks(ctx, "?1 = '' OR s.kind = ?1 ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
+	return r.talks(ctx, whereFilter(event.Filter{State: kind}, "s.kind = ?1", "")+" ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
 }
 
 // Talk returns a conversation by id or, if it is live, by key; false if there is none.
 func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, error) {
-	list, err := r.talks(ctx, "cast(s.id AS TEXT) = ?1 OR s.key = ?1 AND s.archived = 0 LIMIT 1", name)
+	list, err := r.talks(ctx, "s.key = ?1 AND s.archived = 0 OR "+hasID("s.id")+" LIMIT 1", name)
 	if err != nil || len(list) == 0 {
 		return tools.Talk{}, false, err
 	}
@@ -72,7 +80,8 @@ func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools
 		(SELECT count(*) FROM turns t WHERE t.session = s.id), (SELECT coalesce(sum(t.tokens), 0) FROM turns t WHERE t.session = s.id), (SELECT iif(coalesce(sum(t.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`)), NULL, coalesce(sum(t.cost), 0)) FROM turns t WHERE t.session = s.id),
 		coalesce((SELECT json_extract(k.usage, '$.input') + json_extract(k.usage, '$.output') FROM steps k JOIN turns t ON t.id = k.turn
 			WHERE t.session = s.id AND k.kind = 'model' AND k.state = 'done' ORDER BY k.turn DESC, k.n DESC LIMIT 1), 0),
-		coalesce((SELECT b.reply_to FROM inbox b WHERE b.session = s.key AND b.reply_to NOT IN ('', 'none') ORDER BY b.seq DESC LIMIT 1), '')
+		coalesce((SELECT b.reply_to FROM sessions o JOIN turns t ON t.session = o.id JOIN inbox b ON b.turn = t.id WHERE o.key = s.key AND b.reply_to NOT IN ('', 'none')
+			ORDER BY o.id DESC, t.id DESC, b.seq DESC LIMIT 1), '')
 		FROM sessions s WHERE `+where, args...) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (t tools.Talk, err error) {
 		err = rs.Scan(&t.ID, &t.Key, &t.Title, &t.Kind, &t.Trust, &t.Live, sqlite.Stamp(&t.Created), &t.Messages, &t.Turns, &t.Tokens, &t.Cost, &t.Context, &t.Reply)
@@ -108,7 +117,7 @@ func (r Sessions) Lines(ctx context.Context, session int64, search string, limit
 // Archive ends a session. The next message with its key opens a new one.
 func (r Sessions) Archive(ctx context.Context, key string) error {
 	return r.core.write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", sqlite.Micros(tx.Now), key, key)
+		n, err := tx.Change("UPDATE sessions SET archived = ?2 WHERE archived = 0 AND (key = ?1 OR "+hasID("id")+")", key, sqlite.Micros(tx.Now))
 		return oneRow(n, err, "there is no live session %s", "hob sessions list shows them", key)
 	})
 }

@@ -34,9 +34,27 @@ func rowLimit(f event.Filter) int {
 	return min(f.Limit, mostRows)
 }
 
+// whereFilter joins the conditions for the state ?1 and the name ?2 of a filter, if it has them. A list thus has a statement of its own for each
+// combination, which an index can serve. A condition like "?1 = ” OR state = ?1" reads every row.
+func whereFilter(f event.Filter, state, name string) string {
+	switch {
+	case f.State != "" && f.Name != "":
+		return "(" + state + ") AND (" + name + ")"
+	case f.State != "":
+		return state
+	case f.Name != "":
+		return name
+	default:
+		return "true"
+	}
+}
+
+// hasID selects the row whose id is the text ?1, by its primary key.
+func hasID(id string) string { return id + " = cast(?1 AS INTEGER) AND cast(" + id + " AS TEXT) = ?1" }
+
 // InboxRows lists the inbox, newest first.
 func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]api.InboxRow, error) {
-	return inboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return inboxRows(ctx, s.read, whereFilter(f, "state = ?1", "session = ?2 OR source = ?2")+" ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 // inboxRows reads rows of the inbox. A message without text shows the names of its attachments.
@@ -54,7 +72,7 @@ func inboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...
 
 // OutboxRows lists the outbox, newest first.
 func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]api.OutboxRow, error) {
-	return outboxRows(ctx, s.read, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return outboxRows(ctx, s.read, whereFilter(f, "state = ?1", "address = ?2")+" ORDER BY id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 // outboxRows reads messages with their deliveries.
@@ -72,7 +90,19 @@ func outboxRows(ctx context.Context, read *sqlite.Readers, where string, args ..
 
 // SessionRows lists sessions, the live ones first, then newest first.
 func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, error) {
-	return sessionRows(ctx, s.read, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	kind := whereFilter(event.Filter{Name: f.Name}, "", "kind = ?2")
+	live, ended := "archived = 0 AND "+kind, "archived > 0 AND "+kind
+	switch f.State {
+	case "":
+	case "live":
+		ended = "false"
+	default:
+		live = "false"
+	}
+	// The rows are chosen before they are counted, which takes longer.
+	const newest = "SELECT id FROM (SELECT id FROM sessions WHERE %s ORDER BY id DESC LIMIT ?3)"
+	chosen := fmt.Sprintf(newest+" UNION ALL "+newest+" LIMIT ?3", live, ended)
+	return sessionRows(ctx, s.read, "?1 = ?1 AND id IN ("+chosen+") ORDER BY archived > 0, id DESC", f.State, f.Name, rowLimit(f))
 }
 
 // sessionRows reads sessions with the numbers of their items and turns.
@@ -88,7 +118,7 @@ func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args .
 
 // SessionNamed returns a session by its key, if live, or its id.
 func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, error) {
-	list, err := sessionRows(ctx, s.read, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
+	list, err := sessionRows(ctx, s.read, "key = ?1 AND archived = 0 OR "+hasID("id")+" LIMIT 1", name)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -100,7 +130,7 @@ func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, erro
 
 // QuestionRows lists questions, newest first.
 func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]api.Question, error) {
-	return questionRows(ctx, s.read, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
+	return questionRows(ctx, s.read, whereFilter(event.Filter{State: f.State}, "state = ?1", "")+" ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
 }
 
 // questionRows reads questions with who answered and when.
@@ -119,12 +149,23 @@ func questionRows(ctx context.Context, read *sqlite.Readers, where string, args 
 // AuditRows lists the audit, newest first. The state is a verdict of the permission rules, or "denied" for everything that the permission rules or the owner did
 // not allow.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]api.AuditRow, error) {
-	return auditRows(ctx, s.read, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	state := auditVerdict + " = ?1"
+	switch f.State {
+	case "allow": // most rows are
+	case "denied":
+		state = "decision = 'deny' AND judged = 1 OR outcome = 'PERMISSION_DENIED'"
+	default:
+		state += " AND " + auditVerdict + " <> 'allow'"
+	}
+	return auditRows(ctx, s.read, whereFilter(f, state, "tool = ?2")+" ORDER BY seq DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
+
+// auditVerdict is the verdict as lists show it. Its text is that of an index.
+const auditVerdict = "iif(judged, decision, 'not judged')"
 
 // auditRows reads entries of the audit log.
 func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.AuditRow, error) {
-	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
+	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, "+auditVerdict+", reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM audit WHERE "+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.AuditRow, error) {
 		var r api.AuditRow
 		err := rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
@@ -163,25 +204,25 @@ func (s *View) Counts(ctx context.Context) (Counts, error) {
 
 // InboxRow finds a row of the inbox by its number.
 func (s *View) InboxRow(ctx context.Context, id string) (api.InboxRow, error) {
-	list, err := inboxRows(ctx, s.read, "cast(seq AS TEXT) = ?", id)
+	list, err := inboxRows(ctx, s.read, hasID("seq"), id)
 	return singleRow(list, err, "inbox row", id)
 }
 
 // OutboxRow finds a row of the outbox by its number.
 func (s *View) OutboxRow(ctx context.Context, id string) (api.OutboxRow, error) {
-	list, err := outboxRows(ctx, s.read, "cast(id AS TEXT) = ?", id)
+	list, err := outboxRows(ctx, s.read, hasID("id"), id)
 	return singleRow(list, err, "outbox row", id)
 }
 
 // QuestionRow finds a question by its code or its number.
 func (s *View) QuestionRow(ctx context.Context, id string) (api.Question, error) {
-	list, err := questionRows(ctx, s.read, "code = upper(?1) OR cast(id AS TEXT) = ?1", id)
+	list, err := questionRows(ctx, s.read, "code = upper(?1) OR "+hasID("id"), id)
 	return singleRow(list, err, "question", id)
 }
 
 // AuditRow finds a row of the audit by its number or the id of its call.
 func (s *View) AuditRow(ctx context.Context, id string) (api.AuditRow, error) {
-	list, err := auditRows(ctx, s.read, "cast(seq AS TEXT) = ?1 OR call_id = ?1", id)
+	list, err := auditRows(ctx, s.read, "call_id = ?1 OR "+hasID("seq"), id)
 	return singleRow(list, err, "audit row", id)
 }
 

@@ -23,16 +23,26 @@ const triggerNamed = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FR
 
 // FireRows lists slots, newest first. f.Name is the name or id of a trigger, or "KIND:NAME"; f.State is a state or an outcome.
 func (s *View) FireRows(ctx context.Context, f event.Filter) ([]api.Fire, error) {
-	where := "(?1 = '' OR f.state = ?1 OR " + fireOutcome + " = ?1) AND "
-	if f.Name != "" {
-		where += "f.trigger IN (" + triggerNamed + ") AND "
+	return fireRows(ctx, s.read, whereFilter(f, fireState(f.State), "f.trigger IN ("+triggerNamed+")")+" ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+}
+
+// fireState selects the slots with the state or outcome ?1. Its texts are those of indexes: all but "done" and "ran" are few.
+func fireState(state string) string {
+	switch state {
+	case string(scheduler.StateDone), string(scheduler.OutcomeRan):
+		return "f.state = ?1 OR " + fireOutcome + " = ?1"
+	case "late":
+		return "f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us"
+	case string(scheduler.OutcomeFailed), string(scheduler.OutcomeMissed), string(scheduler.OutcomeCoalesced), string(scheduler.OutcomeSkipped):
+		return "f.outcome = ?1 AND f.outcome NOT IN ('', 'ran')"
+	default:
+		return "f.state = ?1 AND f.state <> 'done'"
 	}
-	return fireRows(ctx, s.read, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 // FireRow finds a slot by its number.
 func (s *View) FireRow(ctx context.Context, id string) (api.Fire, error) {
-	list, err := fireRows(ctx, s.read, "cast(f.id AS TEXT) = ?", id)
+	list, err := fireRows(ctx, s.read, hasID("f.id"), id)
 	return singleRow(list, err, "slot", id)
 }
 

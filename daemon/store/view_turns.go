@@ -14,7 +14,11 @@ import (
 
 // TurnRows lists turns, newest first.
 func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error) {
-	return turnRows(ctx, s.read, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, rowLimit(f))
+	order := "t.id DESC"
+	if f.Name != "" && f.State == "" { // newer conversations with the same key have newer turns
+		order = "s.id DESC, t.id DESC"
+	}
+	return turnRows(ctx, s.read, whereFilter(f, "t.state = ?1", "s.key = ?2")+" ORDER BY "+order+" LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
 // turnRows reads turns. A cost of -1 is unknown: only requests without a price were made.

@@ -3,6 +3,7 @@ package triggers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,11 @@ type jobRows struct {
 	asked bool
 }
 
-func (r *jobRows) AllJobs(context.Context) ([]scheduler.Job, error) { return r.list, nil }
+func (r *jobRows) JobRows(context.Context, event.Filter) ([]scheduler.Job, error) { return r.list, nil }
+
+func (r *jobRows) ConfigJobs(context.Context) ([]scheduler.Job, error) {
+	return slices.DeleteFunc(slices.Clone(r.list), func(j scheduler.Job) bool { return j.Origin != triggers.OriginConfig }), nil
+}
 
 func (r *jobRows) Job(_ context.Context, id int64) (scheduler.Job, error) {
 	for _, j := range r.list {

@@ -2,6 +2,8 @@ package triggers
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"hob/daemon/api"
@@ -13,7 +15,8 @@ import (
 
 // JobRows stores jobs.
 type JobRows interface {
-	AllJobs(ctx context.Context) ([]scheduler.Job, error)
+	JobRows(ctx context.Context, f event.Filter) ([]scheduler.Job, error)
+	ConfigJobs(ctx context.Context) ([]scheduler.Job, error)
 	Job(ctx context.Context, id int64) (scheduler.Job, error)
 	JobNamed(ctx context.Context, name string) (scheduler.Job, error)
 	Record(ctx context.Context, changes ...tools.Change) error
@@ -35,9 +38,19 @@ type Jobs struct {
 
 var _ automation.Jobs = Jobs{}
 
-// List returns all jobs, by name.
+// mostListed is the largest number of jobs in a list.
+const mostListed = 1000
+
+// List returns the jobs by name; if there are more than 1000, those that run next.
 func (s Jobs) List(ctx context.Context) ([]scheduler.View, error) {
-	jobs, err := s.Rows.AllJobs(ctx)
+	list, err := s.Next(ctx, event.Filter{Limit: mostListed})
+	slices.SortFunc(list, func(a, b scheduler.View) int { return strings.Compare(a.Name, b.Name) })
+	return list, err
+}
+
+// Next returns jobs, those that run next first. The state scheduler.InTrouble selects those that are broken or have failed.
+func (s Jobs) Next(ctx context.Context, f event.Filter) ([]scheduler.View, error) {
+	jobs, err := s.Rows.JobRows(ctx, f)
 	list := make([]scheduler.View, 0, len(jobs))
 	for _, j := range jobs {
 		if !s.hidden(ctx, j) {

@@ -11,26 +11,30 @@ import (
 // Sync stores the jobs of the config and the heartbeat, and removes jobs whose section is gone. Jobs made at run time stay. An unchanged section keeps its
 // row, its history and its next slot. off lists the sections that cannot be used, with the reasons.
 func (s Jobs) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []string, err error) {
-	have, err := s.Rows.AllJobs(ctx)
+	made, err := s.Rows.ConfigJobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	byName := map[string]scheduler.Job{}
-	for _, j := range have {
-		byName[j.Name] = j
+	wanted := map[string]bool{scheduler.Heartbeat: true}
+	old, err := s.live(ctx, scheduler.Heartbeat)
+	if err == nil {
+		err = s.beat(ctx, h, old)
 	}
-	if err := s.beat(ctx, h, byName[scheduler.Heartbeat]); err != nil {
+	if err != nil {
 		off = append(off, "heartbeat is off: "+err.Error())
 	}
-	delete(byName, scheduler.Heartbeat)
 	for _, w := range list {
-		if err := s.sync(ctx, w, byName[w.Name]); err != nil {
+		wanted[w.Name] = true
+		old, err := s.live(ctx, w.Name)
+		if err == nil {
+			err = s.sync(ctx, w, old)
+		}
+		if err != nil {
 			off = append(off, "jobs."+w.Name+" is off: "+err.Error())
 		}
-		delete(byName, w.Name)
 	}
-	for _, j := range byName {
-		if j.Origin != OriginConfig {
+	for _, j := range made {
+		if wanted[j.Name] || j.Origin != OriginConfig { // a row that cannot be read has no origin
 			continue
 		}
 		if err := s.Rows.Record(ctx, scheduler.Remove{ID: j.ID}); err != nil {
@@ -38,6 +42,18 @@ func (s Jobs) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []strin
 		}
 	}
 	return off, nil
+}
+
+// live returns the job with a name, made by the config or at run time; the zero Job if there is none.
+func (s Jobs) live(ctx context.Context, name string) (scheduler.Job, error) {
+	j, err := s.Rows.JobNamed(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return scheduler.Job{}, nil
+	}
+	if j.Name != name { // it has the name as its id
+		return scheduler.Job{}, err
+	}
+	return j, err
 }
 
 func (s Jobs) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
