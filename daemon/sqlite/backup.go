@@ -2,11 +2,15 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+
+	"modernc.org/sqlite"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -16,8 +20,8 @@ import (
 // Unfinished is the suffix of a copy that is being written.
 const Unfinished = ".part"
 
-// Backup writes a consistent copy of the database with VACUUM INTO, and its digest in a file next to it. The path must be outside the
-// database's folder. An existing file is not overwritten.
+// Backup writes a consistent copy of the database, checks it, and writes its digest in a file next to it. The path must be outside the
+// database's folder. An existing file is not overwritten. Writes go on meanwhile.
 func (d *DB) Backup(ctx context.Context, path string) error {
 	if dir := filepath.Dir(path); dir == filepath.Dir(d.path) {
 		return event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
@@ -37,11 +41,111 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 		return errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
+	if err := checkCopy(ctx, part); err != nil {
+		return errors.Join(err, remove(part))
+	}
 	if err := finishFile(part, path); err != nil {
 		return err
 	}
 	if err := putDigest(path); err != nil {
 		return errors.Join(err, RemoveCopy(path))
+	}
+	return nil
+}
+
+// copyTo copies the database over a connection of its own, so that neither the writer nor the readers wait.
+func (d *DB) copyTo(ctx context.Context, to string) (err error) {
+	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return Plain(fmt.Errorf("open database: %w", err))
+	}
+	return errors.Join(copyPages(ctx, conn, to), conn.Close())
+}
+
+// stepPages is the number of pages that are copied between two looks at the context, 8 MB.
+const stepPages = 2048
+
+// copyPages writes the pages of a database into a new file, with SQLite's backup interface (sqlite.org/backup.html). The transaction keeps one
+// state of the database for the whole copy. Without it, SQLite would begin anew after each commit of the writer. The file is not
+// synchronized.
+func copyPages(ctx context.Context, conn *sql.Conn, to string) (err error) {
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- a name of hob's own
+	if err != nil {
+		return fmt.Errorf("make %s: %w", to, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("make %s: %w", to, err)
+	}
+	// The first read begins the transaction.
+	if _, err := conn.ExecContext(ctx, "BEGIN; SELECT count(*) FROM sqlite_schema"); err != nil {
+		return Plain(fmt.Errorf("begin copy: %w", err))
+	}
+	defer func() {
+		_, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		err = errors.Join(err, end)
+	}()
+	err = conn.Raw(func(driver any) error { return stepThrough(ctx, driver, to) })
+	if err == nil {
+		err = endLog(ctx, to)
+	}
+	if err != nil {
+		return Plain(fmt.Errorf("write copy: %w", err))
+	}
+	return nil
+}
+
+// stepThrough copies all pages of the driver's connection.
+func stepThrough(ctx context.Context, driver any, to string) error {
+	source, ok := driver.(interface {
+		NewBackup(to string) (*sqlite.Backup, error)
+	})
+	if !ok {
+		return fmt.Errorf("%T cannot copy a database", driver)
+	}
+	// A copy that is interrupted is removed, so its pages need no journal. A large cache of pages that are written once would only cost time.
+	target := url.URL{Scheme: "file", Path: filepath.ToSlash(to), RawQuery: "_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=locking_mode(EXCLUSIVE)&_pragma=cache_size(100)"}
+	b, err := source.NewBackup(target.String())
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		if err = ctx.Err(); err == nil {
+			more, err = b.Step(stepPages)
+		}
+	}
+	return errors.Join(err, b.Finish())
+}
+
+// endLog makes a copy one file: a database with a write-ahead log says so in its header, also when it is copied.
+func endLog(ctx context.Context, path string) (err error) {
+	db, err := open(path, "mode=rw&_pragma=synchronous(OFF)")
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
+	return err
+}
+
+// checkCopy reads a copy and returns ErrCorrupt if its structure is not sound (sqlite.org/pragma.html, quick_check).
+func checkCopy(ctx context.Context, path string) (err error) {
+	db, err := open(path, "mode=ro&immutable=1&_pragma=query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var found string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+		return Plain(fmt.Errorf("check copy: %w", err))
+	}
+	if found != "ok" {
+		return fmt.Errorf("%w: %s", ErrCorrupt, found)
 	}
 	return nil
 }

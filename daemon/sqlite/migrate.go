@@ -63,13 +63,17 @@ func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, versio
 	return nil
 }
 
-// copyBefore writes hob.db.before-migration with VACUUM INTO, which makes a consistent copy.
+// copyBefore writes hob.db.before-migration, a consistent copy.
 func copyBefore(ctx context.Context, db *sql.DB, path string) error {
 	to := filepath.Join(filepath.Dir(path), "hob.db.before-migration")
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove old copy: %w", err)
 	}
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		err = errors.Join(copyPages(ctx, conn, to), conn.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("copy database before migration: %w", err)
 	}
 	return nil

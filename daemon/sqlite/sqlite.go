@@ -131,20 +131,6 @@ func (d *DB) Counts() Counts {
 	return Counts{Parsed: d.counts.parsed.Load(), Run: d.counts.run.Load(), Commits: d.counts.commits.Load()}
 }
 
-// copyTo writes a consistent copy with VACUUM INTO over a connection of its own. The readers' connections cannot write, not even to other
-// files, and the writer must not wait.
-func (d *DB) copyTo(ctx context.Context, to string) (err error) {
-	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return Plain(fmt.Errorf("write copy: %w", err))
-	}
-	return nil
-}
-
 // Close serves the queued writes, closes the connections and releases the lock.
 func (d *DB) Close() error {
 	var errs []error

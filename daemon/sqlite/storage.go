@@ -141,7 +141,7 @@ func (w *writer) rescue() {
 	_, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 	err = errors.Join(err, os.MkdirAll(w.folder, 0o700), remove(part))
 	if err == nil {
-		_, err = w.session.conn.ExecContext(w.ctx, "VACUUM INTO ?", part)
+		err = copyPages(w.ctx, w.session.conn, part)
 	}
 	if err == nil {
 		err = finishFile(part, to)
