@@ -39,7 +39,8 @@ func auditReason(r api.AuditRow) string {
 	return r.Reason + "; careful: " + r.Warnings
 }
 
-// auditDenied reports whether the permission rules or the owner refused the call.
+// auditDenied reports whether the permission rules or the owner refused the call. A call can be refused by the
+// rules before it runs, or by the tool while it runs.
 func auditDenied(r api.AuditRow) bool {
 	return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED"
 }
@@ -132,6 +133,7 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 		if err := json.Unmarshal(doc, &r); err != nil {
 			return nil, fmt.Errorf("the audit is not understood: %w", err)
 		}
+		// The same filters as those of the API, for the rows of one turn.
 		if (f.tool == "" || r.Tool == f.tool) && (!f.denied || auditDenied(r)) && int64(len(docs)) < f.limit {
 			docs = append(docs, doc)
 		}

@@ -132,12 +132,14 @@ func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupRe
 
 // homeBackups lists the copies in the home of the caller.
 func homeBackups(a *cli.App) (home string, list []daemon.BackupFile, err error) {
+	// The backups are read as files, so no daemon has to run.
 	if home, _, err = a.HomeDir(); err == nil {
 		err = cli.CheckHome(home)
 	}
 	if err == nil {
 		list, err = daemon.Backups(home)
 	}
+	// The home of a system-wide hob is closed to its users.
 	if errors.Is(err, os.ErrPermission) {
 		err = &cli.Problem{Code: cli.ExitFailed, Text: "the home " + home + " is closed to you", Hint: "only its owner may look into it"}
 	}
@@ -270,6 +272,7 @@ func ownHome(a *cli.App) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// A home that does not exist yet will belong to the caller.
 	uid, mine, err := sys.FileOwner(home)
 	if errors.Is(err, os.ErrNotExist) || err == nil && mine {
 		return home, nil

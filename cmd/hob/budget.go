@@ -52,6 +52,7 @@ func budgetPage(b api.Budget, p layout) string {
 	}
 	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), b.Used.Micros(), b.ReservedMicros, b.PerDayMicros, console.Money)
 	row("tokens", console.Thousands(b.UsedTokens), b.UsedTokens, b.ReservedTokens, b.PerDayTokens, console.Thousands)
+	// Stored caps hide those of the config, which a person who edits the config would otherwise wonder about.
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))
 	}
@@ -59,6 +60,7 @@ func budgetPage(b api.Budget, p layout) string {
 		return out.String()
 	}
 	var rows [][]string
+	// A source is "jobs", the key of a session, or "model test".
 	for _, s := range b.Sources {
 		rows = append(rows, []string{spentText(s.Used.Micros(), 0, s.UsedTokens), console.Money(s.ReservedMicros), console.Thousands(s.UsedTokens), console.Thousands(s.ReservedTokens), s.Source})
 	}
@@ -105,6 +107,7 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 				text := strconv.FormatInt(tokens, 10)
 				args.TokensPerDay = &text
 			}
+			// Going back to the config and setting a cap contradict each other.
 			if config && args != (api.BudgetChange{}) {
 				return cli.Usage("", "--config excludes --per-day and --tokens-per-day")
 			}

@@ -44,6 +44,8 @@ func channelDirection(d api.Direction, clock cli.Clock) string {
 // channelOwner names the paired owner, or says how to pair one.
 func channelOwner(r api.Channel) string {
 	switch {
+	// hob itself has another account there than at the time of the pairing, so the old ids may belong to
+	// others.
 	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
 		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.Lapsed, ", "), r.Name))
 	case len(r.Owner) == 0 && r.Pairs:

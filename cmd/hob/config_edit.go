@@ -90,6 +90,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 // not end the edit: its text and line are printed, and the person decides.
 func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, error) {
 	ask := console.NewPrompter(k.app.In, k.app.Err, slog.New(slog.DiscardHandler))
+	// Each round is one run of the editor, followed by a check of what it has left.
 	for {
 		if err := k.open(ctx, draft); err != nil {
 			return nil, err
@@ -106,6 +107,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 			k.app.Print(k.app.Err, console.Clean(p.String()))
 		}
 		line, err := ask.Ask(ctx, "go back to the editor? [Y]es, [s]ave it as it is, [n]o, leave the file as it was: ")
+		// Ctrl-D or Ctrl-C at the question leaves the file as it was.
 		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
 			k.app.Print(k.app.Err, "") // end the line of the prompt
 			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "the file was left as it was: what you wrote has " + countMistakes(problems)}
@@ -142,6 +144,7 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 			line = "notepad"
 		}
 	}
+	// Editors are often given with flags, as in "code --wait".
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return &cli.Problem{Code: cli.ExitFailed, Text: "$VISUAL or $EDITOR is blank", Hint: "name an editor, for example EDITOR=nano, or use: hob config set"}

@@ -27,6 +27,7 @@ func (k configCommands) getCommand() *cobra.Command {
 			if err != nil {
 				return configError(err)
 			}
+			// A key gives its value alone; a section or a prefix gives a table, even if it has one key only.
 			if len(args) == 1 && len(all) == 1 && all[0].Key == args[0] {
 				return k.showOne(all[0])
 			}
@@ -48,6 +49,7 @@ func (k configCommands) showOne(s config.Setting) error {
 	if k.app.JSON {
 		return k.app.Document(s)
 	}
+	// The origin goes to standard error, so that the output is the value and nothing else.
 	k.app.Note(s.Origin())
 	if s.Value == nil {
 		k.app.Note("not set; what holds is: " + s.Unset)

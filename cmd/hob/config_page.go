@@ -34,6 +34,7 @@ func configPage(r config.Reference) string {
 
 // writeExample writes a section with an example of each of its keys.
 func writeExample(b *strings.Builder, p config.Part) {
+	// An array of tables has double brackets in TOML.
 	header := "[" + p.Shown() + "]"
 	if p.Several {
 		header = "[" + header + "]"
@@ -43,6 +44,7 @@ func writeExample(b *strings.Builder, p config.Part) {
 		return
 	}
 	for _, k := range p.Keys {
+		// Keys that exclude others are left out of the example, so that it is valid as it is.
 		if !k.Apart {
 			fmt.Fprintf(b, "%s = %s\n", k.Name, k.Example)
 		}
@@ -59,6 +61,7 @@ func writeKeyTable(b *strings.Builder, p config.Part) {
 		title = "[[" + title + "]]"
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n", title, p.Doc)
+	// A section with the keys of another one refers to that instead of repeating the table.
 	if p.Like != "" {
 		fmt.Fprintf(b, "The keys are those of `[%s]`.\n", p.Like)
 		return

@@ -18,6 +18,7 @@ func (k configCommands) setCommand() *cobra.Command {
 			"{ input = 3.0 }. Several pairs are one change. The file is checked as a whole first; a change that would bring a mistake into it is refused.",
 		Example: "  hob config set turn.max_steps 80\n  hob config set model.backend openrouter model.model a/b model.api_key env:OPENROUTER_API_KEY\n" +
 			"  hob config set channels.alerts.kind ntfy channels.alerts.topic my-topic\n  hob config set budget.per_day -- -1\n  hob config set --unset model.thinking",
+		// The number of arguments depends on a flag, which cobra has parsed by the time it checks them.
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case unset && len(args) == 0:
@@ -28,6 +29,7 @@ func (k configCommands) setCommand() *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			// Every argument is a key then, and complete offers keys only at even places.
 			if unset {
 				args = nil
 			}
@@ -60,6 +62,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	if err != nil {
 		return err
 	}
+	// The content is read once: setKeys edits it, and saveConfig compares it with the file before it writes.
 	before, err := config.FileContent(path)
 	if err != nil {
 		return err
@@ -82,6 +85,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 		switch s.From {
 		case config.FromDefault:
 			k.app.Say("%s is not set any more; what holds is: %s", s.Key, s.Text())
+		// The file has the new value, but a variable of this terminal is stronger.
 		case config.FromEnvironment:
 			k.app.Say("%s is set in the file, but what holds is: %s", s.Key, s.Text())
 			k.app.Note(s.Variable + " of this terminal's environment holds over the file")
@@ -97,6 +101,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
+		// A key that was taken out may be unknown now, as in a section that is gone with it.
 		now, err := k.reference().Look(path, environment(), c.Key)
 		if err != nil && !c.Unset {
 			return nil, configError(err)

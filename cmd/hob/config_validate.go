@@ -19,6 +19,7 @@ func (k configCommands) validateCommand() *cobra.Command {
 		Example: "  hob config validate\n  hob config validate draft.toml\n  hob config validate --json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				// Another file is no config of a running hob, so the environment does not override it.
 				return k.validate(args[0], nil)
 			}
 			path, err := k.file()
@@ -33,6 +34,7 @@ func (k configCommands) validateCommand() *cobra.Command {
 // validate checks a file and prints every problem. Advice is printed too, but does not make the file invalid.
 func (k configCommands) validate(path string, env []string) error {
 	problems, err := k.reference().CheckFile(path, env)
+	// CheckFile returns advice as problems and mistakes as an error. Both are printed in one list.
 	var list config.Errors
 	if errors.As(err, &list) {
 		problems, err = list, nil
@@ -41,6 +43,7 @@ func (k configCommands) validate(path string, env []string) error {
 		return err
 	}
 	valid := config.Valid(problems)
+	// An empty list must be [] in JSON, never null.
 	doc := config.Report{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
 	if k.app.JSON && valid {
 		return k.app.Document(doc)

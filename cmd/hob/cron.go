@@ -113,6 +113,7 @@ func (c *cronCall) check(cmd *cobra.Command) error {
 			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", c.MaxLate)
 		}
 	}
+	// "none" takes a limit away again.
 	if n, err := strconv.ParseInt(c.maxTokens, 10, 64); c.maxTokens != "" && c.maxTokens != "none" && (err != nil || n < 1) {
 		return cli.Usage("for example --max-tokens 20000", "--max-tokens %q is not a number of tokens", c.maxTokens)
 	}
@@ -251,6 +252,7 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	var made struct {
 		Jobs []json.RawMessage `json:"jobs"`
 	}
+	// An action such as "run" answers without a job.
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
 		return a.Done(out, out.Message)
 	}
@@ -276,6 +278,7 @@ func withNotes(doc json.RawMessage, notes []string) json.RawMessage {
 	if err != nil {
 		return doc
 	}
+	// The document is edited as bytes, so that its members stay in the daemon's order.
 	return slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(doc), []byte("}")), []byte(`,"notes":`), list, []byte("}"))
 }
 

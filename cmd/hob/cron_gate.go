@@ -30,6 +30,7 @@ func gateText(d scheduler.Draft) (string, error) {
 	if strings.EqualFold(strings.TrimSpace(d.GateText), scheduler.NoGate) {
 		return scheduler.NoGate, nil
 	}
+	// In the mode "exit" the exit code of the command decides, else whether its output is new.
 	gate.Command, gate.Exit, gate.URL = strings.TrimSpace(d.GateText), d.GateMode == "exit", strings.TrimSpace(d.GateURL)
 	for _, list := range d.GateFiles {
 		for _, glob := range scheduler.SplitFiles(list) {

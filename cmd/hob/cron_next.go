@@ -55,6 +55,7 @@ func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string)
 	if err != nil {
 		return err
 	}
+	// Either the name of a job or a schedule: both, or neither, is a mistake.
 	if (words == "") == (len(args) != 1) {
 		return cli.Usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
 	}
@@ -89,6 +90,7 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 			return nil, nil, err
 		}
 	}
+	// Resolve turns words such as "every weekday at 9" into a schedule, and says what it had to assume.
 	r, err := phrase.Resolve(words, zone, after)
 	if err != nil {
 		return nil, nil, cli.Usage("", "%v", err)
@@ -100,6 +102,8 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 	if err != nil {
 		return nil, nil, fmt.Errorf("read back %q: %w", r.Spec, err)
 	}
+	// A schedule such as "every 45m" counts from a beginning; without a job that is the instant from which the
+	// preview starts.
 	return spec.Preview(s, zone, after, after, p.n), zone, nil
 }
 
@@ -121,6 +125,7 @@ func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
 	}
+	// The job has a beginning of its own, so "every 45m" comes due at its real times.
 	return spec.Preview(s, zone, after, j.Start(), p.n), zone, nil
 }
 

@@ -22,6 +22,7 @@ func cronRunsHead() []string {
 // cronRunCells are the cells of a run.
 func cronRunCells(r api.Fire, clock cli.Clock) []string {
 	state, turn := runState(r)
+	// Every run starts a little after its slot. Less than a second is not worth a number.
 	late := "-"
 	if r.LateMS >= 1000 {
 		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Truncate(time.Second).String()) // as the reason has it

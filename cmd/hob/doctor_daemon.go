@@ -25,8 +25,10 @@ func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
 	// removed.
 	case errors.Is(s.databaseErr, daemon.ErrRunning):
 		v.add(checkFail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
+	// Nothing answers and nothing holds the lock: hob simply does not run, which may be on purpose.
 	case s.client == nil && (s.idle() || errors.Is(s.clientErr, client.ErrNoDaemon)):
 		v.add(checkWarn, "hob up, or hob service start", "hob does not run")
+	// A daemon runs, but its socket does not accept this user.
 	case s.client == nil:
 		v.add(checkFail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.clientErr)
 	case s.statusErr != nil:
@@ -100,6 +102,7 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob service logs"}
 	}
 	var v findings
+	// Without an endpoint there is nothing before the colon.
 	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
 	switch {
 	case voice.Error != "" && voice.Temporary:
@@ -120,9 +123,12 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 	var v findings
 	untried := 0
 	for _, c := range s.status.Channels {
+		// Nothing was sent there since the start, so nobody knows whether it works.
 		if c.Sending.State == "not tried" {
 			untried++
 		}
+		// Receiving and sending fail independently: a channel can be read-only, or its platform may refuse
+		// messages only.
 		for what, d := range map[string]api.Direction{"receive": c.Receiving, "send": c.Sending} {
 			switch d.State {
 			case "down":

@@ -116,6 +116,7 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(clockTolerance)) {
 		v.add(checkFail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
 	}
+	// A running daemon knows the name of its zone, which the C library does not tell.
 	zone, from := s.status.Zone, "the machine's"
 	switch {
 	case s.config == nil:

@@ -15,6 +15,7 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 		if s.config == nil {
 			return skipCheck("the config cannot be read")
 		}
+		// The probe starts hob itself inside the sandbox, as the daemon does for a command.
 		self, err := os.Executable()
 		if err != nil {
 			return checkResult{State: checkFail, Found: err.Error()}
@@ -22,6 +23,8 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 		c = daemon.ProbeSandbox(ctx, s.home, self, s.config)
 	}
 	var v findings
+	// The mode of the config decides how bad it is: "require" runs nothing, "off" was chosen, and "auto" asks
+	// before each command.
 	switch {
 	case !c.Works && c.Mode == "require":
 		v.add(checkFail, c.Hint, "no command runs: %s", c.Why)
@@ -30,6 +33,7 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 	case !c.Works:
 		v.add(checkWarn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
 	}
+	// result uses this text only if nothing was found.
 	how := c.Kind + " works, without the network"
 	if c.Network {
 		how = c.Kind + " works, with the network"

@@ -72,6 +72,7 @@ func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts
 	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
 		return in, literalSecretError("--old-secret")
 	}
+	// first is the secret itself if it was piped in, else the reference.
 	first, err := readHookSecret(a, d.Secret)
 	if err != nil {
 		return in, err

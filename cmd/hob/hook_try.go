@@ -50,6 +50,8 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 			if len(headers) > 0 {
 				in.Headers = strings.Join(headers, "\n")
 			}
+			// Without --body the daemon makes a sample of the kind. An empty file is a body too, so the field
+			// is a pointer.
 			if file != "" {
 				body, err := readBody(a, file)
 				if err != nil {
@@ -75,6 +77,7 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) er
 	t, err := client.Do(cmd.Context(), c, api.TestHook, name, in)
 	if err != nil {
 		var p *client.Problem
+		// The API accepts smaller bodies than webhooks do.
 		if errors.As(err, &p) && p.Status == http.StatusRequestEntityTooLarge {
 			p.Hint = "post a larger body to the address itself: hob hook show " + name
 		}
@@ -82,6 +85,8 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) er
 	}
 	if t.Status >= http.StatusMultipleChoices {
 		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: t}
+		// A paused webhook answers like one that does not exist, so that its senders learn nothing. The owner
+		// may know.
 		if t.Status == http.StatusNotFound {
 			if h, err := client.Show(cmd.Context(), c, api.ShowHook, name); err == nil && h.Paused {
 				p.Hint = "it is paused: hob hook resume " + name

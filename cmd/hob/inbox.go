@@ -13,13 +13,17 @@ import (
 	"hob/daemon/console"
 )
 
-// inboxCommand makes hob inbox: the rows that came in, from channels, triggers and the command line.
+// inboxCommand makes hob inbox: the rows that came in, from channels, triggers and the command line. A row is
+// stored before its sender gets an acknowledgement, so everything that hob has accepted is in this list. The
+// agent's thread takes the queued rows, the ones with the best rank first.
 func inboxCommand(a *cli.App) *cobra.Command {
 	return cli.Family("inbox", "See what came in",
 		cli.List(a, cli.Listing[api.InboxRow]{
 			Route: api.Inbox, Short: "List what came in, newest first", None: "nothing has come in yet",
 			States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
 			Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
+			// The reason says why a row was dropped, held or given up; it comes before the text, which may be
+			// long.
 			Row: func(r api.InboxRow, clock cli.Clock) []string {
 				text := r.Text
 				if r.Reason != "" {
@@ -34,7 +38,8 @@ func inboxCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// outboxCommand makes hob outbox: the messages to channels, with every attempt to deliver them.
+// outboxCommand makes hob outbox: the messages to channels, with every attempt to deliver them. A row is stored
+// before anything is sent. The channel of its address sends it, and notes each attempt as a delivery.
 func outboxCommand(a *cli.App) *cobra.Command {
 	return cli.Family("outbox", "See what goes out",
 		cli.List(a, cli.Listing[api.OutboxRow]{
@@ -55,7 +60,8 @@ func outboxCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// remark explains the state of a message: what it waits for, its last error, or why it was given up.
+// remark explains the state of a message: what it waits for, its last error, or why it was given up. The order
+// of the cases is that of a message's life: written, waiting for its time, failing, ended.
 func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	left := r.NotBefore.Sub(now)
 	switch {
@@ -68,6 +74,8 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 	case r.State == "ready" && left > 0:
 		return "waits until " + clock(r.NotBefore)
 	}
+	// The newest attempt is the last one. A long message has several deliveries, so the first error from the
+	// end counts.
 	for _, d := range slices.Backward(r.Deliveries) {
 		if d.Error != "" {
 			return console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error

@@ -90,6 +90,7 @@ func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) err
 		}
 		return a.Text(w.line(line) + "\n")
 	}
+	// The daemon is asked first. Only if none runs is the file read directly.
 	c, err := a.Client(ctx)
 	switch {
 	case errors.Is(err, client.ErrNoDaemon):
@@ -124,6 +125,7 @@ func (w logWriter) line(raw []byte) string {
 	var at, level, msg, turn, fault string
 	var rest []string
 	for _, m := range list {
+		// The attributes that every line has get a place of their own; the rest follows as "key value".
 		switch text := unquoteJSON(m.Value); m.Key {
 		case slog.TimeKey:
 			at = w.instant(text)

@@ -109,6 +109,7 @@ func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	if err := json.Unmarshal(roster, &doc); err != nil {
 		return fmt.Errorf("the list of models is not understood: %w", err)
 	}
+	// With --configured no server was asked, and the member is left out.
 	doc.Servers = servers
 	return a.Document(doc)
 }
@@ -123,6 +124,7 @@ func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter
 	if err := a.Table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
 		return err
 	}
+	// The choice of hob model use is not in the config, so a person would look for it there in vain.
 	if r.Chosen != "" {
 		a.Say("\n%s was chosen instead of [model]; back to it: hob model use default", r.Chosen)
 	}
@@ -205,6 +207,7 @@ func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 		switch {
 		// Without a WORD the text is empty, and every name contains it.
 		case !strings.Contains(strings.ToLower(m.ID), strings.ToLower(f.word)):
+		// The rest is only counted.
 		case len(cells) == maxServerModels && !f.whole:
 			left++
 		default:

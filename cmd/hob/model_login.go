@@ -67,6 +67,7 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 		a.Note(s.Note)
 	}
 	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
+	// The two readers below end with this command, whichever way it ends.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	who, err := awaitLogin(ctx, a, c)
@@ -74,6 +75,7 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 		// Also after Ctrl-C: the daemon would hold its port until the sign-in expires.
 		return errors.Join(err, cancelLogin(ctx, c))
 	}
+	// Some accounts have no address, only an id.
 	name := who.Email
 	if name == "" {
 		name = who.Account

@@ -23,6 +23,7 @@ func pairingCommand(a *cli.App) *cobra.Command {
 
 // pairedName names a paired account: the name that it had when it was paired, and the platform's id.
 func pairedName(r api.Pairing) string {
+	// Some platforms have no names beside the id.
 	if r.Name == "" || r.Name == r.Person {
 		return console.OneLine(r.Person)
 	}
@@ -54,6 +55,7 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Pairing]{
 		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Example: "  hob pairing revoke 3\n  hob pairing revoke --yes 3",
 		Args: onePairing, Row: api.ShowPairing, Question: "revoke it?",
+		// An open pairing loses its code, a bound one its account.
 		Loss: func(r api.Pairing) string {
 			if r.State == api.PairingBound {
 				return fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", pairedName(r), r.Channel)

@@ -18,6 +18,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 		Use: "send TO [TEXT]", Short: "Send a text or files straight to a channel, without the model",
 		Long:    "Send a text or files straight to a channel, without the model. Files follow the text; a channel that carries none, or not one of that size, names it instead.",
 		Example: "  hob send owner \"the backup is done\"\n  hob send owner --attach report.pdf \"here it is\"", ValidArgsFunction: cli.Words("owner"),
+		// With a file the text may be left out.
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(attach) > 0 {
 				return cli.AtLeast(1, "an address (channel:address or owner)")(cmd, args)
@@ -25,6 +26,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 			return cli.AtLeast(2, "an address (channel:address or owner) and a TEXT")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The files are read before the daemon is asked, so that a missing one sends nothing.
 			files, err := client.Attach(attach...)
 			if err != nil {
 				return err

@@ -38,6 +38,7 @@ func serviceCommand(a *cli.App) *cobra.Command {
 		serviceChange(a, f, "uninstall", "Stop the service and remove it; the home stays"),
 		serviceChange(a, f, "start", "Start the service"), serviceChange(a, f, "stop", "Stop the service"), serviceChange(a, f, "restart", "Start the service again"),
 		serviceStatus(a, f), serviceLogs(a, f))
+	// Every subcommand has them, so that a service is chosen in the same way everywhere.
 	p := cmd.PersistentFlags()
 	p.BoolVar(&f.user, "user", false, "your own service (default)")
 	p.BoolVar(&f.system, "system", false, "the service of the whole machine; changing it needs root")
@@ -60,6 +61,7 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 					return err
 				}
 			}
+			// The plan contains only what is not so yet. An installed service that fits has an empty plan.
 			steps, err := s.plan(cmd.Context(), verb)
 			if err != nil {
 				return err
@@ -69,7 +71,8 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 	}
 }
 
-// managed is the service that a command line refers to.
+// managed is the service that a command line refers to. manager speaks to systemd or launchd, machine has facts
+// about this system, and spec describes the unit.
 type managed struct {
 	app     *cli.App
 	manager service.Manager
@@ -129,6 +132,7 @@ func (s *managed) offerLinger(ctx context.Context) error {
 		return err
 	}
 	command := "loginctl enable-linger " + s.machine.User
+	// Nobody can be asked, or nothing may change: the person is only told.
 	if s.flags.dry || s.app.JSON || s.app.Quiet || !cli.IsTerminal(s.app.In) || !cli.IsTerminal(s.app.Err) {
 		s.app.Note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
 		return nil
@@ -161,6 +165,7 @@ func (s *managed) plan(ctx context.Context, verb string) ([]service.Step, error)
 // carryOut does a plan and prints every step, or only prints it. A step that fails ends the plan; the steps
 // before it stay done and were printed.
 func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb string) error {
+	// An empty list must be [] in JSON, never null.
 	shown := []service.Step{}
 	tell := func(step service.Step) {
 		shown = append(shown, step)
@@ -168,6 +173,7 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 			s.app.Say("%s", step.Did())
 		}
 	}
+	// A dry run prints every step in the same order as the real one.
 	if s.flags.dry {
 		s.rehearse(ctx, steps, tell)
 	} else if err := service.Do(ctx, steps, tell); err != nil {
@@ -191,6 +197,7 @@ func (s *managed) cutShort(err error, done []service.Step) error {
 
 // rehearse prints the steps of a dry run, and why they would be refused.
 func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(service.Step)) {
+	// Each step is checked by itself: the first refusal would end a real run, but a dry run shows all of them.
 	for _, step := range steps {
 		if err := step.Objection(ctx); err != nil {
 			_, text, hint := cli.Explain(err)
@@ -309,6 +316,7 @@ func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 				a.Say("%s", service.Step{Run: argv}.Would())
 				return nil
 			}
+			// The program of the manager writes straight to this terminal. Its end by Ctrl-C is no failure.
 			show := exec.CommandContext(cmd.Context(), argv[0], argv[1:]...) // #nosec G204 -- journalctl or tail, with our own words
 			show.Stdout, show.Stderr = a.Out, a.Err
 			if err := show.Run(); err != nil && cmd.Context().Err() == nil {

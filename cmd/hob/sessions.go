@@ -91,6 +91,7 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 			return name, nil
 		}
 		if cli.ID(s.ID) == name {
+			// The search goes on, because a session whose key is this number comes first.
 			key = s.Key
 		}
 	}
@@ -140,6 +141,7 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
+		// Only texts have a speaker.
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {
 			who = strings.TrimSpace(i.Kind + " " + i.Tool)

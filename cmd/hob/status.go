@@ -16,7 +16,8 @@ import (
 	"hob/daemon/console"
 )
 
-// sandboxText says what confines, and what is missing.
+// sandboxText says what confines, and what is missing. The mode is what [tools.exec] sandbox says: auto,
+// require or off.
 func sandboxText(c api.Sandbox) string {
 	text := c.Kind
 	switch {
@@ -63,6 +64,7 @@ func statusCommand(a *cli.App) *cobra.Command {
 func (s statusView) page(p layout) string {
 	var b strings.Builder
 	last := ""
+	// Lines of the same subject show its name only once.
 	line := func(name, text string) {
 		if name == last {
 			name = ""
@@ -77,6 +79,7 @@ func (s statusView) page(p layout) string {
 	}
 	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
+		// One model that is ready adds nothing to the line above.
 		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {
 			line("models", modelText(m, p))
 		}
@@ -110,6 +113,7 @@ func (s statusView) page(p layout) string {
 	}
 	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
 	line("home", s.Home)
+	// Problems of the config, and of channels that could not be started.
 	for _, c := range s.Config {
 		line("config", c)
 	}
@@ -243,7 +247,8 @@ func showSummary(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// next suggests the next command.
+// next suggests the next command. It leads to what needs a person: safe mode first, then open questions, then
+// trouble.
 func (s statusView) next() string {
 	switch {
 	case s.SafeMode.On:

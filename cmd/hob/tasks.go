@@ -101,6 +101,7 @@ func tasksCancelCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// The turn owns the task while it works on it, and cancels the task when it is stopped.
 		if row.State == "running" || row.State == "parked" {
 			return cli.Do(ctx, a, api.StopTurn, cli.ID(row.Turn), api.None{}, fmt.Sprintf("turn %d is stopped, and task %d cancelled", row.Turn, id))
 		}

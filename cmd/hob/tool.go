@@ -90,6 +90,7 @@ func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Flags of hob may come before or behind those of the tool.
 	globals(a, form.Set)
 	input, err := form.Parse(args, a.In)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -126,6 +127,7 @@ func globals(a *cli.App, set *pflag.FlagSet) {
 // the home must be known before the daemon can be asked for the tool's own flags. "" when there is none.
 func toolName(a *cli.App, args []string) (string, error) {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
+	// The flags of the tool are not known yet; they are passed over here.
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	set.Usage = func() {}
 	set.BoolP("help", "h", false, "")
@@ -143,6 +145,7 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 	if err != nil {
 		return console.ToolSpec{}, err
 	}
+	// The subcommands are candidates too: "hob tool lst" is no tool.
 	names := []string{"list", "show"}
 	for _, s := range specs {
 		if s.Name == name && s.Missing != "" {
@@ -174,6 +177,7 @@ func printOutcome(a *cli.App, out api.Outcome) error {
 		return cli.ToolFailure(out)
 	}
 	text := out.Message
+	// A pipe gets the text unchanged, because a program may need every byte.
 	if cli.IsTerminal(a.Out) {
 		text = console.Clean(text)
 	}

@@ -59,6 +59,7 @@ func (t timeline) span(p layout) string {
 
 // end says how it ended and what it cost in all.
 func (t timeline) end() string {
+	// Every step is a request to a model or a call of a tool.
 	requests, calls := int64(0), int64(0)
 	for _, s := range t.Control {
 		if s.Kind == "model" {
@@ -69,6 +70,7 @@ func (t timeline) end() string {
 	}
 	parts := []string{string(t.State)}
 	switch {
+	// The reason of a parked turn says what it waits for, so the state is not needed.
 	case t.State == "waiting" && t.Why != "":
 		parts[0] = console.ToYou(t.Why)
 	case t.Why != "":
@@ -138,6 +140,7 @@ func (t timeline) request(s api.Step) timelineEntry {
 	if span := stepDuration(s); span != "" {
 		parts = append(parts, span)
 	}
+	// A request that failed before the model began has used nothing.
 	tokens := usageText(s)
 	if tokens != "" && s.Usage.Priced {
 		parts = append(parts, exactMoney(s.Usage.Cost))
@@ -156,6 +159,7 @@ func (t timeline) request(s api.Step) timelineEntry {
 		m.below = append(m.below, tokens)
 	}
 	for _, it := range t.Items {
+		// Calls and results belong to the steps of tools, which have entries of their own.
 		if it.Step == s.N && it.Text != "" && (it.Kind == "text" || it.Kind == "reasoning") {
 			m.below = append(m.below, map[string]string{"text": "says: ", "reasoning": "thinks: "}[it.Kind]+it.Text)
 		}
@@ -240,6 +244,7 @@ func (t timeline) call(p layout, s api.Step) timelineEntry {
 			m.below = append(m.below, waitText(w, p))
 		}
 	}
+	// The process died while the tool ran, and nothing can tell whether it took effect.
 	if s.State == "unknown" {
 		parts = append(parts, "whether it took effect is not known")
 	}

@@ -36,6 +36,7 @@ func upCommand(a *cli.App) *cobra.Command {
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
 			}
+			// A service or a script must see that it did not start.
 			if !chat {
 				return &cli.Problem{Code: cli.ExitFailed, Text: "hob is already running for this home", Hint: "talk to it with: hob chat"}
 			}
@@ -85,8 +86,10 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 // in the journal's format under systemd, else as text. The file is what hob logs reads.
 func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error) {
 	file := logfile.New(filepath.Join(home, "state", "log", "hob.log"), logfile.MaxBytes, logfile.Kept)
+	// The file has all lines as JSON. What a terminal or the journal shows is the same in another form.
 	sinks := []slog.Handler{logfile.Lines(file, slog.LevelInfo)}
 	switch {
+	// Log lines would be drawn into the conversation.
 	case chat:
 	case logfile.ToJournal(a.Err, os.Getenv("JOURNAL_STREAM")):
 		sinks = append(sinks, logfile.Journal(a.Err, slog.LevelInfo))
@@ -100,6 +103,7 @@ func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func()
 func sayReady(a *cli.App, r daemon.Ready) {
 	if a.JSON {
 		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}
+		// The daemon runs on even if nobody reads its first line.
 		if err := a.Document(doc); err != nil {
 			a.Note(err.Error())
 		}

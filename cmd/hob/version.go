@@ -17,7 +17,8 @@ type versionInfo struct {
 	System  string `json:"system"`
 }
 
-// version reads what the Go tool has written into the binary.
+// version reads what the Go tool has written into the binary. A binary that was built from a checkout has the
+// commit; one from a module proxy has the version.
 func version() versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

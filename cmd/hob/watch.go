@@ -23,7 +23,7 @@ func watchCommand(a *cli.App) *cobra.Command {
 	return cli.Family("watch", "Make and look after prompts that run when files change",
 		watchAddCommand(a),
 		watchListCommand(a),
-		watchShowCommand(a),
+		cli.Show(a, api.ShowWatch, "WATCH", "Show a watch with all that was said about it", nil),
 		watchRemoveCommand(a),
 		watchVerbCommand(a, "pause", "Stop a watch for now"),
 		watchVerbCommand(a, "resume", "Let a paused watch go on; what changed meanwhile is told"),
@@ -65,6 +65,7 @@ func (c *watchCall) check(cmd *cobra.Command) error {
 			return cli.Usage("", "--events %q is not one of %s", k, strings.Join(watchKinds(), ", "))
 		}
 	}
+	// Both are texts in the draft, because config and tool write them as texts too.
 	for flag, text := range map[string]string{"settle": c.Settle, "poll": c.Poll} {
 		if d, err := time.ParseDuration(text); text != "" && (err != nil || d <= 0) {
 			return cli.Usage("for example --"+flag+" 30s", "--%s %q is not a time span", flag, text)
@@ -95,7 +96,7 @@ func watchAddCommand(a *cli.App) *cobra.Command {
 // watchVerbCommand makes a command for an action of the watch tool that needs only the name.
 func watchVerbCommand(a *cli.App, verb, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches), Example: "  hob watch " + verb + " papers",
+		Use: verb + " WATCH", Short: short, Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeWatch(cmd.Context(), a, watchCall{verb, filewatch.Draft{Name: args[0]}})
 		},
@@ -142,6 +143,7 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 	var made struct {
 		Watches []json.RawMessage `json:"watches"`
 	}
+	// The sentence of the tool is good enough for a person; only --json needs the row.
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Watches) == 0 || !a.JSON {
 		return a.Done(out, out.Message)
 	}
@@ -152,7 +154,8 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 	return a.Document(storedTrigger(ctx, c, api.ShowWatch, watch.Name, made.Watches[0]))
 }
 
-// watchHint replaces a hint that the tool writes for models by the matching command. adding is true for hob watch add.
+// watchHint replaces a hint that the tool writes for models by the matching command. adding is true for hob
+// watch add. A hint for a model names an action or a parameter of the tool, which a person does not type.
 func watchHint(hint string, adding bool) string {
 	switch {
 	case hint == "action list shows the watches" && adding:

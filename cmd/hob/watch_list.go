@@ -33,22 +33,13 @@ func watchState(w filewatch.View) string {
 
 // watchListCommand makes hob watch list.
 func watchListCommand(a *cli.App) *cobra.Command {
-	cmd := cli.List(a, cli.Listing[filewatch.View]{
+	return cli.List(a, cli.Listing[filewatch.View]{
 		Route: api.Watches, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
 		Row: func(w filewatch.View, _ cli.Clock) []string {
 			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w), w.Prompt}
 		},
 	})
-	cmd.Example = "  hob watch list"
-	return cmd
-}
-
-// watchShowCommand makes hob watch show.
-func watchShowCommand(a *cli.App) *cobra.Command {
-	cmd := cli.Show(a, api.ShowWatch, "WATCH", "Show a watch with all that was said about it", nil)
-	cmd.Example = "  hob watch show papers"
-	return cmd
 }
 
 // watchRunCells are the cells of a run.

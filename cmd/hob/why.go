@@ -30,6 +30,7 @@ func showWhy(ctx context.Context, a *cli.App, id string) error {
 
 // nodeTitle is the node's on one line; a job's schedule is written as people do.
 func nodeTitle(n api.Node) string {
+	// A title may be the beginning of a message with several lines.
 	words := strings.Fields(console.Clean(n.Title))
 	for i := range words {
 		if n.Kind == "job" || n.Kind == "heartbeat" {
@@ -90,6 +91,7 @@ func whyTree(nodes []api.Node, p layout) string {
 		fmt.Fprintln(&b, p.line(first+nodeLine(nodes[i], p)))
 		bar := "  "
 		if len(below[i]) > 0 {
+			// Details stand between a node and its first cause, so the line must go through them.
 			bar = "│ "
 		}
 		for _, d := range strings.Split(strings.TrimRight(nodes[i].Detail, "\n"), "\n") {

@@ -1,4 +1,5 @@
-// Package console is the user's conversation with hob, through pipes or on a terminal.
+// Package console is the user's conversation with hob, through pipes or on a terminal. It runs in the process of the command line (hob
+// chat, and hob up on a terminal), and speaks to the daemon as any client of its API does.
 //
 // It stores only the newest event that the user has seen (Cursor), and decides nothing: the daemon does. A message takes this way:
 //

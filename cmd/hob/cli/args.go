@@ -30,7 +30,7 @@ func Family(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 // sample is a use line with something to try in the place of what is to be named; what may be left out is.
 func sample(use string) string {
-	said := map[string]string{"JOB": "tea", "HOOK": "deploys", "TURN": "last", "SESSION": "garden", "CODE": "7K2M", "SEQ": "last", "ID": "last", "GRANT": "2", "TASK": "3", "CHANNEL": "alerts", "PAIRING": "3", "NAME": "read", "TEXT": `"by eight, please"`}
+	said := map[string]string{"JOB": "tea", "WATCH": "papers", "HOOK": "deploys", "TURN": "last", "SESSION": "garden", "CODE": "7K2M", "SEQ": "last", "ID": "last", "GRANT": "2", "TASK": "3", "CHANNEL": "alerts", "PAIRING": "3", "NAME": "read", "TEXT": `"by eight, please"`}
 	var words []string
 	for _, w := range strings.Fields(use) {
 		if strings.HasPrefix(w, "[") {

@@ -2,7 +2,7 @@
 // errors.
 //
 // Find tries the socket of the home, then the port of its loopback address, then the socket of the system-wide service. The client starts
-// no daemon, repeats no request and never opens hob's database.
+// no daemon, repeats no request and never opens hob's database. Its user is the command line, with package console.
 package client
 
 import (
