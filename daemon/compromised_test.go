@@ -24,6 +24,7 @@ import (
 // may do by the table of docs/security.md it does; afterwards nothing that it stole, and nothing that foreign text told it, has
 // got to where it must not be.
 func TestCompromisedModel(t *testing.T) {
+	const enoughActions = 500                                                                              // with fewer, whether each kind of call is among them depends on the seed
 	actions, seed := number(t, "HOB_ACTIONS", 1000), uint64(number(t, "HOB_SEED", int(time.Now().Unix()))) // #nosec G115 -- positive
 	if testing.Short() {
 		actions = min(actions, 600)
@@ -58,7 +59,9 @@ func TestCompromisedModel(t *testing.T) {
 			break
 		}
 	}
-	s.everyToolWasCalled()
+	if actions >= enoughActions {
+		s.everyToolWasCalled()
+	}
 	s.stop()
 	s.verdict(before)
 	s.alive()

@@ -42,6 +42,7 @@ var (
 	_ agent.Children       = store.Subagents{} // the lanes of sub-agents
 	_ agent.Commands       = store.Commands{}  // serves commands
 	_ agent.Conversations  = store.Commands{}
+	_ agent.Stops          = store.Commands{}
 	_ agent.Outgoing       = store.Commands{}
 	_ channels.Store       = store.Outbox{} // the pump empties the outbox
 	_ channels.Drafts      = store.Outbox{} // and shows what is still being written
@@ -162,11 +163,11 @@ func (d *daemon) wireAgent() {
 		Rows: d.store.Turns, Open: d.artifacts.Content, Reserve: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: d.network.transcription,
 	}
 	d.commands = &agent.CommandHandler{
-		Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
+		Commands: d.store.Commands, Conversations: d.store.Commands, Stops: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
 		Reports: chatReports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
 	}
 	d.thread = &agent.Thread{
-		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
+		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear,
 		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}

@@ -29,6 +29,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	c := turn.Commit{Items: r.answerItems(a, said)}
 	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.StepDone, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
 	if over > 0 {
+		c.Items[len(c.Items)-1].Tokens = 0 // the provider's count includes the calls that are left out
 		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
 		note.Role, note.Source = llm.User, "hob"
 		c.Items = append(c.Items, note)

@@ -37,35 +37,42 @@ func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) 
 
 // assist asks the first model of the chain once.
 func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error) {
-	model := r.run.thread.Models().First()
+	info := r.run.thread.Models().First().Info()
+	return r.run.askAlone(ctx, assistSystem, fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info), assistOutput)
+}
+
+// askAlone makes one request without tools to the first model of the chain. The request is not part of the conversation. Its
+// cost is reserved like that of any request. output is the answer limit in tokens.
+func (r *run) askAlone(ctx context.Context, system, text string, output int) (string, error) {
+	model := r.thread.Models().First()
 	info := model.Info()
 	if info.Bare {
 		return "", errors.New("the built-in interpreter cannot work on texts")
 	}
-	st, err := r.run.thread.Turns.Load(ctx, r.run.id)
+	st, err := r.thread.Turns.Load(ctx, r.id)
 	if err != nil {
-		return "", fmt.Errorf("load turn %d: %w", r.run.id, err)
+		return "", fmt.Errorf("load turn %d: %w", r.id, err)
 	}
-	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Started: r.run.thread.Clock.Wall()}}
-	a.req = llm.Request{System: assistSystem, MaxOutput: min(info.MaxOutput, assistOutput), Messages: []llm.Message{{
-		Role: llm.User, Parts: event.Say(fitted(ask.Prompt+"\n\n<text>\n", ask.Text, "\n</text>", info)), Step: llm.Place{Turn: r.run.id, Step: a.step.N},
+	a := attempt{st: st, info: info, step: turn.Step{N: nextStep(st), Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Started: r.thread.Clock.Wall()}}
+	a.req = llm.Request{System: system, MaxOutput: min(info.MaxOutput, output), Messages: []llm.Message{{
+		Role: llm.User, Parts: event.Say(text), Step: llm.Place{Turn: r.id, Step: a.step.N},
 	}}}
-	a.size = size{bytes: len(assistSystem) + len(event.TextOf(a.req.Messages[0].Parts)) + 64}
+	a.size = size{bytes: len(system) + len(text) + 64}
 	// A local model costs nothing, so nothing is reserved for it.
 	if !info.Local {
 		a.step.Reserve = a.size.reserve(info)
-		if _, err := r.run.thread.Turns.Begin(ctx, turn.Begin{Turn: r.run.id, Step: a.step, Alone: true, Ran: r.run.ran()}); err != nil {
+		if _, err := r.thread.Turns.Begin(ctx, turn.Begin{Turn: r.id, Step: a.step, Alone: true, Ran: r.ran()}); err != nil {
 			return "", fmt.Errorf("reserve: %w", err)
 		}
 	}
-	// The answer goes to the tool's result, not to a reader: its pieces only show that the turn makes progress.
-	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.run.thread.progress() })
+	// The answer goes to hob and not to a reader: its pieces only show that the turn makes progress.
+	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.thread.progress() })
 	if err != nil {
-		return "", errors.Join(err, modelCalls{r.run}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
+		return "", errors.Join(err, modelCalls{r}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
 	}
 	// The request is billed by now, so its cost is committed even if the turn is being stopped.
-	a.step.State, a.step.Usage, a.step.Ended = turn.StepDone, info.Price.Of(answer.Usage), r.run.thread.Clock.Wall()
-	if err := r.run.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
+	a.step.State, a.step.Usage, a.step.Ended = turn.StepDone, info.Price.Of(answer.Usage), r.thread.Clock.Wall()
+	if err := r.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
 		return "", err
 	}
 	if blank(answer.Text) {

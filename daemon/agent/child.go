@@ -75,7 +75,7 @@ func (l *SubagentPool) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	}
 	return &Thread{
 		RunningTurn: &RunningTurn{},
-		Queue:       t.Queue, Turns: t.Turns, Prompts: t.Prompts, Dispatch: &d, Models: models, Settings: settings, Switched: t.Switched,
+		Queue:       t.Queue, Turns: t.Turns, Prompts: t.Prompts, History: t.History, Dispatch: &d, Models: models, Settings: settings, Switched: t.Switched,
 		Feed: t.Feed, Clock: t.Clock, Jitter: t.Jitter, Log: t.Log,
 	}
 }

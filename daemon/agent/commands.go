@@ -41,8 +41,14 @@ type Conversations interface {
 	StartNew(ctx context.Context, q turn.Queued) error
 	// Clean ends /clean.
 	Clean(ctx context.Context, q turn.Queued) error
+	// Compact ends /compact. matters says what the summary must keep, in the owner's words.
+	Compact(ctx context.Context, q turn.Queued, matters string) error
 	// Retry ends /retry.
 	Retry(ctx context.Context, q turn.Queued) error
+}
+
+// Stops serves the parts of /stop that need no running turn.
+type Stops interface {
 	// StopParked ends all parked turns and returns their number.
 	StopParked(ctx context.Context) (int, error)
 	// StopChildren ends all sub-agents and the turns that wait for one. It returns the number of sub-agents.
@@ -59,6 +65,7 @@ type Reports interface {
 type CommandHandler struct {
 	Commands      Commands
 	Conversations Conversations
+	Stops         Stops
 	Outgoing      Outgoing
 	Reports       Reports
 	Stop          func(id int64) int64                                   // Thread.Stop
@@ -68,7 +75,7 @@ type CommandHandler struct {
 }
 
 // Boundary lists the commands that take effect between two turns. The thread serves them, through CommandHandler.Serve.
-func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"} }
+func Boundary() []string { return []string{"/new", "/clean", "/compact", "/retry", "/model"} }
 
 // Run serves commands until ctx ends.
 func (h *CommandHandler) Run(ctx context.Context) error {
@@ -121,6 +128,8 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 		return h.Conversations.StartNew(ctx, q)
 	case "/clean":
 		return h.Conversations.Clean(ctx, q)
+	case "/compact":
+		return h.Conversations.Compact(ctx, q, arg)
 	case "/retry":
 		return h.Conversations.Retry(ctx, q)
 	case "/model":
@@ -138,6 +147,7 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /quiet 2h  hold back what is not urgent (/quiet off ends it, /quiet alone shows the state)
 /cancel ID  drop a message that is not sent yet
 /new     begin a new conversation     /clean   go on without text from other people or pages
+/compact [WHAT MATTERS]  go on with a summary instead of the whole conversation
 /retry   try the last failed message again
 /model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
@@ -174,13 +184,13 @@ func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) er
 		return h.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
 	}
 	stopped := h.Stop(0)
-	children, err := h.Conversations.StopChildren(ctx)
+	children, err := h.Stops.StopChildren(ctx)
 	if err != nil {
 		return err
 	}
 	text := stoppedText(stopped, children)
 	if arg == "all" {
-		n, err := h.Conversations.StopParked(ctx)
+		n, err := h.Stops.StopParked(ctx)
 		if err != nil {
 			return err
 		}

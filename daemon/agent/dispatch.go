@@ -273,17 +273,30 @@ func (d *Dispatch) runTool(ctx context.Context, j Judged) (r tools.Result) {
 // storeLarge stores a large result as an artifact and replaces it by its id and a preview.
 func (d *Dispatch) storeLarge(ctx context.Context, j Judged, r tools.Result) tools.Result {
 	r.Content = strings.ToValidUTF8(r.Content, "\uFFFD")
-	if len(r.Content) <= artifactOver || j.Tool.Spec().SelfPaging {
+	if j.Tool.Spec().SelfPaging {
+		return r
+	}
+	return d.shortened(ctx, j, r, artifactOver, previewBytes)
+}
+
+// limited stores a result that is longer than limit bytes as an artifact, also that of a tool that pages by itself.
+func (d *Dispatch) limited(ctx context.Context, j Judged, r tools.Result, limit int) tools.Result {
+	return d.shortened(ctx, j, r, limit, max(limit-200, 0))
+}
+
+// shortened replaces a result of more than limit bytes by the id of an artifact and the first preview bytes.
+func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limit, preview int) tools.Result {
+	if len(r.Content) <= limit {
 		return r
 	}
 	id, err := d.storeResult(ctx, j, r)
-	preview := truncate(r.Content, previewBytes)
+	start := truncate(r.Content, preview)
 	if err != nil {
 		d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
-		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, preview)
+		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, start)
 		return r
 	}
-	r.Content = fmt.Sprintf("[%d bytes, stored as %s: page through it with result_read]\n%s", len(r.Content), id, preview)
+	r.Content = fmt.Sprintf("[%d bytes, stored as %s: page through it with result_read]\n%s", len(r.Content), id, start)
 	return r
 }
 

@@ -146,11 +146,11 @@ func (r *harness) wire() {
 	}
 	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Grants.List, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
-		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
+		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, History: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
 		Switched:    r.onSwitch,
 		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Stops: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.wrap != nil {
 		r.thread.Turns = r.wrap(r.store.Turns)
 	}

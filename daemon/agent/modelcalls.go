@@ -60,6 +60,10 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	if r.fellBack(st, chain) {
 		chain = llm.NewChain(r.run.thread.Fallback.Model) // the interpreter finishes what it began
 	}
+	// A compaction is committed on its own. The loop then reads the shorter conversation and comes back.
+	if done, err := r.compactIfFull(ctx, st, chain.First().Info(), false); done || err != nil {
+		return err
+	}
 	plan, news, err := r.plan(ctx, st, chain)
 	if err != nil {
 		return err
@@ -87,6 +91,11 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 			return r.run.answered(ctx, a, answer)
 		}
 		wait, next, err := r.failed(ctx, plan, a, fault)
+		if err == nil && llm.FaultOf(fault) == llm.TooLarge && a.info == chain.First().Info() {
+			if done, err := r.compactIfFull(ctx, st, a.info, true); done || err != nil {
+				return err
+			}
+		}
 		switch {
 		case err != nil:
 			return err
@@ -110,7 +119,7 @@ func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
 	plan := t.Models().Plan(t.Clock.Wall(), sizeOf(o.Transcript, prefix{}).fits)
 	info := plan.Model().Info()
 	s := sizeOf(o.Transcript, prefix{o.System, o.Tools})
-	if info.Local || info.Bare || plan.AllResting() || !s.fits(info) || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
+	if info.Local || info.Bare || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
 	return turn.Step{N: 1, Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Reserve: s.reserve(info)}, true
@@ -127,14 +136,16 @@ func (r modelCalls) unprepared(ctx context.Context, st turn.Snapshot, err error)
 	return err
 }
 
-// plan orders the models for a request. It leaves out models that failed a short time ago and models whose context is too small.
+// plan orders the models for a request. Models that failed a short time ago come last. The first choice is left out
+// when the request does not fit into its window even after a compaction.
 func (r modelCalls) plan(ctx context.Context, st turn.Snapshot, chain *llm.Chain) (*llm.Plan, []Switch, error) {
 	items, err := r.transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, nil, err
 	}
 	size, first := sizeOf(items, prefix{}), chain.First().Info()
-	plan := chain.Plan(r.run.thread.Clock.Wall(), size.fits)
+	// Any other model can take a shorter form of the request; see fitted.
+	plan := chain.Plan(r.run.thread.Clock.Wall(), func(i llm.Info) bool { return size.fits(i) || i != first })
 	if size.fits(first) || plan.Model().Info() == first {
 		return plan, nil, nil
 	}
@@ -184,7 +195,7 @@ func nextStep(st turn.Snapshot) int {
 // ask sends a prepared request to one model. All errors that it returns are failures of the model.
 func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
 	if !a.size.fits(a.info) {
-		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the conversation has about %d tokens, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
+		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has about %d tokens even after a compaction, %s takes %d; the largest parts: %s", a.size.estimate(), a.info.Name(), a.info.Context, largest(a.req))}
 	}
 	fail.Point("model.inflight")
 	piece, end := r.stream(ctx, a.st, a.step.N)
@@ -218,7 +229,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	a.size = sizeOf(items, head)
+	items, a.size = r.fitted(items, head, a.info)
 	if err := checkTokenLimit(a.st.Turn.RunLimits, a.size, a.info); err != nil {
 		return err
 	}
@@ -237,7 +248,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		if items, err = r.reread(ctx, &a.st); err != nil {
 			return err
 		}
-		a.size = sizeOf(items, head)
+		items, a.size = r.fitted(items, head, a.info)
 	}
 	messages, err := turn.Render(items, r.run.id)
 	if err != nil {
@@ -245,6 +256,18 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	}
 	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.maxAnswerWithin(a.st.Turn.RunLimits, a.info)}
 	return nil
+}
+
+// fitted returns the items of a request to a model, and their size. A model that steps in with a smaller window than the first
+// choice gets a shorter form for this request alone.
+func (r modelCalls) fitted(items []llm.Item, head prefix, info llm.Info) ([]llm.Item, size) {
+	s := sizeOf(items, head)
+	if first := r.run.thread.Models().First().Info(); s.fits(info) || info == first {
+		return items, s
+	}
+	limit := (room(info)*compactTo/100)*minBytesPerToken - head.bytes()
+	items = turn.Shrunk(items, r.run.id, bytesOf, limit, r.run.thread.Dispatch.changes)
+	return items, sizeOf(items, head)
 }
 
 // reread reads the turn and the transcript again after messages have joined.

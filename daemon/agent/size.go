@@ -42,11 +42,17 @@ func sizeOf(items []llm.Item, head prefix) size {
 		}
 		s.bytes += bytesOf(items[i])
 	}
-	s.bytes += len(head.system)
-	for _, t := range head.tools {
-		s.bytes += len(t.Description) + len(t.Parameters)
-	}
+	s.bytes += head.bytes()
 	return s
+}
+
+// bytes is the size of a prefix.
+func (p prefix) bytes() int {
+	n := len(p.system)
+	for _, t := range p.tools {
+		n += len(t.Description) + len(t.Parameters)
+	}
+	return n
 }
 
 // with adds the parts of messages that have joined the turn.
@@ -58,6 +64,9 @@ func (s size) with(parts []event.Part) size {
 // bytesOf estimates the bytes of an item in a request. Files count with an estimate of their size there.
 func bytesOf(it llm.Item) int {
 	n := len(it.Args) + 32
+	if it.Handle != "" {
+		return n + len(it.Handle)
+	}
 	for _, part := range it.Parts {
 		n += len(part.Text)
 		switch {

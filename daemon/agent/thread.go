@@ -31,6 +31,7 @@ type Thread struct {
 	Queue      Queue
 	Turns      Turns
 	Prompts    Prompts
+	History    History
 	Dispatch   *Dispatch
 	Models     func() *llm.Chain // the configured ones, read at each request
 	Fallback   Fallback          // when every model is down

@@ -172,15 +172,13 @@ func (r toolCalls) actor(it llm.Item) Actor {
 
 // given returns the web addresses that the owner has typed in this conversation.
 func (r toolCalls) given(ctx context.Context) ([]string, error) {
-	items, err := r.run.thread.Turns.Transcript(ctx, r.st.Turn.Session)
+	texts, err := r.run.thread.History.Typed(ctx, r.st.Turn.Session)
 	if err != nil {
 		return nil, err
 	}
 	var links []string
-	for _, it := range items {
-		if it.Kind == llm.Input && it.Trust == event.Owner && it.Envelope != nil && it.Envelope.Typed {
-			links = append(links, netguard.Links(event.TextOf(it.Parts))...)
-		}
+	for _, text := range texts {
+		links = append(links, netguard.Links(text)...)
 	}
 	return links, nil
 }
@@ -285,6 +283,7 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 	fail.Point("tool.started")
 	start := r.run.thread.Clock.Mono()
 	result := r.assisted(ctx, j, r.run.thread.Dispatch.Run(ctx, j))
+	result = r.run.thread.Dispatch.limited(ctx, j, result, resultLimit(r.st, r.run.thread.Models().First().Info(), step))
 	fail.Point("tool.effect")
 	if step.Started.IsZero() {
 		step.Started = r.run.thread.Clock.Wall()
@@ -293,6 +292,35 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 		return r.park(ctx, step, j, w, result)
 	}
 	return r.doneIn(ctx, step, j, result, r.run.thread.Clock.Mono()-start)
+}
+
+// resultShare is the part of a model's window that the results of one answer may fill, in percent. leastResult is what each result
+// may have in any case, in bytes.
+const (
+	resultShare = 25
+	leastResult = 1_000
+)
+
+// resultLimit returns how many bytes of a call's result may enter the transcript. The calls of one answer share resultShare of
+// the window: what is left is divided among the calls that have no result yet.
+func resultLimit(st turn.Snapshot, info llm.Info, step turn.Step) int {
+	if info.Bare || info.Context <= 0 {
+		return artifactOver
+	}
+	left, open := info.Context*resultShare/100*minBytesPerToken, 0
+	call := callItem(st, step.CallID)
+	same := map[string]bool{}
+	for _, it := range st.Items {
+		switch {
+		case it.Kind == llm.CallItem && it.Step == call.Step:
+			same[it.CallID] = true
+			open++
+		case it.Kind == llm.ResultItem && same[it.CallID]:
+			left -= bytesOf(it)
+			open--
+		}
+	}
+	return max(left/max(open, 1), leastResult)
 }
 
 // park parks the turn with a wait. turn.Next makes the call's result when the wait is over.

@@ -39,7 +39,8 @@ const (
 	Note       Kind = "note"      // a remark of hob to the model
 )
 
-// Item is one row of the transcript, the only record of a conversation. Items are appended and never changed.
+// Item is one row of the transcript, the only record of a conversation. Items are appended and never deleted. A compaction of
+// the session sets Handle; nothing else changes.
 type Item struct {
 	Seq      int64           `json:"seq"`
 	Session  int64           `json:"session"`
@@ -55,7 +56,8 @@ type Item struct {
 	IsError  bool            `json:"is_error,omitempty"` // of a result
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
-	Raw      json.RawMessage `json:"raw,omitempty"` // provider data, sent back only to the same provider and model
+	Raw      json.RawMessage `json:"raw,omitempty"`    // provider data, sent back only to the same provider and model
+	Handle   string          `json:"handle,omitempty"` // of a result: what requests show in place of Parts, "" for Parts
 	Trust    event.Trust     `json:"trust"`
 	Source   string          `json:"source"` // origin of the content: a channel, "model" or a tool's name
 	Tokens   int             `json:"tokens,omitempty"`

@@ -38,7 +38,7 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	case tools.Mark:
 		return tx.core.marks.Add(tx, turn, c.Path, c.Why)
 	case tasks.Change:
-		return applyTask(tx, c)
+		return applyTask(tx, turn, c)
 	case tools.Spawn:
 		return spawnSubagent(tx, c)
 	case tools.Halt:
@@ -46,15 +46,15 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	case tools.Await:
 		return checkAwait(tx, c)
 	default:
-		return applyTrigger(tx, c)
+		return applyTrigger(tx, turn, c)
 	}
 }
 
 // applyTrigger applies changes of jobs and file watches.
-func applyTrigger(tx *Tx, c tools.Change) error {
+func applyTrigger(tx *Tx, turn int64, c tools.Change) error {
 	switch c := c.(type) {
 	case scheduler.Put:
-		return putJob(tx, c.Job)
+		return putJob(tx, turn, c.Job)
 	case scheduler.Remove:
 		return removeJob(tx, c.ID)
 	case scheduler.Pause:
@@ -62,8 +62,11 @@ func applyTrigger(tx *Tx, c tools.Change) error {
 	case scheduler.RunNow:
 		return runNow(tx, c)
 	case filewatch.Put:
-		_, err := putTrigger(tx, kindWatch, c.Watch.Trigger, c.Watch, time.Time{})
-		return err
+		id, err := putTrigger(tx, kindWatch, c.Watch.Trigger, c.Watch, time.Time{})
+		if err != nil || c.Watch.ID != 0 {
+			return err
+		}
+		return noteSession(tx, "triggers", id, turn)
 	case filewatch.Drop:
 		return dropWatch(tx, c.ID)
 	case filewatch.Pause:
@@ -71,6 +74,15 @@ func applyTrigger(tx *Tx, c tools.Change) error {
 	default:
 		return fmt.Errorf("unknown kind of change: %T", c)
 	}
+}
+
+// noteSession notes the conversation in which a row was made, so that a summary of the conversation can name it. Rows that no turn made have
+// none.
+func noteSession(tx *Tx, table string, id, turn int64) error {
+	if turn == 0 {
+		return nil
+	}
+	return tx.Run("UPDATE "+table+" SET session = (SELECT session FROM turns WHERE id = ?) WHERE id = ?", turn, id) // #nosec G202 -- constants
 }
 
 // removeJob removes a job or the heartbeat, which share the change.

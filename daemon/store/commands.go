@@ -105,6 +105,18 @@ func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
+// Compact ends /compact. The session is summarised before its next request to a model.
+func (s Commands) Compact(ctx context.Context, q turn.Queued, matters string) error {
+	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
+		n, err := tx.Change("UPDATE sessions SET compact = 1, compact_note = ? WHERE key = ? AND archived = 0 AND EXISTS (SELECT 1 FROM items WHERE session = sessions.id)", matters, q.In.Session)
+		if err != nil || n > 0 {
+			return "I summarise the conversation before my next answer.", err
+		}
+		return "There is nothing to summarise: the conversation is empty.", nil
+	})
+	return err
+}
+
 // Retry ends /retry. The session's newest input that failed is queued again.
 func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {

@@ -130,6 +130,10 @@ func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	if broken, err := commitBroken(ctx, s.core, c); broken {
 		return err
 	}
+	if c.Compact != nil {
+		s.core.transcripts.forget()
+		defer s.core.transcripts.forget()
+	}
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
 }
 
@@ -155,6 +159,9 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 		if _, err := addItem(tx, it, 0); err != nil {
 			return fmt.Errorf("append item: %w", err)
 		}
+	}
+	if err := compact(tx, c.Turn, c.Compact); err != nil {
+		return fmt.Errorf("compact: %w", err)
 	}
 	for _, p := range c.Steps {
 		// The step waits for the question of this commit.

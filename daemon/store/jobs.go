@@ -150,7 +150,7 @@ func (d Jobs) NextJob(ctx context.Context) (time.Time, string, error) {
 }
 
 // putJob creates a job or replaces the one with its ID. Slots of the old version that are due, or wait to run, are missed.
-func putJob(tx *Tx, j scheduler.Job) error {
+func putJob(tx *Tx, turn int64, j scheduler.Job) error {
 	if j.ID != 0 {
 		if err := missUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
 			return err
@@ -159,8 +159,11 @@ func putJob(tx *Tx, j scheduler.Job) error {
 			return err
 		}
 	}
-	_, err := putTrigger(tx, kindOfJob(j), j.Trigger, j, j.Due)
-	return err
+	id, err := putTrigger(tx, kindOfJob(j), j.Trigger, j, j.Due)
+	if err != nil || j.ID != 0 {
+		return err
+	}
+	return noteSession(tx, "triggers", id, turn)
 }
 
 // handKey returns the slot key of a manual run: "run:ID".

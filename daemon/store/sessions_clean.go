@@ -72,11 +72,16 @@ func countForeign(n int) string {
 	return fmt.Sprintf("%d pieces of foreign or derived text are", n)
 }
 
-// readTranscript reads the items of the session's ended turns, and the newest of these turns.
+// readTranscript reads the items of the session's ended turns as requests show them, and the newest of these turns. The summaries come first.
 func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, err error) {
+	c, err := scanInForce(tx.Query(newestCompaction, session))
+	if err != nil {
+		return nil, 0, err
+	}
 	rs, err := tx.Query(`SELECT i.seq, coalesce(i.inbox, 0), i.kind, i.tool, i.source, coalesce(i.args, ''), i.trust, length(i.parts),
 		coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')
-		FROM items i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND t.ended > 0 AND i.kind <> 'reasoning' ORDER BY i.seq`, session)
+		FROM items i JOIN turns t ON t.id = i.turn WHERE i.session = ?1 AND t.ended > 0 AND i.kind <> 'reasoning' AND iif(i.kind = 'summary', i.compaction = ?3, i.seq >= ?2) ORDER BY i.kind <> 'summary', i.seq`,
+		session, c.cut, c.summaries)
 	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (transcriptEntry, error) {
 		var e transcriptEntry
 		err := rs.Scan(&e.seq, &e.inbox, &e.kind, &e.tool, &e.source, &e.args, &e.trust, &e.size, &e.text)

@@ -23,14 +23,17 @@ const planTool = tasks.PlanTool
 func planApproval(tool string) (answer string, ok bool) { return tasks.Approve, tool == planTool }
 
 // applyTask writes a change of tasks, todos or plan mode, and what follows from it.
-func applyTask(tx *Tx, c tasks.Change) error {
+func applyTask(tx *Tx, turn int64, c tasks.Change) error {
 	switch c := c.(type) {
 	case tasks.Todos:
 		return putTodos(tx, c)
 	case tasks.Planning:
 		return beginPlan(tx, c)
 	case tasks.Add:
-		return addTask(tx, c.Task)
+		if err := addTask(tx, c.Task); err != nil {
+			return err
+		}
+		return noteSession(tx, "tasks", c.Task.ID, turn)
 	case tasks.Revision:
 		return reviseTask(tx, c)
 	default:

@@ -76,14 +76,28 @@ func sizeOfItems(items []llm.Item) (n int) {
 	return n
 }
 
-// Transcript reads all items of a session, oldest first. The items are shared with later calls: callers may not change them.
+// Transcript reads the items that the requests of a session contain, in the order of a request: the summaries of the newest compaction, then
+// the items from its cut on. The items are shared with later calls: callers may not change them.
 func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
 	old, changes := s.core.transcripts.get(session)
-	added, err := s.core.items(ctx, "session = ? AND seq > ?", session, lastSeq(old))
+	if old == nil {
+		c, err := scanInForce(s.core.read().QueryContext(ctx, newestCompaction, session)) //nolint:sqlclosecheck // Collect closes the rows
+		if err != nil {
+			return nil, err
+		}
+		where, args := c.whole(session)
+		items, err := s.core.items(ctx, where, args...)
+		if err != nil {
+			return nil, err
+		}
+		s.core.transcripts.put(session, c.arranged(items), changes)
+		return slices.Clip(items), nil
+	}
+	added, err := s.core.items(ctx, addedItems, session, lastSeq(old))
 	if err != nil {
 		return nil, err
 	}
-	if len(added) == 0 && old != nil {
+	if len(added) == 0 {
 		return old, nil
 	}
 	items := append(old, added...) //nolint:gocritic // the kept list is clipped, so this copies it
@@ -91,10 +105,22 @@ func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error
 	return slices.Clip(items), nil
 }
 
+// addedItems selects what was added since a transcript was read. A compaction forgets the transcript, so no summary is among it.
+const addedItems = "session = ? AND seq > ? AND kind <> 'summary'"
+
 // transcriptIn reads the same inside a transaction, whose own items are not kept: they may be rolled back.
 func transcriptIn(tx *Tx, session int64) ([]llm.Item, error) {
 	old, _ := tx.core.transcripts.get(session)
-	added, err := itemsIn(tx, "session = ? AND seq > ?", session, lastSeq(old))
+	if old == nil {
+		c, err := scanInForce(tx.Query(newestCompaction, session))
+		if err != nil {
+			return nil, err
+		}
+		where, args := c.whole(session)
+		items, err := itemsIn(tx, where, args...)
+		return c.arranged(items), err
+	}
+	added, err := itemsIn(tx, addedItems, session, lastSeq(old))
 	return append(old, added...), err
 }
 

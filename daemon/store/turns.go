@@ -80,7 +80,7 @@ func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 }
 
 // itemColumns are the columns that scanItem reads. Calls and their results share a call_id.
-const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens`
+const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens, handle`
 
 // items reads the items that a condition selects, oldest first.
 func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item, error) {
@@ -93,7 +93,7 @@ func scanItem(rs *sql.Rows) (llm.Item, error) {
 	var it llm.Item
 	var args, raw sql.NullString
 	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), sqlite.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
-		&it.IsError, &it.Provider, &it.Model, &raw, &it.Trust, &it.Source, &it.Tokens)
+		&it.IsError, &it.Provider, &it.Model, &raw, &it.Trust, &it.Source, &it.Tokens, &it.Handle)
 	if args.Valid {
 		it.Args = []byte(args.String)
 	}

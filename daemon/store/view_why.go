@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"time"
@@ -124,6 +125,29 @@ func (c *causeChain) questionNode(ctx context.Context, id int64) error {
 	return c.turnNode(ctx, q.Turn)
 }
 
+// compactionNodes adds the compactions that a turn made before its requests.
+func (c *causeChain) compactionNodes(ctx context.Context, id int64) error {
+	rs, err := c.view.read.QueryContext(ctx, "SELECT id, how, covered, handles, at FROM compactions WHERE turn = ? ORDER BY id", id)
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Node, error) {
+		n := api.Node{Kind: "compaction"}
+		var how string
+		var covered, handles int
+		err := rs.Scan(&n.ID, &how, &covered, &handles, sqlite.Stamp(&n.At))
+		switch how {
+		case "trim":
+			n.Title = fmt.Sprintf("old results became handles: %d", handles)
+		case "model":
+			n.Title = fmt.Sprintf("a model summarised the first %d entries of the conversation", covered)
+		default:
+			n.Title = fmt.Sprintf("hob summarised the first %d entries of the conversation from its rows, because no model could", covered)
+		}
+		n.Detail = "nothing was deleted; hob sessions show prints all"
+		return n, err
+	})
+	c.nodes = append(c.nodes, list...)
+	return err
+}
+
 // turnNode adds a turn with its audited calls and its questions, then the inputs that joined it. A turn of a trigger also has a fire.
 func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	v, err := c.view.TurnView(ctx, id)
@@ -138,6 +162,9 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 		detail += fmt.Sprintf(", attempt %d", v.Attempts)
 	}
 	c.add(api.Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
+	if err := c.compactionNodes(ctx, id); err != nil {
+		return err
+	}
 	for _, a := range v.Audit {
 		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + causeExcerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}

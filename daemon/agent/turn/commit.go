@@ -42,6 +42,7 @@ type Commit struct {
 	Wait         *Wait          // the wait of the call that parks or needs approval
 	Question     *Question      // asked by this commit
 	UsedApproval int64          // id of the question whose approval is used up
+	Compact      *Compaction    // shortens what the session's requests contain; nil does not
 	Changes      []tools.Change // outbox rows, job changes, artifacts, audit rows
 	Park         *Park          // parks the turn; nil does not
 	End          *Finish        // ends the turn; nil does not

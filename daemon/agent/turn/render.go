@@ -50,7 +50,7 @@ func (r *renderer) one(i int) (int, error) {
 		return r.answer(i)
 	case llm.ResultItem:
 		if k, ok := r.late[it.CallID]; ok {
-			text := fmt.Sprintf("[late result of #%d] %s", k, llm.Quoted(event.TextOf(it.Parts)))
+			text := fmt.Sprintf("[late result of #%d] %s", k, llm.Quoted(event.TextOf(shown(it))))
 			r.say(llm.Message{Role: llm.User, Parts: event.Say(text), Step: place(it)})
 		}
 		return i + 1, nil
@@ -61,6 +61,14 @@ func (r *renderer) one(i int) (int, error) {
 }
 
 func (r *renderer) say(m llm.Message) { r.out = append(r.out, m) }
+
+// shown returns what a request shows of a result.
+func shown(it llm.Item) []event.Part {
+	if it.Handle != "" {
+		return event.Say(it.Handle)
+	}
+	return it.Parts
+}
 
 func place(it llm.Item) llm.Place { return llm.Place{Turn: it.Turn, Step: it.Step} }
 
@@ -105,7 +113,7 @@ func (r *renderer) result(id string, turn int64, after int) error {
 	switch {
 	case there && at < border:
 		it := r.items[at]
-		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: it.Parts, IsError: it.IsError, Step: place(it)})
+		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: shown(it), IsError: it.IsError, Step: place(it)})
 	case border < len(r.items) || turn != r.turn:
 		k := len(r.late) + 1
 		r.late[id] = k

@@ -1,0 +1,310 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/tools"
+)
+
+// History reads what a compaction needs of a session beside its transcript.
+type History interface {
+	// Lasting reads the rows that no summary may lose, and the turns of the session that wait.
+	Lasting(ctx context.Context, session int64) (turn.Lasting, error)
+	// Compacted returns what the last compaction of a session measured, and whether the owner has asked for the next one.
+	Compacted(ctx context.Context, session int64) (turn.Compacted, error)
+	// Typed reads the texts that the owner typed in a session, also those before a cut.
+	Typed(ctx context.Context, session int64) ([]string, error)
+}
+
+// A compaction begins when the next request would fill more than compactAt percent of the room for input, and ends at compactTo
+// percent. A summary leaves keepNewest percent of the window whole. summaryTokens is the longest summary of a model.
+const (
+	compactAt     = 85
+	compactTo     = 45
+	keepNewest    = 25
+	summaryTokens = 2_000
+)
+
+// room is how many tokens of input a request to a model may have: its window without the reserve for the answer.
+func room(info llm.Info) int { return info.Context - min(info.MaxOutput, info.Context/8) }
+
+// compaction shortens the conversation of one turn.
+type compaction struct {
+	calls   modelCalls
+	run     *run
+	st      turn.Snapshot
+	info    llm.Info // of the model whose window counts
+	head    prefix
+	items   []llm.Item
+	lasting turn.Lasting
+	past    turn.Compacted
+	density density
+}
+
+// density converts bytes of a request to tokens, by the last request that a provider has counted.
+type density struct{ bytes, tokens int }
+
+// tokensOf estimates the tokens of n bytes.
+func (d density) tokensOf(n int) int {
+	if d.bytes <= 0 || d.tokens <= 0 {
+		return n / usualBytesPerToken
+	}
+	return int(int64(n) * int64(d.tokens) / int64(d.bytes))
+}
+
+// bytesFor is the reverse of tokensOf.
+func (d density) bytesFor(tokens int) int {
+	if d.bytes <= 0 || d.tokens <= 0 {
+		return tokens * usualBytesPerToken
+	}
+	return int(int64(tokens) * int64(d.bytes) / int64(d.tokens))
+}
+
+// compactIfFull compacts the session when its next request would fill the window of info. With force, a provider has refused the
+// request as too large, so it must shrink in any case. It returns true when something was committed.
+func (r modelCalls) compactIfFull(ctx context.Context, st turn.Snapshot, info llm.Info, force bool) (bool, error) {
+	if info.Bare || info.Context <= 0 {
+		return false, nil
+	}
+	c := compaction{calls: r, run: r.run, st: st, info: info}
+	now, err := c.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case c.past.Asked && len(c.items) > 0:
+		return c.summarise(ctx, c.bytes()/4)
+	case force || now > room(info)*compactAt/100:
+		return c.shorten(ctx, min(now, room(info))*compactTo/100)
+	default:
+		return false, nil
+	}
+}
+
+// read reads the transcript and returns the estimated tokens of the next request.
+func (c *compaction) read(ctx context.Context) (tokens int, err error) {
+	items, err := c.calls.transcript(ctx, c.st.Turn.Session)
+	if err != nil {
+		return 0, err
+	}
+	c.items = slices.Clone(items) // trim changes them
+	if c.head, err = c.calls.prefixOf(ctx, c.st, c.info); err != nil {
+		return 0, err
+	}
+	if c.past, err = c.run.thread.History.Compacted(ctx, c.st.Turn.Session); err != nil {
+		return 0, fmt.Errorf("read the last compaction: %w", err)
+	}
+	size := sizeOf(c.items, c.head)
+	if size.known == 0 {
+		c.density = density{c.past.Bytes, c.past.Tokens}
+		return c.density.tokensOf(size.bytes), nil
+	}
+	c.density = density{bytes: c.bytes() - size.bytes, tokens: size.known}
+	return size.known + c.density.tokensOf(size.bytes), nil
+}
+
+// bytes is the size of the whole request.
+func (c *compaction) bytes() int {
+	n := c.head.bytes()
+	for _, it := range c.items {
+		n += bytesOf(it)
+	}
+	return n
+}
+
+// estimate is the estimated tokens of the whole request, counted from its bytes.
+func (c *compaction) estimate() int { return c.density.tokensOf(c.bytes()) }
+
+// shorten trims, and summarises when that is not enough. target is in tokens.
+func (c *compaction) shorten(ctx context.Context, target int) (done bool, err error) {
+	if done, err = c.trim(ctx); err != nil {
+		return false, err
+	}
+	if done && c.estimate() <= target {
+		return true, nil
+	}
+	summarised, err := c.summarise(ctx, c.density.bytesFor(c.info.Context*keepNewest/100))
+	return done || summarised, err
+}
+
+// trim replaces old results by handles, all in one commit, so that the provider's cache is lost only once.
+func (c *compaction) trim(ctx context.Context) (bool, error) {
+	list := turn.Trimmable(c.items, c.run.id, bytesOf)
+	if len(list) == 0 {
+		return false, nil
+	}
+	commit := c.commitOf(turn.Compaction{How: turn.ByTrim, Handles: map[int64]string{}})
+	for _, it := range list {
+		handle, err := c.handle(ctx, it)
+		if err != nil {
+			return false, err
+		}
+		commit.Compact.Handles[it.Seq] = handle
+	}
+	if err := c.commit(ctx, commit); err != nil {
+		return false, err
+	}
+	for i, it := range c.items {
+		c.items[i].Handle, c.items[i].Tokens = commit.Compact.Handles[it.Seq], 0
+	}
+	return true, nil
+}
+
+// handle stores a result as an artifact and returns the line that stands for it.
+func (c *compaction) handle(ctx context.Context, it llm.Item) (string, error) {
+	text := event.TextOf(it.Parts)
+	name := it.Tool + "-" + it.CallID + ".txt"
+	keep := func() (string, error) { return c.run.thread.Dispatch.Artifacts.Keep(ctx, name, []byte(text)) }
+	if it.Trust != event.Owner {
+		keep = func() (string, error) {
+			return c.run.thread.Dispatch.Artifacts.KeepForeign(ctx, name, "a result of "+it.Tool, []byte(text))
+		}
+	}
+	id, err := keep()
+	if err != nil {
+		return "", fmt.Errorf("store a result of %s: %w", it.Tool, err)
+	}
+	return fmt.Sprintf("[result of %s, %d KB, artifact %s: page with result_read]", it.Tool, (len(text)+1023)/1024, id), nil
+}
+
+// commit writes one step of the compaction. The rows that the claim of the turn brought are then out of date.
+func (c *compaction) commit(ctx context.Context, commit turn.Commit) error {
+	err := c.run.commit(ctx, commit)
+	c.run.opening = nil
+	return err
+}
+
+// commitOf adds the size before the compaction, by which later requests are estimated.
+func (c *compaction) commitOf(k turn.Compaction) turn.Commit {
+	k.Bytes = c.bytes()
+	if c.density.tokens > 0 {
+		k.Tokens = c.estimate()
+	}
+	return turn.Commit{Compact: &k}
+}
+
+// summarise replaces the items before a cut by summaries, one for each class of trust, and by the rows that no summary may lose.
+// About keep bytes stay whole.
+func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err error) {
+	if c.lasting, err = c.run.thread.History.Lasting(ctx, c.st.Turn.Session); err != nil {
+		return false, fmt.Errorf("read rows of the session: %w", err)
+	}
+	waiting := func(id int64) bool { return id != c.run.id && slices.Contains(c.lasting.Waiting, id) }
+	cut, ok := turn.Cut(c.items, waiting, bytesOf, keep)
+	if !ok {
+		return false, nil
+	}
+	covered := c.items[:cut]
+	k := turn.Compaction{How: turn.ByRows, Cut: c.items[cut].Seq}
+	for _, it := range covered {
+		if it.Kind != llm.Summary {
+			k.Covered++
+		}
+	}
+	for _, class := range []turn.Class{turn.Own, turn.Foreign} {
+		list := class.Of(covered)
+		if len(list) == 0 {
+			continue
+		}
+		text, byModel, err := c.summary(ctx, list)
+		if err != nil {
+			return false, err
+		}
+		if byModel {
+			k.How = turn.ByModel
+		}
+		k.Summaries = append(k.Summaries, class.SummaryItem(c.st.Turn, text))
+	}
+	if text := c.lasting.Text(c.items[cut].Seq); text != "" {
+		k.Summaries = append(k.Summaries, turn.LastingItem(c.st.Turn, text))
+	}
+	commit := c.commitOf(k)
+	commit.Changes = c.notice(k)
+	return true, c.commit(ctx, commit)
+}
+
+// summary asks the model for a summary of items. When the model cannot, or its summary is not much shorter, the summary is made
+// from the items alone.
+func (c *compaction) summary(ctx context.Context, items []llm.Item) (text string, byModel bool, err error) {
+	size := 0
+	for _, it := range items {
+		size += bytesOf(it)
+	}
+	limit := min(size/3, c.density.bytesFor(c.info.Context/16), 16<<10)
+	if size > 2_000 {
+		record := turn.Record(items, c.density.bytesFor(room(c.info)-summaryTokens)*3/4)
+		system := turn.SummaryRequest
+		if c.past.Matters != "" {
+			system += "\n\nThe owner says what matters: " + c.past.Matters
+		}
+		text, err := c.run.askAlone(ctx, system, record, summaryTokens)
+		text = strings.TrimSpace(text)
+		switch {
+		case err != nil && (ctx.Err() != nil || errors.Is(err, turn.ErrStale)):
+			return "", false, err
+		case err != nil:
+			c.run.thread.Log.Warn("no model summarised the conversation; the summary is made from rows", "turn", c.run.id, "err", err)
+		case len(text) > 0 && len(text) <= max(limit, size/3):
+			return text, true, nil
+		}
+	}
+	return turn.Digest(items, c.run.thread.Dispatch.changes, limit), false, nil
+}
+
+// changes reports whether calls of a tool can change anything.
+func (d *Dispatch) changes(name string) bool {
+	tool, ok := d.Set.Find(name)
+	return !ok || !tool.Spec().ReadOnly
+}
+
+// shownParts is how many of a request's largest parts an error names.
+const shownParts = 3
+
+// largest names the largest parts of a request with their sizes, and what makes them smaller.
+func largest(req llm.Request) string {
+	type part struct {
+		name  string
+		bytes int
+	}
+	list := []part{{"the system text (workspace files such as AGENTS.md and MEMORY.md)", len(req.System)}}
+	n := 0
+	for _, t := range req.Tools {
+		n += len(t.Description) + len(t.Parameters)
+	}
+	list = append(list, part{"the tools", n})
+	for _, m := range req.Messages {
+		name := "a message (/new begins a new conversation)"
+		switch m.Role {
+		case llm.ToolRole:
+			name = "a result of a tool"
+		case llm.Assistant:
+			name = "an answer of the model"
+		}
+		list = append(list, part{name, bytesOf(llm.Item{Parts: m.Parts})})
+	}
+	slices.SortStableFunc(list, func(a, b part) int { return b.bytes - a.bytes })
+	var words []string
+	for _, p := range list[:min(shownParts, len(list))] {
+		words = append(words, fmt.Sprintf("%s, %d KB", p.name, (p.bytes+1023)/1024))
+	}
+	return strings.Join(words, "; ")
+}
+
+// notice tells the owner about a summary in one line, where the turn answers to the owner.
+func (c *compaction) notice(k turn.Compaction) []tools.Change {
+	t := c.st.Turn
+	if t.Parent != 0 || t.Asker != event.Owner || t.ReplyTo == event.ToNone {
+		return nil
+	}
+	return []tools.Change{event.Out{
+		Key: fmt.Sprintf("compaction:%d:%d", t.Session, k.Cut), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID}, To: c.run.ownerAddress(t),
+		Body: fmt.Sprintf("Summarised the first %d messages; /why for details.", k.Covered), Urgency: event.Normal,
+	}}
+}

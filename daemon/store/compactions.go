@@ -1,0 +1,158 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/sqlite"
+)
+
+// inForce is the newest compaction of a session, zero when there is none.
+type inForce struct{ cut, summaries, last int64 }
+
+// newestCompaction reads the compaction in force of a session.
+const newestCompaction = "SELECT cut, summaries, last FROM compactions WHERE session = ? ORDER BY id DESC LIMIT 1"
+
+// scanInForce reads it from a query for newestCompaction.
+func scanInForce(rs *sql.Rows, err error) (inForce, error) {
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c inForce, err error) {
+		return c, rs.Scan(&c.cut, &c.summaries, &c.last)
+	})
+	if err != nil || len(list) == 0 {
+		return inForce{}, err
+	}
+	return list[0], nil
+}
+
+// whole selects the items that the requests of a session contain: the summaries in force, then the items from the cut on.
+func (c inForce) whole(session int64) (where string, args []any) {
+	return "session = ? AND iif(kind = 'summary', compaction = ?, seq >= ?)", []any{session, c.summaries, c.cut}
+}
+
+// arranged puts the summaries first, and takes out the counts of tokens from before the compaction, because they no longer hold.
+func (c inForce) arranged(items []llm.Item) []llm.Item {
+	for i := range items {
+		if items[i].Seq <= c.last {
+			items[i].Tokens = 0
+		}
+	}
+	slices.SortStableFunc(items, func(a, b llm.Item) int {
+		return cmp.Compare(btoi(a.Kind != llm.Summary), btoi(b.Kind != llm.Summary))
+	})
+	return items
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Compacted returns what the last compaction of a session measured, and whether the owner has asked for the next one.
+func (s Turns) Compacted(ctx context.Context, session int64) (c turn.Compacted, err error) {
+	err = s.core.read().QueryRowContext(ctx, `SELECT s.compact, s.compact_note, coalesce(c.bytes, 0), coalesce(c.tokens, 0) FROM sessions s
+		LEFT JOIN compactions c ON c.id = (SELECT max(id) FROM compactions WHERE session = s.id AND tokens > 0) WHERE s.id = ?`, session).Scan(&c.Asked, &c.Matters, &c.Bytes, &c.Tokens)
+	return c, err
+}
+
+// compact writes a compaction. Handles, cut and summaries take effect together, and the session gets a new prefix with its next request.
+func compact(tx *Tx, id int64, c *turn.Compaction) error {
+	if c == nil {
+		return nil
+	}
+	var session, last int64
+	if err := tx.One("SELECT session, (SELECT coalesce(max(seq), 0) FROM items WHERE session = turns.session) FROM turns WHERE id = ?", []any{id}, &session, &last); err != nil {
+		return err
+	}
+	n, err := tx.Insert(`INSERT INTO compactions (session, turn, at, how, cut, summaries, last, covered, handles, bytes, tokens)
+		VALUES (?1, ?2, ?3, ?4, max(?5, coalesce((SELECT cut FROM compactions WHERE session = ?1 ORDER BY id DESC LIMIT 1), 0)),
+		coalesce((SELECT summaries FROM compactions WHERE session = ?1 ORDER BY id DESC LIMIT 1), 0), ?6, ?7, ?8, ?9, ?10)`,
+		session, id, sqlite.Micros(tx.Now), string(c.How), c.Cut, last, c.Covered, len(c.Handles), c.Bytes, c.Tokens)
+	if err != nil {
+		return err
+	}
+	for seq, handle := range c.Handles {
+		if err := tx.Run("UPDATE items SET handle = ? WHERE seq = ? AND session = ? AND kind = 'result'", handle, seq, session); err != nil {
+			return err
+		}
+	}
+	for _, it := range c.Summaries {
+		it.Session = session
+		seq, err := addItem(tx, it, 0)
+		if err != nil {
+			return fmt.Errorf("append summary: %w", err)
+		}
+		if err := tx.Run("UPDATE items SET compaction = ? WHERE seq = ?", n, seq); err != nil {
+			return err
+		}
+	}
+	if len(c.Summaries) > 0 {
+		if err := tx.Run("UPDATE compactions SET summaries = id WHERE id = ?", n); err != nil {
+			return err
+		}
+	}
+	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
+}
+
+// Lasting reads the rows of a session that a summary must not lose, and the turns of the session that wait.
+func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err error) {
+	rows := func(query string) []turn.Row {
+		if err != nil {
+			return nil
+		}
+		var list []turn.Row
+		rs, fault := s.core.read().QueryContext(ctx, query, session)
+		list, err = sqlite.Collect(rs, fault, func(rs *sql.Rows) (turn.Row, error) {
+			var r turn.Row
+			var own bool
+			err := rs.Scan(&r.Name, &r.Text, &r.State, &own)
+			r.Foreign = !own
+			return r, err
+		})
+		return list
+	}
+	l.Todos = rows("SELECT 'todo ' || n, content, status, (SELECT watermark = 'owner' FROM sessions WHERE id = session) FROM todos WHERE session = ? AND status <> 'completed' ORDER BY n")
+	l.Tasks = rows("SELECT 'task ' || id, title, state, trust = 'owner' AND NOT tainted FROM tasks WHERE session = ? AND session > 0 AND ended = 0 ORDER BY id")
+	l.Jobs = rows(`SELECT kind || ' ' || id || ' ' || name, coalesce(json_extract(body, '$.words'), json_extract(body, '$.spec'), '') || ': ' || coalesce(json_extract(body, '$.prompt'), ''),
+		CASE WHEN paused THEN 'paused' WHEN broken <> '' THEN 'broken' ELSE '' END, coalesce(json_extract(body, '$.trust'), '') = 'owner' AND NOT coalesce(json_extract(body, '$.tainted'), 0)
+		FROM triggers WHERE session = ? AND session > 0 AND removed = 0 ORDER BY id`)
+	l.Questions = rows(`SELECT 'question ' || q.code, q.text, q.state, NOT t.tainted FROM turns t JOIN questions q ON q.turn = t.id
+		WHERE t.session = ? AND t.ended = 0 AND q.state = 'open' ORDER BY q.id`)
+	l.Grants = rows(`SELECT 'always ' || g.tool, g.pattern, '', NOT g.tainted FROM grants g JOIN questions q ON q.id = g.question JOIN turns t ON t.id = q.turn
+		WHERE t.session = ? AND g.revoked = 0 ORDER BY g.id`)
+	if err != nil {
+		return l, err
+	}
+	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner')", session)
+	if err != nil {
+		return l, err
+	}
+	for _, it := range last {
+		l.Request, l.RequestSeq = event.TextOf(it.Parts), it.Seq
+	}
+	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM plans WHERE session = ?)", session).Scan(&l.Plan); err != nil {
+		return l, err
+	}
+	rs, err := s.core.read().QueryContext(ctx, "SELECT id FROM turns WHERE session = ? AND state = 'waiting'", session)
+	l.Waiting, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	return l, err
+}
+
+// Typed reads the texts that the owner typed in a session, oldest first.
+func (s Turns) Typed(ctx context.Context, session int64) ([]string, error) {
+	items, err := s.core.items(ctx, "session = ? AND kind = 'input' AND trust = 'owner'", session)
+	var list []string
+	for _, it := range items {
+		if it.Envelope != nil && it.Envelope.Typed {
+			list = append(list, event.TextOf(it.Parts))
+		}
+	}
+	return list, err
+}
