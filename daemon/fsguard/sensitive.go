@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // secretFolders lists folder names that hold keys and credentials anywhere; secretHomes lists paths below the home folder. All in lower
@@ -110,17 +112,58 @@ func SecretName(name string) bool { return secretName(fold(name)) }
 
 // secretName expects a folded name. Public keys (*.pub) are not secret.
 func secretName(name string) bool {
-	for _, dir := range secretFolders() {
-		if name == dir {
+	r := secretRules()
+	if r.folders[name] {
+		return true
+	}
+	return r.match(name) && !strings.HasSuffix(name, ".pub")
+}
+
+// nameRules holds the patterns of secretNames by their form, because a search for keys tests each name of a large folder: path.Match with all patterns
+// takes longer than reading the folder.
+type nameRules struct {
+	folders  map[string]bool // of secretFolders
+	whole    map[string]bool
+	endings  map[string]bool // from the last dot of a name on
+	prefixes map[byte][]string
+	parts    []string
+}
+
+var secretRules = sync.OnceValue(func() nameRules {
+	r := nameRules{folders: map[string]bool{}, whole: map[string]bool{}, endings: map[string]bool{}, prefixes: map[byte][]string{}}
+	for _, name := range secretFolders() {
+		r.folders[name] = true
+	}
+	for _, pattern := range secretNames() {
+		text := strings.Trim(pattern, "*")
+		switch starts, ends := strings.HasSuffix(pattern, "*"), strings.HasPrefix(pattern, "*"); {
+		case starts && ends:
+			r.parts = append(r.parts, text)
+		case starts:
+			r.prefixes[text[0]] = append(r.prefixes[text[0]], text)
+		case ends:
+			r.endings[text] = true
+		default:
+			r.whole[text] = true
+		}
+	}
+	return r
+})
+
+// match reports whether one of the patterns matches a name.
+func (r nameRules) match(name string) bool {
+	if name == "" {
+		return false
+	}
+	for _, prefix := range r.prefixes[name[0]] {
+		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
-	for _, pattern := range secretNames() {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
-			return !strings.HasSuffix(name, ".pub")
-		}
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 && r.endings[name[dot:]] {
+		return true
 	}
-	return false
+	return r.whole[name] || slices.ContainsFunc(r.parts, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // keyFolder recognises the home's key folders under other names: bind mounts, or other spellings on a file system that ignores case.
@@ -146,4 +189,11 @@ func (g *Guard) keyFolder(w walked) bool {
 }
 
 // fold lowers letters as file systems that ignore case do. It goes through upper case, so that "ſ" and "K" (Kelvin) equal s and k.
-func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+func fold(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return strings.ToLower(strings.ToUpper(s))
+		}
+	}
+	return strings.ToLower(s) // the same for ASCII, and nothing is copied if it is in lower case
+}

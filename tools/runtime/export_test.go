@@ -17,3 +17,6 @@ var FileNames = fileNames
 
 // DefaultFiles is defaultFiles.
 var DefaultFiles = defaultFiles
+
+// SearchHolds begins a search, and returns whether its result may be used for a folder.
+func SearchHolds(dir string) func(string) bool { return newSearch(dir).valid }

@@ -44,7 +44,7 @@ type KeyLimits struct {
 // search or more than 200 were found. It skips symbolic links: their targets are found where they
 // are.
 func KeysBelow(g *fsguard.Guard, dir string, most KeyLimits) (found []string, whole bool) {
-	s := search{found: KnownKeys(g, dir), most: most, began: time.Now()}
+	s := keySearch{found: KnownKeys(g, dir), most: most, began: time.Now()}
 	s.skip = append([]string{g.Workspace()}, s.found...)
 	for _, r := range g.Roots() {
 		s.skip = append(s.skip, r.Path)
@@ -60,8 +60,8 @@ func KeysBelow(g *fsguard.Guard, dir string, most KeyLimits) (found []string, wh
 	return found, whole
 }
 
-// search walks folders breadth first.
-type search struct {
+// keySearch walks folders breadth first.
+type keySearch struct {
 	skip, todo, found []string
 	seen              int
 	most              KeyLimits
@@ -70,7 +70,7 @@ type search struct {
 
 // folder examines the entries of one folder, a batch at a time, and reports whether the search may
 // go on.
-func (s *search) folder(dir string) bool {
+func (s *keySearch) folder(dir string) bool {
 	f, err := os.Open(dir) // #nosec G304 -- its names are read, no file
 	if err != nil {
 		return true // it is gone, or the command cannot read it either
@@ -89,21 +89,51 @@ func (s *search) folder(dir string) bool {
 }
 
 // over reports whether a limit is reached.
-func (s *search) over() bool { return s.seen > s.most.Entries || time.Since(s.began) >= s.most.Time }
+func (s *keySearch) over() bool { return s.seen > s.most.Entries || time.Since(s.began) >= s.most.Time }
 
 // look sorts the entries of a folder: keys are found, subfolders are examined later.
-func (s *search) look(dir string, entries []fs.DirEntry) {
+func (s *keySearch) look(dir string, entries []fs.DirEntry) {
 	for _, e := range entries {
+		secret := fsguard.SecretName(e.Name())
+		if !secret && !e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+			continue // most entries: no path is made for them
+		}
 		path := filepath.Join(dir, e.Name())
 		switch {
-		case slices.Contains(s.skip, path) || e.Type()&fs.ModeSymlink != 0:
-		case fsguard.SecretName(e.Name()):
+		case slices.Contains(s.skip, path):
+		case secret:
 			s.found = append(s.found, path)
-		case e.IsDir():
+		default:
 			s.todo = append(s.todo, path)
 		}
 	}
 	s.seen += len(entries)
+}
+
+// keysFresh is how long the result of a search is used again, so that a command that nobody has to allow searches once.
+const keysFresh = 2 * time.Second
+
+// search says when a folder was searched, and how it was then.
+type search struct {
+	began   time.Time // zero: never
+	version string    // of the folder
+}
+
+func newSearch(dir string) search { return search{time.Now(), folderVersion(dir)} }
+
+// valid reports whether the result may be used again: the search is recent, and no entry was added to the folder since. Keys that are written into
+// subfolders meanwhile are visible, as are those that are written while the command runs: a sandbox shows the folder, not a copy of it.
+func (s search) valid(dir string) bool {
+	return s.version != "" && time.Since(s.began) < keysFresh && folderVersion(dir) == s.version
+}
+
+// folderVersion changes when an entry is added to a folder or removed. It is "" if that may have happened in the same tick of the file system's clock.
+func folderVersion(dir string) string {
+	info, err := os.Lstat(dir)
+	if err != nil || time.Since(changed(info)) < 20*time.Millisecond {
+		return ""
+	}
+	return FileVersion(info) + " " + changed(info).UTC().Format(time.RFC3339Nano)
 }
 
 // keyPlaces lists where programs keep keys in a home. KeysBelow finds all others by their names.

@@ -44,6 +44,8 @@ type site struct {
 	own       bool              // the folder holds hob's own configuration, or is next to it
 	open      bool              // it contains too many files with foreign text to hide them
 	unsure    bool              // the folder may contain keys that were not found
+	keys      []string          // what the last search for keys found
+	searched  search            // that search
 	inside    bool              // the folder is inside one with foreign text, which therefore cannot be hidden
 	others    string            // the files of a foreign root that the call names, in words; "" none
 	foreign   string            // why its output is foreign text; "": it is not
@@ -133,7 +135,7 @@ const maxCovered = 500
 // is too large for these limits, the owner is asked.
 func intentKeyLimits() KeyLimits { return KeyLimits{Entries: 20_000, Time: 300 * time.Millisecond} }
 
-// startKeyLimits bounds the second search, right before the start. It is larger, so that a busy
+// startKeyLimits bounds the second search, right before a start that comes later than keysFresh. It is larger, so that a busy
 // machine does not find less than the first time.
 func startKeyLimits() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * time.Second} }
 
@@ -162,9 +164,11 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
 		b.Readable = append(b.Readable, home) // a root includes it, but the owner was not asked about it
 	}
-	var secret []string
-	secret, at.unsure = e.keys(p, most)
-	b.Hidden = append(b.Hidden, secret...)
+	if !at.searched.valid(p.Path) {
+		at.searched = newSearch(p.Path)
+		at.keys, at.unsure = e.keys(p, most)
+	}
+	b.Hidden = append(b.Hidden, at.keys...)
 	at.sandbox, at.covered, at.open, at.inside = b, nil, false, false
 	if call.Tainted {
 		at.sandbox.ScratchOnly, at.sandbox.Scratch = true, call.Scratch
@@ -429,7 +433,8 @@ func (e executor) line(call tools.Call, in ExecInput, at *site, env []string) (o
 	at.classify(call, in)
 	now, tried := *at, false
 	o.wrap = func() (*sandbox.Command, error) {
-		if tried {
+		if tried { // something has moved in between
+			now.searched = search{}
 			e.fill(&now, call, in, startKeyLimits())
 		}
 		tried = true

@@ -1,0 +1,7 @@
+package fsguard
+
+// The patterns that SecretName stands for.
+var (
+	SecretFolders = secretFolders
+	SecretNames   = secretNames
+)
