@@ -67,6 +67,7 @@ func (r reloader) run(ctx context.Context) error {
 			if err := r.reload(ctx); err != nil {
 				r.log.Error("reload the config", "err", err)
 			}
+			g.Once("sandbox", func() error { return probeSandbox(r.live) })
 		}
 	}
 }
@@ -80,6 +81,12 @@ func (r reloader) reload(ctx context.Context) error {
 		return err
 	}
 	return r.follow(ctx)
+}
+
+// probeSandbox probes the sandbox beside everything else, so that the first command need not wait for it.
+func probeSandbox(live *toolset.Active) error {
+	live.Set().Sandbox.State()
+	return nil
 }
 
 // renew puts the tools and the models of a config into use. The tools change last, so an error keeps the old ones.

@@ -275,10 +275,7 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 	if d.opt.Ready != nil {
 		d.opt.Ready(r)
 	}
-	d.tellers.Once("sandbox", func() error {
-		d.live.Set().Sandbox.State() // probed now, so that the first command need not wait for it
-		return nil
-	})
+	d.tellers.Once("sandbox", func() error { return probeSandbox(d.live) })
 }
 
 // notes lists what the owner should know at a start.

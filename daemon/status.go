@@ -111,7 +111,7 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.hide(d.models.First().Name()), Epoch: d.store.Epoch(), Started: d.started,
 		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zone.name(), Thread: api.ThreadStatus{State: "idle", Turn: d.turn.Running()},
 		Channels: shown(d.health()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
-		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.State()}, Problems: api.Problems{Config: d.problems.list(true)},
+		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.Now()}, Problems: api.Problems{Config: d.problems.list(true)},
 	}
 	counts, err := d.view.Counts(ctx)
 	if err != nil {

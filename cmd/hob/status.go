@@ -21,6 +21,8 @@ import (
 func sandboxText(c api.Sandbox) string {
 	text := c.Kind
 	switch {
+	case c.Probing:
+		text = "hob is probing whether it works"
 	case c.Works && c.Network:
 		text += " · with the network"
 	case c.Works:
@@ -108,7 +110,7 @@ func (s statusView) page(p layout) string {
 	line("scheduler", s.schedule(p))
 	line("budget", budgetLine(s.Budget)+" today")
 	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
-	if s.Sandbox.Kind != "" {
+	if s.Sandbox.Kind != "" || s.Sandbox.Probing {
 		line("sandbox", sandboxText(s.Sandbox))
 	}
 	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))

@@ -70,11 +70,12 @@ type State struct {
 	Kind    string   `json:"kind"` // bubblewrap, sandbox-exec, none
 	Mode    Mode     `json:"mode"`
 	Works   bool     `json:"works"`
-	Network bool     `json:"network"`          // commands can reach the machine's network
-	Bound   string   `json:"bound,omitempty"`  // what enforces the limits of memory and processes
-	Layers  []string `json:"layers,omitempty"` // what confines, for example "pid namespace" or "landlock"
-	Why     string   `json:"why,omitempty"`    // what does not work, or what a working sandbox lacks
-	Hint    string   `json:"hint,omitempty"`   // how to fix it
+	Network bool     `json:"network"`           // commands can reach the machine's network
+	Bound   string   `json:"bound,omitempty"`   // what enforces the limits of memory and processes
+	Layers  []string `json:"layers,omitempty"`  // what confines, for example "pid namespace" or "landlock"
+	Why     string   `json:"why,omitempty"`     // what does not work, or what a working sandbox lacks
+	Hint    string   `json:"hint,omitempty"`    // how to fix it
+	Probing bool     `json:"probing,omitempty"` // the probe still runs; only Mode is known
 }
 
 // Sandbox confines processes. It is safe for concurrent use.
@@ -82,6 +83,7 @@ type Sandbox struct {
 	conf  Config
 	fixed []fixed        // Roots and Binds, as New found them
 	probe func() finding // runs once, at the first use
+	known chan struct{}  // closed when the probe has ended
 }
 
 // wrapper makes the Command for a layout. It takes over what l holds open.
@@ -105,7 +107,11 @@ func New(ctx context.Context, c Config) *Sandbox {
 		c.Memory = halfMemory()
 	}
 	ctx = context.WithoutCancel(ctx) // the probe has its own timeouts
-	return &Sandbox{c, fix(c), sync.OnceValue(func() finding { return look(ctx, c) })}
+	known := make(chan struct{})
+	return &Sandbox{c, fix(c), sync.OnceValue(func() finding {
+		defer close(known)
+		return look(ctx, c)
+	}), known}
 }
 
 // look probes the machine and adds the limits that apply.
@@ -136,6 +142,19 @@ func (s *Sandbox) State() State {
 	state := s.probe().state
 	state.Layers = slices.Clone(state.Layers)
 	return state
+}
+
+// Now is State without its wait. While the probe runs, and before somebody has called State, it returns a state with Probing set. The caller may keep
+// the result.
+func (s *Sandbox) Now() State {
+	select {
+	case <-s.known:
+	default:
+		if s.conf.Mode != Off { // which needs no probe
+			return State{Mode: s.conf.Mode, Probing: true}
+		}
+	}
+	return s.State()
 }
 
 // Works reports whether Wrap can confine commands.
