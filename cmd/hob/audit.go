@@ -31,7 +31,7 @@ func auditEffect(r api.AuditRow) string {
 	return strings.Join(parts, ", ")
 }
 
-// auditReason is the reason of the permission decision, with its warnings.
+// auditReason is the reason of the permission decision, with its warnings. Warnings name patterns in the call that are often mistakes.
 func auditReason(r api.AuditRow) string {
 	if r.Warnings == "" {
 		return r.Reason
@@ -90,6 +90,7 @@ func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 	if a.JSON {
 		return a.Document(docs)
 	}
+	// --json has returned already; only a table needs the rows decoded.
 	var rows []api.AuditRow
 	for _, doc := range docs {
 		var r api.AuditRow
@@ -153,6 +154,7 @@ func auditPage(rows []api.AuditRow, p layout) string {
 	}
 	var cells [][]string
 	for _, r := range rows {
+		// A call from the command line or over the API belongs to no turn.
 		turn := "-"
 		if r.Turn != 0 {
 			turn = cli.ID(r.Turn)

@@ -85,7 +85,8 @@ func channelsListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// channelsTestCommand makes hob channels test. The daemon asks the loaded adapter to check itself, and with --send it queues a real message to the owner.
+// channelsTestCommand makes hob channels test. The daemon asks the loaded adapter to check itself, and with --send
+// it queues a real message to the owner.
 func channelsTestCommand(a *cli.App) *cobra.Command {
 	var send bool
 	cmd := &cobra.Command{

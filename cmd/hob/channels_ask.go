@@ -168,7 +168,8 @@ func (d *sectionDraft) keep(home string) error {
 	return nil
 }
 
-// createUnused writes a file under a new name, adding a number if the name is taken, and returns the name.
+// createUnused writes a file under a new name, adding a number if the name is taken, and returns the name. An
+// older secret of a channel with the same name stays: something else may still refer to it.
 func createUnused(folder, name, text string) (string, error) {
 	for n := 1; ; n++ {
 		free := name

@@ -66,6 +66,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 
 // readInput reads the message from standard input. It may be empty only if a file is attached.
 func readInput(a *cli.App, attached bool) (string, error) {
+	// One byte more than allowed shows that there was more.
 	b, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read the message: %w", err)
@@ -104,6 +105,7 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	// On a terminal the answer is printed while the model writes it. A pipe gets it once and whole, because
 	// pieces may be taken back.
 	live := cli.IsTerminal(a.Out) && !a.JSON
+	// The answer goes to standard output; remarks and questions go to standard error.
 	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
 	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {

@@ -108,6 +108,7 @@ func configError(err error) error {
 	if !errors.As(err, &list) || len(list) == 0 {
 		return err
 	}
+	// A problem without a file is one of the typed key or value.
 	if len(list) == 1 && list[0].File == "" {
 		return &cli.Problem{Code: cli.ExitUsage, Text: list[0].Text, Hint: list[0].Hint}
 	}

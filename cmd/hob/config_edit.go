@@ -50,6 +50,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
+	// The copy has the same name, so that an editor chooses the right syntax.
 	draft := filepath.Join(folder, "config.toml")
 	// The copy is removed at the end, unless it has work in it that could not be saved.
 	kept := false
@@ -121,7 +122,8 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 	}
 }
 
-// mistakes returns all problems of a document.
+// mistakes returns all problems of a document. Check returns advice and mistakes in different ways; both are
+// wanted here.
 func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
 	problems, err := k.reference().Check(path, doc, nil)
 	var list config.Errors

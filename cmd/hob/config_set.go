@@ -97,7 +97,8 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	return nil
 }
 
-// inForce returns the changed keys with the values that are in force now.
+// inForce returns the changed keys with the values that are in force now. A section that is removed as a whole
+// has no keys left to show.
 func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
@@ -111,7 +112,8 @@ func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting
 	return all, nil
 }
 
-// saveConfig writes the file. It refuses if someone else changed it meanwhile.
+// saveConfig writes the file. It refuses if someone else changed it meanwhile. An editor or another command may
+// have written it since before was read; neither change may be lost.
 func saveConfig(path string, before, doc []byte) error {
 	err := config.WriteFile(path, before, doc)
 	if errors.Is(err, config.ErrChanged) {

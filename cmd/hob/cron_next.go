@@ -19,7 +19,7 @@ import (
 // maxPreview is the most instants that cron next shows.
 const maxPreview = 1000
 
-// cronPreview holds the flags of hob cron next.
+// cronPreview holds the flags of hob cron next. The schedule has the same four flags as hob cron add.
 type cronPreview struct {
 	scheduler.Draft // its schedule
 	tz              string
@@ -107,7 +107,8 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 	return spec.Preview(s, zone, after, after, p.n), zone, nil
 }
 
-// jobTimes computes the times of an existing job, even if it is paused.
+// jobTimes computes the times of an existing job, even if it is paused. The next times of the job's row are
+// only the first few, and none if it is paused, so they are computed anew.
 func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after time.Time) ([]time.Time, *time.Location, error) {
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"hob/scheduler"
 )
 
-// parseZone is the zone that --tz names. A name in other cases than its own is refused with the right one: the zone is kept by its name, on
-// every machine.
+// parseZone is the zone that --tz names. A name in other cases than its own is refused with the right one: the
+// zone is kept by its name, on every machine. Some file systems would accept a name in the wrong case, and
+// others would not.
 func parseZone(name string) (*time.Location, error) {
 	zone, err := scheduler.Zone(name)
 	if err == nil {

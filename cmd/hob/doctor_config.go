@@ -16,7 +16,8 @@ import (
 	"hob/packaging/service"
 )
 
-// checkConfig checks config.toml, and what a running daemon reports about it.
+// checkConfig checks config.toml, and what a running daemon reports about it. A key that
+// hob passes over is a warning. A section that is off, and a file that is no TOML, is a failure.
 func checkConfig(_ context.Context, s *doctorFacts) checkResult {
 	if r := s.unreadable(); r != nil && s.exists {
 		return *r
@@ -62,7 +63,8 @@ func (v *findings) shared(roots []string) {
 	}
 }
 
-// checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that they name.
+// checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that
+// they name. Only their adapters know the secrets of channels, so hob channels test checks those.
 func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 	if s.config == nil {
 		return skipCheck("the config cannot be read")

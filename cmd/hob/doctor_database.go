@@ -43,7 +43,8 @@ func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 // maxBackupAge is the age above which the newest backup is too old: two nights, plus some hours for a machine that is off at night.
 const maxBackupAge = 60 * time.Hour
 
-// checkBackup verifies the newest backup and its age.
+// checkBackup verifies the newest backup and its age. A backup that cannot be read is no backup, so the newest
+// one is read as a whole.
 func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
 	list, err := daemon.Backups(s.home)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// checkHome checks that only the owner can read the folders of the home.
+// checkHome checks that only the owner can read the folders of the home. The home of another user is not a
+// failure: it is skipped, with the command that would check it.
 func checkHome(_ context.Context, s *doctorFacts) checkResult {
 	if !s.exists {
 		return *s.unreadable()
@@ -135,7 +136,9 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
 }
 
-// checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check is skipped.
+// checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check
+// is skipped. Temporary files, sockets and folders of a killed process are harmless, but they take room and
+// confuse a person who looks.
 func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
 	if !s.idle() {
 		return skipCheck("hob runs and looks after its files itself")

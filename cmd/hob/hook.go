@@ -57,7 +57,9 @@ func hookListCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// hookArgs are the flags that are given, by the names that the API has for them. What is wrong is said by the names of the flags.
+// hookArgs are the flags that are given, by the names that the API has for them. What is wrong is said by the
+// names of the flags. The table of fields says which flag belongs to which name, so a new field needs nothing
+// here.
 func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts, err error) {
 	if err := cli.Filled(cmd); err != nil {
 		return in, err
@@ -153,7 +155,7 @@ func withNewSecret(h webhook.Made, said string) string {
 	return said
 }
 
-// changeHook carries out a verb.
+// changeHook carries out a verb. Errors name the fields of the API, which hookFlagError replaces by flags.
 func changeHook[In, Out any](ctx context.Context, a *cli.App, v api.Verb[In, Out], name string, in In) (out Out, err error) {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -165,7 +167,8 @@ func changeHook[In, Out any](ctx context.Context, a *cli.App, v api.Verb[In, Out
 	return out, nil
 }
 
-// printMadeHook says what was done, and shows a secret that was just made.
+// printMadeHook says what was done, and shows a secret that was just made. --json prints the secret as a member
+// of the row.
 func printMadeHook(a *cli.App, h webhook.Made, said string) error {
 	if h.Secret != "" && a.Quiet && !a.JSON { // it is shown once: no flag may lose it
 		a.Say("%s", h.Secret)

@@ -12,7 +12,8 @@ import (
 	"hob/daemon/console"
 )
 
-// hookRunCells are the cells of a run. If there is no answer, the reason takes its place.
+// hookRunCells are the cells of a run. If there is no answer, the reason takes its place. A delivery that
+// started no turn, such as one that was refused, has only a reason.
 func hookRunCells(r api.Fire, clock cli.Clock, answers map[int64]string) []string {
 	state, turn := runState(r)
 	answer := answers[r.Turn]

@@ -19,7 +19,8 @@ import (
 	"hob/daemon/logfile"
 )
 
-// logsFlags are the command line's words for a logfile.Query.
+// logsFlags are the command line's words for a logfile.Query. level and since are texts here; query converts
+// them.
 type logsFlags struct {
 	follow       bool
 	turn         int64
@@ -109,7 +110,7 @@ func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) err
 	return err
 }
 
-// logWriter writes a line of the log for people.
+// logWriter writes a line of the log for people. It is pure, so that tests compare its lines.
 type logWriter struct {
 	color bool
 	zone  *time.Location
@@ -176,7 +177,8 @@ func (w logWriter) level(level string) string {
 	return text
 }
 
-// paint colours a text (ECMA-48, SGR) if the output is a terminal.
+// paint colours a text (ECMA-48, SGR) if the output is a terminal. 31 is red and 33 is yellow in the colours of
+// the terminal.
 func (w logWriter) paint(color, text string) string {
 	if !w.color {
 		return text

@@ -99,7 +99,8 @@ func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
 	return printModels(a, roster, servers, f, cli.OwnersClock(ctx, c))
 }
 
-// modelsDocument joins the two answers: {"chosen", "models", "servers"}.
+// modelsDocument joins the two answers: {"chosen", "models", "servers"}. The members are passed on as the
+// daemon wrote them.
 func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	var doc struct {
 		Chosen  string          `json:"chosen"`
@@ -174,7 +175,7 @@ func tokensText(n int) string {
 	return console.Thousands(n)
 }
 
-// priceText shows prices of a million tokens.
+// priceText shows prices of a million tokens. Prices are in the currency of the provider.
 func priceText(free bool, in, out int64) string {
 	switch {
 	case free:
@@ -244,6 +245,7 @@ func yesNo(b *bool) string {
 }
 
 // completeModel offers the names of the config's models. Without a daemon it offers the two that always exist.
+// Names of the servers' models are not offered, because asking the servers takes seconds.
 func completeModel(a *cli.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

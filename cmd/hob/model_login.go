@@ -83,7 +83,8 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 	return a.Done(who, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
 }
 
-// cancelLogin frees the port of an abandoned sign-in.
+// cancelLogin frees the port of an abandoned sign-in. It works after an interrupt too, with a time limit of its
+// own.
 func cancelLogin(ctx context.Context, c *client.Client) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()

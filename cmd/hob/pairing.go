@@ -12,7 +12,8 @@ import (
 	"hob/daemon/console"
 )
 
-// pairingCommand makes hob pairing. A pairing proves that an account on a platform belongs to the owner: only the person at this terminal sees the code, and sends it from that account.
+// pairingCommand makes hob pairing. A pairing proves that an account on a platform belongs to the owner: only the
+// person at this terminal sees the code, and sends it from that account.
 func pairingCommand(a *cli.App) *cobra.Command {
 	return cli.Family("pairing", "Make your account on a channel known as yours",
 		pairingStartCommand(a),

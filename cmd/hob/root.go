@@ -50,6 +50,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 		}
 		return showSummary(cmd.Context(), a)
 	}
+	// The titles speak to the person: hob help is read from top to bottom by somebody who is new.
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run it:"},
 		&cobra.Group{ID: groupChat, Title: "Talk to it:"},
@@ -80,7 +81,8 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 	return root
 }
 
-// nameShells makes hob completion, which is cobra's, in hob's words.
+// nameShells makes hob completion, which is cobra's, in hob's words. cobra adds its command only when it
+// executes, so it is created early here.
 func nameShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -107,7 +109,7 @@ func addGroup(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// subcommandNames names the commands of the one that args name.
+// subcommandNames names the commands of the one that args name. It offers the words after hob help.
 func subcommandNames(root *cobra.Command, args []string, typed string) []string {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
@@ -134,6 +136,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 && cmd.HasSubCommands() {
 				return cli.NoSuch(cmd, rest)
 			}
+			// cobra adds --help only to a command that is executed, and the help page lists it.
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		},

@@ -81,7 +81,8 @@ type managed struct {
 	flags   serviceFlags
 }
 
-// manage finds out which service is meant. Without a flag it is the one that is installed, the user's own first.
+// manage finds out which service is meant. Without a flag it is the one that is installed, the user's own
+// first. It only reads; plan and carryOut change things.
 func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if f.user && f.system {
 		return nil, cli.Usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
@@ -104,6 +105,7 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A home that is named must be in the unit: the service would otherwise use the default one.
 	if named {
 		spec.Home = home
 	}
@@ -138,6 +140,7 @@ func (s *managed) offerLinger(ctx context.Context) error {
 		return nil
 	}
 	s.app.Print(s.app.Err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
+	// Enter alone means yes: most people want hob to go on after they log out.
 	line, err := bufio.NewReader(s.app.In).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read your answer: %w", err)
@@ -186,7 +189,8 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	return nil
 }
 
-// cutShort adds the completed steps to the JSON document of an error. In text form they were printed already.
+// cutShort adds the completed steps to the JSON document of an error. In text form they were printed already. A
+// caller that reads JSON must learn which steps were done before the failure.
 func (s *managed) cutShort(err error, done []service.Step) error {
 	if !s.app.JSON {
 		return err
@@ -213,7 +217,7 @@ func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(
 	}
 }
 
-// sayEnd is the sentence below the steps.
+// sayEnd is the sentence below the steps. It says what to do next, or that nothing happened.
 func (s *managed) sayEnd(verb string, done int) {
 	if s.app.Quiet {
 		return

@@ -40,7 +40,7 @@ func sandboxText(c api.Sandbox) string {
 	return text
 }
 
-// statusView prints a status.
+// statusView prints a status. Its methods draw parts of it; each returns a text, so that tests need no daemon.
 type statusView struct{ api.Status }
 
 // statusCommand makes hob status. The daemon collects the status; everything here only draws it.
@@ -62,7 +62,8 @@ func statusCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// page is the whole status.
+// page is the whole status. It has the parts in the order in which a problem would be looked for: hob itself,
+// models, thread, channels, what runs, queues, database.
 func (s statusView) page(p layout) string {
 	var b strings.Builder
 	last := ""
@@ -134,7 +135,8 @@ func subagentText(c api.Subagent) string {
 	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
 }
 
-// todoText is the to-do list of a session that the model keeps for a longer task.
+// todoText is the to-do list of a session that the model keeps for a longer task. Plan mode means that the
+// model may look but not change anything yet.
 func todoText(t api.Todo) string {
 	text := t.Session
 	if t.Plan {
@@ -180,7 +182,7 @@ func statusDirection(d api.Direction, p layout) string {
 	return text
 }
 
-// uptimeText is a time span in its two largest units.
+// uptimeText is a time span in its two largest units. Smaller units would change with every second of --watch.
 func uptimeText(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {

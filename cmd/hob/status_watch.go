@@ -27,6 +27,7 @@ func watchStatus(ctx context.Context, a *cli.App) error {
 	if !a.JSON && cli.IsTerminal(a.Out) {
 		show = redrawStatus(a)
 	}
+	// There is no event for every value of the status, so it is read again each second.
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {

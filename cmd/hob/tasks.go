@@ -28,7 +28,8 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// drawTask prints a task without its attempt, which counts how often it was queued, not how often it ran.
+// drawTask prints a task without its attempt, which counts how often it was queued, not how often it ran. A
+// person who reads "attempt 2" would expect a failed run.
 func drawTask(a *cli.App) cli.Draw[api.Task] {
 	return func(_ api.Task, raw json.RawMessage, clock cli.Clock) error {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"attempt"}}
@@ -71,6 +72,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 		Example: "  hob tasks add \"Sort ~/Pictures/in by month\"\n" +
 			"  hob tasks add --title report --after 1,2 --not-before 17:00 --priority 5 \"Write down what was found.\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The names are those of the tool's parameters.
 			in := map[string]any{"prompt": cli.Joined(args)}
 			// The tool has defaults of its own for fields that are left out, so only given flags are sent.
 			set := func(flag, key string, v any) {
@@ -94,7 +96,8 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// tasksCancelCommand cancels a task. If its turn runs, stopping the turn cancels the task.
+// tasksCancelCommand cancels a task. If its turn runs, stopping the turn cancels the task. A task that has not
+// begun is only a row, which task_update changes.
 func tasksCancelCommand(a *cli.App) *cobra.Command {
 	return taskVerb(a, "cancel", "Cancel a task; one that runs is stopped", "  hob tasks cancel 3", func(ctx context.Context, c *client.Client, id int64) error {
 		row, err := client.Show(ctx, c, api.ShowTask, cli.ID(id))
@@ -167,7 +170,8 @@ func changeTask(ctx context.Context, a *cli.App, tool string, in map[string]any)
 	return a.Document(made.Tasks[0])
 }
 
-// taskFlagText replaces the parameter at the beginning of a tool's error by the flag.
+// taskFlagText replaces the parameter at the beginning of a tool's error by the flag. Only these parameters
+// have flags of their own here.
 func taskFlagText(text string) string {
 	for parameter, flag := range map[string]string{"blocked_by": "--after", "not_before": "--not-before", "priority": "--priority", "title": "--title"} {
 		if rest, ok := strings.CutPrefix(text, parameter+": "); ok {

@@ -15,8 +15,9 @@ import (
 // completing is how long completion waits for the description of a tool.
 const completing = 2 * time.Second
 
-// completeTool offers the names of tools, and after a name the flags of that tool and their values. Where any text is allowed, the shell
-// offers files.
+// completeTool offers the names of tools, and after a name the flags of that tool and their values. Where any
+// text is allowed, the shell offers files. The description of the tool comes from the daemon, so a tool of an
+// MCP server is completed like a built-in one.
 func completeTool(a *cli.App) cobra.CompletionFunc {
 	names := cli.Complete(a, api.Tools)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -37,7 +38,8 @@ func completeTool(a *cli.App) cobra.CompletionFunc {
 	}
 }
 
-// formOf reads the flags of a tool from the daemon, without any output, because a shell is completing.
+// formOf reads the flags of a tool from the daemon, without any output, because a shell is completing. Nothing
+// may be printed to standard error either: it would appear in the middle of the line that is being typed.
 func formOf(ctx context.Context, a *cli.App, name string) (*console.Form, error) {
 	ctx, stop := context.WithTimeout(ctx, completing)
 	defer stop()

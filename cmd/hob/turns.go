@@ -53,7 +53,8 @@ func showTurn(ctx context.Context, a *cli.App, id string) error {
 	return showPage(ctx, a, api.ShowTurn, id, func(t api.TurnDetail, p layout) string { return timeline{t}.page(p) })
 }
 
-// whyTurn traces a turn from the last message that it sent.
+// whyTurn traces a turn from the last message that it sent. A turn may have sent several; the last one is its
+// answer.
 func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {

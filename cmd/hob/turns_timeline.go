@@ -15,7 +15,8 @@ import (
 // separate lists; the timeline merges them by time, and puts what belongs to a step below it.
 type timeline struct{ api.TurnDetail }
 
-// timelineEntry is one entry of the timeline: its line, and what belongs to it below.
+// timelineEntry is one entry of the timeline: its line, and what belongs to it below. The lines below it have
+// no time of their own.
 type timelineEntry struct {
 	at    time.Time
 	line  string
@@ -57,7 +58,8 @@ func (t timeline) span(p layout) string {
 	return " · ended " + p.at(t.Ended)
 }
 
-// end says how it ended and what it cost in all.
+// end says how it ended and what it cost in all. An unknown cost is not shown as 0: the price of the model may
+// not be known.
 func (t timeline) end() string {
 	// Every step is a request to a model or a call of a tool.
 	requests, calls := int64(0), int64(0)
@@ -98,7 +100,9 @@ func exactMoney(micros int64) string {
 	return fmt.Sprintf("%.4f", float64(micros)/1e6)
 }
 
-// moments are all entries by time. A step without a time of its own follows the step before it.
+// moments are all entries by time. A step without a time of its own follows the step before it. Messages and
+// inbox rows have times, but several can have the same one; the stable sort then keeps the order in which they
+// were added.
 func (t timeline) moments(p layout) []timelineEntry {
 	var list []timelineEntry
 	for _, in := range t.Inbox {
@@ -167,7 +171,8 @@ func (t timeline) request(s api.Step) timelineEntry {
 	return m
 }
 
-// usageText is the tokens of a request, "" when it counted none.
+// usageText is the tokens of a request, "" when it counted none. Cached input is cheaper, and reasoning is
+// output that is not shown, so both are named.
 func usageText(s api.Step) string {
 	u := s.Usage
 	if u.Input+u.Output == 0 {
@@ -280,7 +285,8 @@ func waitText(w api.Wait, p layout) string {
 	return text
 }
 
-// sent is a message that went out, and what went wrong on the way.
+// sent is a message that went out, and what went wrong on the way. Only attempts with an error are listed: hob
+// outbox show has all of them.
 func (t timeline) sent(o api.OutboxRow) timelineEntry {
 	m := timelineEntry{at: o.Created, line: fmt.Sprintf("answer to %s (outbox %d, %s): %s", o.To, o.ID, o.State, o.Body)}
 	for _, d := range o.Deliveries {

@@ -31,7 +31,8 @@ func watchCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// watchKinds are the changes that a watch can report.
+// watchKinds are the changes that a watch can report. They come from package filewatch, so that the command
+// line and the tool accept the same words.
 func watchKinds() []string {
 	var list []string
 	for _, k := range filewatch.Kinds() {
@@ -40,7 +41,8 @@ func watchKinds() []string {
 	return list
 }
 
-// watchCall is a call of the watch tool. The flags are bound to its draft.
+// watchCall is a call of the watch tool. The flags are bound to its draft. triggerInput turns it into the input
+// of the tool.
 type watchCall struct {
 	Action string
 	filewatch.Draft
@@ -60,6 +62,7 @@ func (c *watchCall) check(cmd *cobra.Command) error {
 	if len(c.Paths) == 0 {
 		return cli.Usage("for example --path ~/Downloads", "say what to watch: --path")
 	}
+	// Several kinds may be given, with commas between them.
 	for _, k := range c.Events {
 		if !slices.Contains(watchKinds(), k) {
 			return cli.Usage("", "--events %q is not one of %s", k, strings.Join(watchKinds(), ", "))

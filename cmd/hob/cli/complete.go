@@ -144,7 +144,7 @@ func RowID(ctx context.Context, c *client.Client, resource, name string) (string
 	if !n.last || name != "last" {
 		return name, nil
 	}
-	// Lists are ordered by their newest row first.
+	// Lists of numbered rows have the newest one first.
 	rows, err := n.rows(ctx, c, client.Filter{Limit: 1})
 	if err != nil {
 		return "", err
