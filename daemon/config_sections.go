@@ -36,7 +36,7 @@ func ConfigSections() config.Owned {
 		},
 		config.Part{
 			Path: "hooks.NAME", Named: "deploys", Doc: "An address that others post to, as `hob hook add` makes it. See webhooks.md.",
-			Keys: triggers.WebhookKeys(), Check: checkHook,
+			Keys: triggers.WebhookKeys(), Check: checkWebhook,
 		},
 	)
 	return own
@@ -68,9 +68,9 @@ func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
 	return faults(section, triggers.CheckWatch(section.Decode, sys.RealClock().Wall()))
 }
 
-// checkHook makes the webhook of a section, as the daemon does. If the variable or the file with its secret
+// checkWebhook makes the webhook of a section, as the daemon does. If the variable or the file with its secret
 // does not exist here, that is only a remark: hob may run where it exists.
-func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
+func checkWebhook(_ *config.Snapshot, section config.Section) []config.Problem {
 	if list := faults(section, triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
 		return list
 	}

@@ -18,7 +18,7 @@ func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	return server.Deps{
 		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), triggerRoutes(d), channelRoutes(d), modelRoutes(d), upkeepRoutes(d)),
 		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
-		Events: events{d.store}, Feed: &d.feed, Health: d.status, Hooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
+		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
 	}
 }
 
@@ -76,14 +76,14 @@ func triggerRoutes(d *daemon) []server.Route {
 		server.Show(api.ShowJob, jobs.Named),
 		server.ListAll(api.Watches, watches.List),
 		server.Show(api.ShowWatch, watches.Named),
-		server.ListAll(api.Hooks, hooks.List),
-		server.Show(api.ShowHook, hooks.Named),
-		server.Do(api.AddHook, hooks.Add),
-		server.DoPlain(api.RemoveHook, hooks.Remove),
-		server.DoPlain(api.PauseHook, hooks.Pause),
-		server.DoPlain(api.ResumeHook, hooks.Resume),
-		server.Do(api.RotateHook, hooks.Rotate),
-		server.Do(api.TestHook, hooks.Test),
+		server.ListAll(api.Webhooks, hooks.List),
+		server.Show(api.ShowWebhook, hooks.Named),
+		server.Do(api.AddWebhook, hooks.Add),
+		server.DoPlain(api.RemoveWebhook, hooks.Remove),
+		server.DoPlain(api.PauseWebhook, hooks.Pause),
+		server.DoPlain(api.ResumeWebhook, hooks.Resume),
+		server.Do(api.RotateWebhook, hooks.Rotate),
+		server.Do(api.TestWebhook, hooks.Test),
 	}
 }
 

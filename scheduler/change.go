@@ -91,16 +91,33 @@ func (j Job) SameTimes(o Job) bool {
 // Same reports whether two jobs do the same at the same times. Schedules in words are compared by their words, because they were resolved
 // at different times.
 func (j Job) Same(o Job) bool {
-	return j.SameTimes(o) && j.definition() == o.definition()
+	return j.SameTimes(o) && SameSettings(j.settings(), o.settings())
 }
 
-// definition returns a job's settings as a text, without its schedule and history.
-func (j Job) definition() string {
-	j.Trigger = Trigger{Prompt: j.Prompt, Deliver: j.Deliver, Mandate: Mandate{Allow: j.Allow, Tools: j.Tools, Tokens: j.Tokens}}
+// settings returns a job without its identity, schedule and history.
+func (j Job) settings() Job {
+	j.Trigger = j.Settings()
 	j.Spec, j.Words, j.Last, j.Due, j.Anchor = "", "", time.Time{}, time.Time{}, time.Time{}
-	doc, err := json.Marshal(j)
+	return j
+}
+
+// Settings returns a trigger without its identity, its state and its history. Everything else in it was asked for: a new field of Trigger is a
+// setting unless it is named here.
+func (t Trigger) Settings() Trigger {
+	t.ID, t.Name, t.Trust, t.Typed, t.Origin, t.Paused, t.Created = 0, "", "", false, "", false, time.Time{}
+	t.Tainted, t.Trouble = false, Trouble{}
+	return t
+}
+
+// SameSettings reports whether two triggers of one kind, reduced to their settings, are equal. It compares them as they would be stored, so that
+// an empty list equals a missing one.
+func SameSettings[T any](a, b T) bool { return text(a) == text(b) }
+
+// text encodes a trigger as its row stores it.
+func text(trigger any) string {
+	doc, err := json.Marshal(trigger)
 	if err != nil {
-		panic("scheduler: encode a job: " + err.Error()) // it holds only texts and numbers
+		panic("scheduler: encode a trigger: " + err.Error()) // it holds only texts and numbers
 	}
 	return string(doc)
 }

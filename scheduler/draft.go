@@ -17,7 +17,8 @@ import (
 )
 
 // Draft is a requested job. A config section [jobs.NAME], the input of the tool cron, and the flags of hob cron decode into it. An empty
-// field takes its default; in a change it leaves the job as it is. JobFields describes the fields for people and models.
+// field takes its default; in a change it leaves the job as it is. An optional text that can be taken away again therefore needs a value that
+// says so, such as NoRights. JobFields describes the fields for people and models.
 type Draft struct {
 	Name     string `toml:"-" json:"name,omitempty" jsonschema:"or its new name" max:"64"`                                              // default: made from the prompt
 	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"` // any schedule that phrase.Resolve accepts

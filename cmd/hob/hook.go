@@ -22,11 +22,11 @@ func hookCommand(a *cli.App) *cobra.Command {
 	return cli.Family("hook", "Let other programs start chores: webhooks",
 		hookAddCommand(a),
 		hookListCommand(a),
-		cli.Show(a, api.ShowHook, "HOOK", "Show a webhook; its secret is never shown", nil),
+		cli.Show(a, api.ShowWebhook, "HOOK", "Show a webhook; its secret is never shown", nil),
 		hookTestCommand(a),
 		hookRunsCommand(a),
-		hookVerbCommand(a, api.PauseHook, "Let a webhook answer as if it were not there", "webhook %s is paused"),
-		hookVerbCommand(a, api.ResumeHook, "Let a paused webhook receive again", "webhook %s receives again"),
+		hookVerbCommand(a, api.PauseWebhook, "Let a webhook answer as if it were not there", "webhook %s is paused"),
+		hookVerbCommand(a, api.ResumeWebhook, "Let a paused webhook receive again", "webhook %s receives again"),
 		hookRotateCommand(a),
 		hookRemoveCommand(a),
 	)
@@ -49,7 +49,7 @@ func hookState(h webhook.View) string {
 // hookListCommand makes hob hook list.
 func hookListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[webhook.View]{
-		Route: api.Hooks, Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
+		Route: api.Webhooks, Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
 		Row: func(h webhook.View, _ cli.Clock) []string {
 			return []string{h.Name, h.Kind, hookState(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
@@ -130,7 +130,7 @@ func hookAddCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			in.Prompt = cli.Joined(prompt)
-			h, err := changeHook(cmd.Context(), a, api.AddHook, d.Name, in)
+			h, err := changeHook(cmd.Context(), a, api.AddWebhook, d.Name, in)
 			if err != nil {
 				return err
 			}
@@ -188,19 +188,19 @@ func hookFlagError(err error) error {
 
 // hookVerbCommand makes pause and resume. Both first look whether there is anything to do, because a script may
 // call them twice.
-func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Hook], short, done string) *cobra.Command {
+func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Webhook], short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, api.Hooks),
+		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, api.Webhooks),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			h, err := client.Show(cmd.Context(), c, api.ShowHook, args[0])
+			h, err := client.Show(cmd.Context(), c, api.ShowWebhook, args[0])
 			if err != nil {
 				return err
 			}
-			if h.Paused == (v == api.PauseHook) {
+			if h.Paused == (v == api.PauseWebhook) {
 				return a.Done(h, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
 			}
 			if h, err = changeHook(cmd.Context(), a, v, h.Name, api.None{}); err != nil {
@@ -218,7 +218,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 	var done bool
 	cmd := &cobra.Command{
 		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one is taken too until --done", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
+		ValidArgsFunction: cli.Complete(a, api.Webhooks), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
 				return err
@@ -230,14 +230,14 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, said := api.HookRotation{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
+			in, said := api.WebhookRotation{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
 			if first != "" {
 				in.Secret = first
 			}
 			if done {
 				in.Done, said = "true", "webhook %s takes its new secret only"
 			}
-			h, err := changeHook(cmd.Context(), a, api.RotateHook, args[0], in)
+			h, err := changeHook(cmd.Context(), a, api.RotateWebhook, args[0], in)
 			if err != nil {
 				return err
 			}
@@ -251,13 +251,13 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 
 // hookRemoveCommand asks first, because the secret of a webhook cannot be restored.
 func hookRemoveCommand(a *cli.App) *cobra.Command {
-	return cli.Remove(a, cli.Removal[api.Hook]{
-		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Example: "  hob hook rm deploys\n  hob hook rm --yes deploys", Args: cli.Exactly(1, "one HOOK"), Row: api.ShowHook,
-		Loss: func(h api.Hook) string {
+	return cli.Remove(a, cli.Removal[api.Webhook]{
+		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Example: "  hob hook rm deploys\n  hob hook rm --yes deploys", Args: cli.Exactly(1, "one HOOK"), Row: api.ShowWebhook,
+		Loss: func(h api.Webhook) string {
 			return fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
 		},
-		Remove: func(ctx context.Context, h api.Hook) error {
-			h, err := changeHook(ctx, a, api.RemoveHook, h.Name, api.None{})
+		Remove: func(ctx context.Context, h api.Webhook) error {
+			h, err := changeHook(ctx, a, api.RemoveWebhook, h.Name, api.None{})
 			if err != nil {
 				return err
 			}

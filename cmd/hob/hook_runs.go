@@ -36,7 +36,7 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, api.Hooks), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
+		ValidArgsFunction: cli.Complete(a, api.Webhooks), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := hookAnswers(cmd.Context(), a, args[0], answers)
 			if err != nil {
@@ -58,7 +58,7 @@ func hookAnswers(ctx context.Context, a *cli.App, name string, answers map[int64
 	if err != nil {
 		return "", err
 	}
-	h, missing := client.Show(ctx, c, api.ShowHook, name)
+	h, missing := client.Show(ctx, c, api.ShowWebhook, name)
 	if missing == nil {
 		name = h.Name
 		// A deleted webhook still has fires. A name without any never was one.

@@ -40,13 +40,13 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 	var headers []string
 	cmd := &cobra.Command{
 		Use: "test HOOK", Short: "Post to a webhook as its senders would, and show the answer", Args: cli.Exactly(1, "one HOOK"),
-		ValidArgsFunction: cli.Complete(a, api.Hooks),
+		ValidArgsFunction: cli.Complete(a, api.Webhooks),
 		Example:           "  hob hook test deploys\n  hob hook test issues --body issue.json --header \"X-GitHub-Event: issues\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
 				return err
 			}
-			in := api.HookSample{}
+			in := api.WebhookSample{}
 			if len(headers) > 0 {
 				in.Headers = strings.Join(headers, "\n")
 			}
@@ -69,12 +69,12 @@ func hookTestCommand(a *cli.App) *cobra.Command {
 
 // testHook sends the sample and prints the answer of the webhook, which is not the answer of the API: a refused
 // delivery is a result of the test.
-func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) error {
+func testHook(cmd *cobra.Command, a *cli.App, name string, in api.WebhookSample) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
-	t, err := client.Do(cmd.Context(), c, api.TestHook, name, in)
+	t, err := client.Do(cmd.Context(), c, api.TestWebhook, name, in)
 	if err != nil {
 		var p *client.Problem
 		// The API accepts smaller bodies than webhooks do.
@@ -88,7 +88,7 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.HookSample) er
 		// A paused webhook answers like one that does not exist, so that its senders learn nothing. The owner
 		// may know.
 		if t.Status == http.StatusNotFound {
-			if h, err := client.Show(cmd.Context(), c, api.ShowHook, name); err == nil && h.Paused {
+			if h, err := client.Show(cmd.Context(), c, api.ShowWebhook, name); err == nil && h.Paused {
 				p.Hint = "it is paused: hob hook resume " + name
 			}
 		}

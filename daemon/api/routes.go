@@ -53,7 +53,7 @@ const (
 	Grants    List[Grant]     = "GET /v1/grants"
 	Jobs      List[Job]       = "GET /v1/jobs"
 	Watches   List[Watch]     = "GET /v1/watches"
-	Hooks     List[Hook]      = "GET /v1/hooks"
+	Webhooks  List[Webhook]   = "GET /v1/hooks"
 	Fires     List[Fire]      = "GET /v1/fires"
 	Tasks     List[Task]      = "GET /v1/tasks"
 	Audit     List[AuditRow]  = "GET /v1/audit"
@@ -72,7 +72,7 @@ const (
 	ShowQuestion Show[Question]      = "GET /v1/questions/{id}"
 	ShowJob      Show[Job]           = "GET /v1/jobs/{id}"
 	ShowWatch    Show[Watch]         = "GET /v1/watches/{id}"
-	ShowHook     Show[Hook]          = "GET /v1/hooks/{id}"
+	ShowWebhook  Show[Webhook]       = "GET /v1/hooks/{id}"
 	ShowFire     Show[Fire]          = "GET /v1/fires/{id}"
 	ShowTask     Show[Task]          = "GET /v1/tasks/{id}"
 	ShowAudit    Show[AuditRow]      = "GET /v1/audit/{id}"
@@ -113,16 +113,16 @@ const (
 
 // Changes of webhooks, channels and pairings.
 const (
-	AddHook       Verb[HookDraft, MadeHook]      = "POST /v1/hooks/{id}/add" // id: its name
-	RemoveHook    Verb[None, Hook]               = "POST /v1/hooks/{id}/remove"
-	PauseHook     Verb[None, Hook]               = "POST /v1/hooks/{id}/pause"
-	ResumeHook    Verb[None, Hook]               = "POST /v1/hooks/{id}/resume"
-	RotateHook    Verb[HookRotation, MadeHook]   = "POST /v1/hooks/{id}/rotate"
-	TestHook      Verb[HookSample, HookTest]     = "POST /v1/hooks/{id}/test"
-	TestChannel   Verb[TestMessage, ChannelTest] = "POST /v1/channels/{id}/test"
-	StartPairing  Verb[None, PairingStart]       = "POST /v1/pairings/{id}/start" // id: the name of a channel
-	EndPairing    Verb[None, Pairing]            = "POST /v1/pairings/{id}/end"
-	RevokePairing Verb[None, Pairing]            = "POST /v1/pairings/{id}/revoke"
+	AddWebhook    Verb[WebhookDraft, MadeWebhook]    = "POST /v1/hooks/{id}/add" // id: its name
+	RemoveWebhook Verb[None, Webhook]                = "POST /v1/hooks/{id}/remove"
+	PauseWebhook  Verb[None, Webhook]                = "POST /v1/hooks/{id}/pause"
+	ResumeWebhook Verb[None, Webhook]                = "POST /v1/hooks/{id}/resume"
+	RotateWebhook Verb[WebhookRotation, MadeWebhook] = "POST /v1/hooks/{id}/rotate"
+	TestWebhook   Verb[WebhookSample, WebhookTest]   = "POST /v1/hooks/{id}/test"
+	TestChannel   Verb[TestMessage, ChannelTest]     = "POST /v1/channels/{id}/test"
+	StartPairing  Verb[None, PairingStart]           = "POST /v1/pairings/{id}/start" // id: the name of a channel
+	EndPairing    Verb[None, Pairing]                = "POST /v1/pairings/{id}/end"
+	RevokePairing Verb[None, Pairing]                = "POST /v1/pairings/{id}/revoke"
 )
 
 // Changes of models, of the budget and of hob itself.

@@ -85,14 +85,14 @@ type MarkedFile struct {
 	Hash string `json:"hash,omitempty"` // of what the owner has read; "": what the list has shown last
 }
 
-// HookRotation gives a webhook a new secret.
-type HookRotation struct {
+// WebhookRotation gives a webhook a new secret.
+type WebhookRotation struct {
 	Secret string `json:"secret,omitempty"` // a reference or the secret itself; "": hob makes one
 	Done   string `json:"done,omitempty"`   // not "": no new one; the secret before the current one counts no more
 }
 
-// HookSample is what a test posts to a webhook; what is not given is as the senders of its kind have it.
-type HookSample struct {
+// WebhookSample is what a test posts to a webhook; what is not given is as the senders of its kind have it.
+type WebhookSample struct {
 	Body    *string `json:"body,omitempty"`
 	Headers string  `json:"headers,omitempty"` // NAME: VALUE, a line for each
 }

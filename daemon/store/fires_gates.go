@@ -41,12 +41,12 @@ func jobKind(tx *Tx, id int64) (triggerKind, error) {
 // is open, and during the pause after a failure. Slots of removed jobs do not wait.
 func (d Jobs) Gated(ctx context.Context, now time.Time, most int) ([]gate.Slot, error) {
 	columns := "t." + strings.ReplaceAll(jobColumns, ", ", ", t.")
-	rs, err := d.core.read().QueryContext(ctx, "SELECT f.id, f.key, f.reason, f.note, t.removed > 0, t.seen, "+columns+` FROM fires f JOIN triggers t ON t.id = f.trigger
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+columns+`, f.id, f.key, f.reason, f.note, t.removed > 0, t.seen FROM fires f JOIN triggers t ON t.id = f.trigger
 		WHERE f.state = 'due' AND (t.removed > 0 OR t.hold <= ?)
 		AND NOT EXISTS (SELECT 1 FROM fires e WHERE e.trigger = f.trigger AND e.state <> 'done' AND (e.state <> 'due' OR e.id < f.id))
 		ORDER BY f.due, f.id LIMIT ?`, sqlite.Micros(now), most) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (s gate.Slot, err error) {
-		s.Job, err = scanJobAfter(rs, &s.Fire, &s.Key, &s.Reason, &s.Note, &s.Gone, &s.Seen)
+		s.Job, err = scanJobWith(rs, &s.Fire, &s.Key, &s.Reason, &s.Note, &s.Gone, &s.Seen)
 		return s, err
 	})
 }

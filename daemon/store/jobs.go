@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -33,32 +32,20 @@ func (d Jobs) JobsSignal() <-chan struct{} { return d.core.db.Wait(sqlite.Signal
 // ofJobs selects the kinds that fire by a schedule.
 const ofJobs = "kind IN ('job', 'heartbeat')"
 
-// jobColumns are the columns that scanJob reads. The fields of a job are JSON in body.
-const jobColumns = "id, name, body, due, paused, broken, failures, hold, version"
+// jobColumns are the columns that scanJob reads.
+const jobColumns = triggerColumns + ", due, version"
 
-// unreadable introduces the reason that a row cannot be read.
-const unreadable = "its row cannot be read: "
+// scanJobWith reads a row of jobColumns, and more columns after them.
+func scanJobWith(rs *sql.Rows, more ...any) (scheduler.Job, error) {
+	var due time.Time
+	var version int64
+	j, err := scanTrigger(rs, func(j *scheduler.Job) *scheduler.Trigger { return &j.Trigger }, append([]any{sqlite.Stamp(&due), &version}, more...)...)
+	j.Due, j.Version = due, version
+	return j, err
+}
 
 // scanJob reads a row of jobColumns.
-func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
-
-// scanJobAfter reads a job whose columns follow others.
-func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
-	var j scheduler.Job
-	var row scheduler.Job
-	var body string
-	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, sqlite.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil), &row.Version)...); err != nil {
-		return j, err
-	}
-	if err := json.Unmarshal([]byte(body), &j); err != nil {
-		// An unreadable row disables only its own job: lists show it, and Job refuses it.
-		j = scheduler.Job{}
-		j.Broken = unreadable + err.Error()
-		row.Broken = j.Broken
-	}
-	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.BackoffUntil, j.Version = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.BackoffUntil, row.Version
-	return j, nil
-}
+func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobWith(rs) }
 
 // runsNext selects the jobs that will run by themselves, and runsNot the others.
 const (

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -47,6 +49,30 @@ func (k triggerKind) noun() string {
 
 // titled returns the noun for the beginning of a sentence.
 func (k triggerKind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
+
+// triggerColumns are the columns of every trigger. Its other fields are JSON in body.
+const triggerColumns = "id, name, body, paused, broken, failures, hold"
+
+// unreadable introduces the reason that a row cannot be read.
+const unreadable = "its row cannot be read: "
+
+// scanTrigger reads a row of triggerColumns, and more columns after them, into a job, a watch or a webhook. common returns its common part: the
+// columns replace what the body says, because a pause or a failure changes only them. An unreadable row disables only its own trigger: lists
+// show it as broken.
+func scanTrigger[T any](rs *sql.Rows, common func(*T) *scheduler.Trigger, more ...any) (t T, err error) {
+	var row scheduler.Trigger
+	var body string
+	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)}, more...)...); err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal([]byte(body), &t); err != nil {
+		t = *new(T)
+		row.Broken = unreadable + err.Error()
+	}
+	c := common(&t)
+	c.ID, c.Name, c.Paused, c.Broken, c.Failures, c.BackoffUntil = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.BackoffUntil
+	return t, nil
+}
 
 // putTrigger creates a trigger, or replaces the one with its ID, and returns the ID. body is the whole trigger, stored as JSON; due is zero
 // for triggers without a schedule.

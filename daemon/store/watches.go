@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,34 +21,20 @@ type Watches struct{ core *core }
 
 var _ filewatch.Store = Watches{}
 
-// watchColumns are the columns of a watch. Its fields are JSON in body, as for every trigger.
-const watchColumns = "id, name, body, paused, broken, failures, hold"
-
-// scanWatch reads the row of a watch. The columns of all triggers replace the values in the body.
+// scanWatch reads a row of triggerColumns.
 func scanWatch(rs *sql.Rows) (filewatch.Watch, error) {
-	var w filewatch.Watch
-	var row scheduler.Trigger
-	var body string
-	if err := rs.Scan(&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)); err != nil {
-		return w, err
-	}
-	if err := json.Unmarshal([]byte(body), &w); err != nil {
-		w = filewatch.Watch{} // an unreadable row disables only itself
-		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
-	}
-	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.BackoffUntil = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.BackoffUntil
-	return w, nil
+	return scanTrigger(rs, func(w *filewatch.Watch) *scheduler.Trigger { return &w.Trigger })
 }
 
 // AllWatches lists all watches by name.
 func (s Watches) AllWatches(ctx context.Context) ([]filewatch.Watch, error) {
-	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+triggerColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
 	return sqlite.Collect(rs, err, scanWatch)
 }
 
 // WatchNamed returns a live watch by its name or id.
 func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, error) {
-	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+triggerColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, scanWatch)
 	if err != nil {
 		return filewatch.Watch{}, err
@@ -75,7 +60,7 @@ func (s Watches) Progress(ctx context.Context) (map[int64]filewatch.Progress, er
 
 // Watches lists the active watches.
 func (s Watches) Watches(ctx context.Context) ([]filewatch.Watch, error) {
-	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '' ORDER BY id")
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+triggerColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '' ORDER BY id")
 	list, err := sqlite.Collect(rs, err, scanWatch)
 	live := list[:0]
 	for _, w := range list {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -18,33 +17,20 @@ import (
 // Webhooks holds the rows of webhooks. Their secrets are in a column of their own, which only Named reads.
 type Webhooks struct{ core *core }
 
-// webhookColumns are the columns of a webhook. Its fields are JSON in body, as for every trigger.
-const webhookColumns = "id, name, body, paused, broken, failures, hold"
-
-// scanWebhook reads the row of a webhook. The columns of all triggers replace the values in the body.
+// scanWebhook reads a row of triggerColumns, and more columns after them.
 func scanWebhook(rs *sql.Rows, more ...any) (webhook.Hook, error) {
-	var h, row webhook.Hook
-	var body string
-	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)}, more...)...); err != nil {
-		return h, err
-	}
-	if err := json.Unmarshal([]byte(body), &h); err != nil { // an unreadable row disables only itself
-		h = webhook.Hook{}
-		row.Broken = unreadable + err.Error()
-	}
-	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.BackoffUntil = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.BackoffUntil
-	return h, nil
+	return scanTrigger(rs, func(h *webhook.Hook) *scheduler.Trigger { return &h.Trigger }, more...)
 }
 
 // All lists the webhooks by name.
 func (w Webhooks) All(ctx context.Context) ([]webhook.Hook, error) {
-	rs, err := w.core.read().QueryContext(ctx, "SELECT "+webhookColumns+" FROM triggers WHERE kind = 'hook' AND removed = 0 ORDER BY name")
+	rs, err := w.core.read().QueryContext(ctx, "SELECT "+triggerColumns+" FROM triggers WHERE kind = 'hook' AND removed = 0 ORDER BY name")
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs) })
 }
 
 // Named returns a webhook by its name or id, with the secret in the form that Put received.
 func (w Webhooks) Named(ctx context.Context, name string) (h webhook.Hook, secret string, err error) {
-	rs, err := w.core.read().QueryContext(ctx, "SELECT "+webhookColumns+", secret FROM triggers WHERE kind = 'hook' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	rs, err := w.core.read().QueryContext(ctx, "SELECT "+triggerColumns+", secret FROM triggers WHERE kind = 'hook' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (webhook.Hook, error) { return scanWebhook(rs, &secret) })
 	if err != nil {
 		return h, "", fmt.Errorf("read webhook: %w", err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hob/daemon/event"
+	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/tools"
 )
@@ -62,8 +63,11 @@ func (s Watches) sync(ctx context.Context, want Wanted, old filewatch.Watch) err
 
 // sameWatch reports whether two watches mean the same.
 func sameWatch(a, b filewatch.Watch) bool {
-	return sameFiles(a, b) && a.Broken == b.Broken && a.Prompt == b.Prompt && a.Deliver == b.Deliver && slices.Equal(a.Events, b.Events) && a.Settle == b.Settle &&
-		a.Own == b.Own && a.Poll == b.Poll && slices.Equal(a.Allow, b.Allow)
+	if a.Broken != b.Broken {
+		return false // a row that cannot be read is written again
+	}
+	a.Trigger, b.Trigger = a.Settings(), b.Settings()
+	return scheduler.SameSettings(a, b)
 }
 
 // sameFiles reports whether two watches watch the same files.

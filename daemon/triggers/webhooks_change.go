@@ -113,7 +113,7 @@ func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) err
 }
 
 // Rotate gives a webhook a new secret. Until in.Done, senders may sign with the previous secret too.
-func (d *Webhooks) Rotate(ctx context.Context, name string, in api.HookRotation) (webhook.Made, error) {
+func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotation) (webhook.Made, error) {
 	if err := oneLine(in.Secret); err != nil {
 		return webhook.Made{}, err
 	}

@@ -21,7 +21,7 @@ import (
 func TestRotate(t *testing.T) {
 	r := newWebhookHarness(t)
 	first := r.add("a", webhook.Texts{Prompt: "Look."})
-	second := r.rotate("a", api.HookRotation{})
+	second := r.rotate("a", api.WebhookRotation{})
 	takes := func(secret string) bool {
 		t.Helper()
 		got := r.send(r.signed("a", secret, "x"+secret[6:20], []byte("{}")))
@@ -34,14 +34,14 @@ func TestRotate(t *testing.T) {
 		t.Errorf("taken: %v %v", takes(first), takes(second))
 	}
 	// A third would take the first one away from those that have no other yet.
-	_, err := r.Rotate(t.Context(), "a", api.HookRotation{})
+	_, err := r.Rotate(t.Context(), "a", api.WebhookRotation{})
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Clash || f.Hint != "when its senders have the new one: hob hook rotate --done a" || !takes(first) || !takes(second) {
 		t.Errorf("a second change: %v", err)
 	}
-	if made := r.rotate("a", api.HookRotation{Done: "true"}); made != "" || takes(first) || !takes(second) {
+	if made := r.rotate("a", api.WebhookRotation{Done: "true"}); made != "" || takes(first) || !takes(second) {
 		t.Errorf("done: %q, taken: %v %v", made, takes(first), takes(second))
 	}
-	if third := r.rotate("a", api.HookRotation{}); third == second || !takes(second) || !takes(third) {
+	if third := r.rotate("a", api.WebhookRotation{}); third == second || !takes(second) || !takes(third) {
 		t.Error("after the first change is done, there is no other")
 	}
 }
@@ -118,7 +118,7 @@ func TestAddFaults(t *testing.T) {
 	}
 	r.add("none", webhook.Texts{Prompt: "Look.", Kind: "none"})
 	_, resumed := r.Resume(t.Context(), "taken")
-	_, rotated := r.Rotate(t.Context(), "none", api.HookRotation{})
+	_, rotated := r.Rotate(t.Context(), "none", api.WebhookRotation{})
 	_, removed := r.Remove(t.Context(), "gone")
 	for want, err := range map[string]error{"webhook taken is receiving already": resumed, "webhook none has no secret": rotated, "there is no webhook gone": removed} {
 		if err == nil || err.Error() != want {
@@ -137,12 +137,12 @@ func TestTrial(t *testing.T) {
 	for _, kind := range webhook.Kinds() {
 		r.add(kind, webhook.Texts{Prompt: "Look.", Kind: kind})
 		for _, c := range []struct {
-			in   api.HookSample
+			in   api.WebhookSample
 			want int
 		}{
-			{api.HookSample{}, 202},
-			{api.HookSample{Body: &body, Headers: "X-Request-Id: " + kind}, 202},
-			{api.HookSample{Headers: "Content-Type: image/png"}, 415},
+			{api.WebhookSample{}, 202},
+			{api.WebhookSample{Body: &body, Headers: "X-Request-Id: " + kind}, 202},
+			{api.WebhookSample{Headers: "Content-Type: image/png"}, 415},
 		} {
 			got, err := r.Test(t.Context(), kind, c.in)
 			if err != nil || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
@@ -150,7 +150,7 @@ func TestTrial(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.Test(t.Context(), "none", api.HookSample{Headers: "no colon"}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
+	if _, err := r.Test(t.Context(), "none", api.WebhookSample{Headers: "no colon"}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
 		t.Errorf("a header without a colon: %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func newWebhookHarness(t *testing.T) *webhookHarness {
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})
-	r.handler = server.New(server.Deps{Hooks: r.Webhooks, Log: log})
+	r.handler = server.New(server.Deps{Webhooks: r.Webhooks, Log: log})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(r.server.Close)
 	return r
@@ -96,7 +96,7 @@ func (r *webhookHarness) add(name string, in webhook.Texts) string {
 }
 
 // rotate gives a webhook a new secret and returns it, if hob made one.
-func (r *webhookHarness) rotate(name string, in api.HookRotation) string {
+func (r *webhookHarness) rotate(name string, in api.WebhookRotation) string {
 	r.t.Helper()
 	made, err := r.Rotate(r.t.Context(), name, in)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 )
 
 // nobody is the answer for an unknown webhook. A paused one answers the same, so that strangers learn nothing.
-func nobody() api.HookReply {
-	return api.HookReply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
+func nobody() api.WebhookReply {
+	return api.WebhookReply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
 }
 
 // resting is the answer while hob accepts no webhooks: in safe mode, or without a usable secret.
-func resting() api.HookReply {
-	return api.HookReply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
+func resting() api.WebhookReply {
+	return api.WebhookReply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
 }
 
 // find returns a webhook that is neither paused nor broken; otherwise no is the answer.
-func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secret string, no api.HookReply, err error) {
+func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secret string, no api.WebhookReply, err error) {
 	h, secret, err = d.Rows.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
 		return h, "", nobody(), nil // an id is not a valid address
@@ -35,7 +35,7 @@ func (d *Webhooks) find(ctx context.Context, name string) (h webhook.Hook, secre
 const guesses = 10
 
 // Admit counts every request to a webhook before its signature is checked, so that a stranger who guesses signatures reaches a limit too.
-func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.HookReply, err error) {
+func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.WebhookReply, err error) {
 	h, _, no, err := d.find(ctx, name)
 	if err != nil || no.Status != 0 {
 		return 0, no, err
@@ -56,7 +56,7 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 
 // Receive checks a delivery and commits it to the inbox, from where the agent takes it. Cheap checks come first: the type, the signature,
 // the time window, the rate, then the row.
-func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookReply, error) {
+func (d *Webhooks) Receive(ctx context.Context, in api.WebhookRequest) (api.WebhookReply, error) {
 	h, lines, no, err := d.find(ctx, in.Name)
 	if err != nil || no.Status != 0 {
 		return no, err
@@ -74,7 +74,7 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 		}
 	}
 	if doc, ok := h.Greeting(r); ok { // the service only tests the address: nothing is stored
-		return api.HookReply{Status: http.StatusOK, Doc: doc}, nil
+		return api.WebhookReply{Status: http.StatusOK, Doc: doc}, nil
 	}
 	id := h.Delivery(r)
 	if id == "" { // the sender numbers nothing, so a repeat has a new id
@@ -82,17 +82,17 @@ func (d *Webhooks) Receive(ctx context.Context, in api.HookRequest) (api.HookRep
 	}
 	row, err := h.Input(r, id)
 	if err != nil {
-		return api.HookReply{}, err
+		return api.WebhookReply{}, err
 	}
 	receipt, err := d.Inbox.Receive(ctx, h, row, h.Content(r))
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
 		return nobody(), nil
 	}
 	if err != nil {
-		return api.HookReply{}, err
+		return api.WebhookReply{}, err
 	}
 	d.Log.InfoContext(ctx, "webhook", "name", h.Name, "inbox", receipt.Inbox, "bytes", len(r.Body), "repeated", !receipt.New)
-	return api.HookReply{Status: status(h, r, receipt), Doc: receipt}, nil
+	return api.WebhookReply{Status: status(h, r, receipt), Doc: receipt}, nil
 }
 
 // status is the HTTP status for a stored event: 202 for a new one, 200 for a repeated one. Slack wants 200 for clicks and commands, which it
@@ -105,14 +105,14 @@ func status(h webhook.Hook, r webhook.Request, receipt event.Receipt) int {
 }
 
 // verify refuses a request without a valid signature. If a secret cannot be resolved, the sender is asked to retry, because it made no mistake.
-func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r webhook.Request) api.HookReply {
+func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r webhook.Request) api.WebhookReply {
 	secrets, err := d.secrets(ctx, h.Name, lines)
 	if err == nil {
 		err = h.Verify(secrets, r)
 	}
 	switch {
 	case err == nil:
-		return api.HookReply{}
+		return api.WebhookReply{}
 	case errors.Is(err, webhook.ErrUnsigned), errors.Is(err, webhook.ErrForged), errors.Is(err, webhook.ErrStale):
 		return d.refuse(ctx, h, http.StatusUnauthorized, err)
 	default:
@@ -122,9 +122,9 @@ func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r w
 }
 
 // refuse answers with the reason and logs it. The content of the request is not kept.
-func (d *Webhooks) refuse(ctx context.Context, h webhook.Hook, status int, why error) api.HookReply {
+func (d *Webhooks) refuse(ctx context.Context, h webhook.Hook, status int, why error) api.WebhookReply {
 	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
-	return api.HookReply{Status: status, Detail: why.Error()}
+	return api.WebhookReply{Status: status, Detail: why.Error()}
 }
 
 // account is one of the two rate limits of a webhook: for all requests, and for those with a valid signature.
@@ -140,13 +140,13 @@ type bucket struct {
 }
 
 // take counts one request against an account, or refuses it with the time until the next one is allowed.
-func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.HookReply {
+func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.WebhookReply {
 	wait := d.wait(a, float64(perMinute))
 	if wait == 0 {
-		return api.HookReply{}
+		return api.WebhookReply{}
 	}
 	d.Log.WarnContext(ctx, "webhook", "name", a.name, "refused", "too many requests", "signed", a.proven)
-	return api.HookReply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
+	return api.WebhookReply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
 }
 
 // wait returns how long a request must wait; 0: it is allowed and counted. most is the size of the bucket and its refill per minute.

@@ -329,7 +329,7 @@ func TestShortSecrets(t *testing.T) {
 		}
 	}
 	r.add("a", webhook.Texts{Prompt: "Look.", Kind: "github", Secret: "env:GOOD"})
-	if _, err := r.Rotate(t.Context(), "a", api.HookRotation{Secret: "env:SHORT"}); err == nil {
+	if _, err := r.Rotate(t.Context(), "a", api.WebhookRotation{Secret: "env:SHORT"}); err == nil {
 		t.Error("a short secret was taken in the place of a good one")
 	}
 	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "c", Decode: webhookSection(webhook.Draft{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})

@@ -23,7 +23,7 @@ const (
 )
 
 // Test posts to a webhook as a sender of its kind does: signed with its secret, by HTTP, to its own address.
-func (d *Webhooks) Test(ctx context.Context, name string, in api.HookSample) (webhook.Trial, error) {
+func (d *Webhooks) Test(ctx context.Context, name string, in api.WebhookSample) (webhook.Trial, error) {
 	h, lines, err := d.Rows.Named(ctx, name)
 	if err != nil {
 		return webhook.Trial{}, err
@@ -57,7 +57,7 @@ func (d *Webhooks) Test(ctx context.Context, name string, in api.HookSample) (we
 }
 
 // sample is a signed request: the body and the headers that were asked for, and the rest as the kind's senders have it.
-func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, in api.HookSample) (webhook.Request, error) {
+func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, in api.WebhookSample) (webhook.Request, error) {
 	id := "test_" + d.IDs.Code(12)
 	body, head := webhook.Sample(h.Kind, id)
 	if in.Body != nil {

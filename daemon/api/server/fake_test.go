@@ -45,7 +45,7 @@ func newFakeDaemon() *fakeDaemon {
 }
 
 func (w *fakeDaemon) deps() server.Deps {
-	return server.Deps{Messages: w, Routes: w.routes(), Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
+	return server.Deps{Messages: w, Routes: w.routes(), Tools: w, Events: w, Feed: &w.feed, Health: w, Webhooks: w, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *fakeDaemon) add(typ string, data map[string]any) int64 {

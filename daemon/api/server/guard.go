@@ -43,7 +43,7 @@ type guard struct {
 
 // ServeHTTP passes a request on, or answers with the reason why not.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if toHook(r) {
+	if toWebhook(r) {
 		g.next.ServeHTTP(w, r)
 		return
 	}

@@ -64,7 +64,7 @@ type Deps struct {
 	Events   Events
 	Feed     Feed
 	Health   Health
-	Hooks    Hooks
+	Webhooks Webhooks
 	Plain    func(error) error   // turns errors of other packages into faults
 	Hide     func(string) string // replaces the values of secrets in answers
 	Log      *slog.Logger
@@ -85,7 +85,7 @@ func New(d Deps) http.Handler {
 	}
 	served := whole(problems(mux, known))
 	return h.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if toHook(r) {
+		if toWebhook(r) {
 			h.hook(w, r)
 			return
 		}

@@ -50,7 +50,7 @@ func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool)
 	switch {
 	case errors.As(err, &big):
 		p := api.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
-		if toHook(r) {
+		if toWebhook(r) {
 			p.Hint = ""
 		}
 		p.Kind = event.TooLarge

@@ -17,25 +17,25 @@ import (
 )
 
 // Admit knows the webhooks ci, busy, full and broken; a body may have ten bytes.
-func (w *fakeDaemon) Admit(_ context.Context, name string) (int64, api.HookReply, error) {
+func (w *fakeDaemon) Admit(_ context.Context, name string) (int64, api.WebhookReply, error) {
 	switch name {
 	case "ci", "full", "broken":
-		return 10, api.HookReply{}, nil
+		return 10, api.WebhookReply{}, nil
 	case "busy":
-		return 0, api.HookReply{Status: 429, Detail: "too many requests", Hint: "later", Retry: 1500 * time.Millisecond}, nil
+		return 0, api.WebhookReply{Status: 429, Detail: "too many requests", Hint: "later", Retry: 1500 * time.Millisecond}, nil
 	}
-	return 0, api.HookReply{Status: 404, Detail: "there is no such webhook"}, nil
+	return 0, api.WebhookReply{Status: 404, Detail: "there is no such webhook"}, nil
 }
 
-func (w *fakeDaemon) Receive(_ context.Context, d api.HookRequest) (api.HookReply, error) {
+func (w *fakeDaemon) Receive(_ context.Context, d api.WebhookRequest) (api.WebhookReply, error) {
 	switch d.Name {
 	case "full":
-		return api.HookReply{}, event.NewFault(event.Unavailable, "free some space", "the disk is full")
+		return api.WebhookReply{}, event.NewFault(event.Unavailable, "free some space", "the disk is full")
 	case "broken":
-		return api.HookReply{}, errors.New("secret detail of the database")
+		return api.WebhookReply{}, errors.New("secret detail of the database")
 	}
 	w.add("hook", map[string]any{"name": d.Name, "body": string(d.Body), "header": d.Header.Get("X-Test")})
-	return api.HookReply{Status: 202, Doc: event.Receipt{Event: 3, Inbox: 5}}, nil
+	return api.WebhookReply{Status: 202, Doc: event.Receipt{Event: 3, Inbox: 5}}, nil
 }
 
 func TestHookRoute(t *testing.T) {

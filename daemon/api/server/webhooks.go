@@ -12,20 +12,20 @@ import (
 	"hob/daemon/fail"
 )
 
-// hookPath is the path to which strangers may post, followed by the name of a webhook. Guard lets requests with this prefix pass, and New routes
+// webhookPath is the path to which strangers may post, followed by the name of a webhook. Guard lets requests with this prefix pass, and New routes
 // all of them to the webhooks and to nothing else.
-const hookPath = "/hooks/"
+const webhookPath = "/hooks/"
 
-// toHook reports whether a request is for a webhook.
-func toHook(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, hookPath) }
+// toWebhook reports whether a request is for a webhook.
+func toWebhook(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, webhookPath) }
 
-// Hooks receives the requests to webhooks.
-type Hooks interface {
-	// Admit counts a request to a webhook, before its body is read. It returns how many bytes the body may have, or an api.HookReply with a status
+// Webhooks receives the requests to webhooks.
+type Webhooks interface {
+	// Admit counts a request to a webhook, before its body is read. It returns how many bytes the body may have, or an api.WebhookReply with a status
 	// for a request that ends here: the webhook does not exist, or its rate limit is reached.
-	Admit(ctx context.Context, name string) (limit int64, no api.HookReply, err error)
+	Admit(ctx context.Context, name string) (limit int64, no api.WebhookReply, err error)
 	// Receive checks a delivery and commits it before it returns.
-	Receive(ctx context.Context, d api.HookRequest) (api.HookReply, error)
+	Receive(ctx context.Context, d api.WebhookRequest) (api.WebhookReply, error)
 }
 
 // hook serves POST /hooks/NAME.
@@ -40,8 +40,8 @@ func (h *handler) hook(w http.ResponseWriter, r *http.Request) {
 		sendProblem(w, p)
 		return
 	}
-	name := strings.TrimPrefix(r.URL.Path, hookPath)
-	limit, no, err := h.Hooks.Admit(r.Context(), name)
+	name := strings.TrimPrefix(r.URL.Path, webhookPath)
+	limit, no, err := h.Webhooks.Admit(r.Context(), name)
 	if err != nil || no.Status != 0 {
 		h.tell(w, r, no, err)
 		return
@@ -50,13 +50,13 @@ func (h *handler) hook(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	reply, err := h.Hooks.Receive(r.Context(), api.HookRequest{Name: name, Header: r.Header, Body: body})
+	reply, err := h.Webhooks.Receive(r.Context(), api.WebhookRequest{Name: name, Header: r.Header, Body: body})
 	h.tell(w, r, reply, err)
 	fail.Point("inbound.acked")
 }
 
 // tell answers the sender of a webhook.
-func (h *handler) tell(w http.ResponseWriter, r *http.Request, reply api.HookReply, err error) {
+func (h *handler) tell(w http.ResponseWriter, r *http.Request, reply api.WebhookReply, err error) {
 	if err != nil {
 		h.fail(w, r, err)
 		return
