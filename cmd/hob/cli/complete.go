@@ -48,7 +48,7 @@ func namings(resource string) naming {
 	return map[string]naming{
 		api.Jobs.Name():      {rows: named(api.Jobs, func(r api.Job) rowName { return rowName{r.Name, r.Prompt} })},
 		api.Watches.Name():   {rows: named(api.Watches, func(r api.Watch) rowName { return rowName{r.Name, r.Prompt} })},
-		api.Webhooks.Name():     {rows: named(api.Webhooks, func(r api.Webhook) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Webhooks.Name():  {rows: named(api.Webhooks, func(r api.Webhook) rowName { return rowName{r.Name, r.Prompt} })},
 		api.Tasks.Name():     {rows: named(api.Tasks, func(r api.Task) rowName { return rowName{ID(r.ID), r.Title} }), state: "open"},
 		api.Sessions.Name():  {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
 		api.Questions.Name(): {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
