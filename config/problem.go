@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"hob/daemon/text"
 )
 
 // Problem is one mistake in the configuration.
@@ -66,7 +68,7 @@ func sorted(names iter.Seq[string]) []string { return slices.Sorted(names) }
 func nearest(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := edits(plain(name), plain(k)); d < distance {
+		if d := text.Distance(plain(name), plain(k)); d < distance {
 			best, distance = k, d
 		}
 	}
@@ -84,33 +86,6 @@ func nearest(name string, known []string) string {
 // plain removes the differences that people confuse in names.
 func plain(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
-}
-
-// edits counts insertions, deletions, replacements and swaps of neighbours between a and b (optimal string alignment distance).
-func edits(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return max(len(a), len(b))
-	}
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }
 
 // Report is the result of checking a file, as `hob config validate --json` prints it.

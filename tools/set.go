@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hob/daemon/text"
 )
 
 // Set is an ordered list of tools with distinct names. A request to the model has the same order.
@@ -71,7 +73,7 @@ func Nearest(word string, known []string, n int) []string {
 	low := strings.ToLower(word)
 	for _, k := range known {
 		lowK := strings.ToLower(k)
-		if far := distance(low, lowK); far <= max(2, max(len(low), len(lowK))/3) && far < max(len(low), len(lowK)) {
+		if far := text.Distance(low, lowK); far <= max(2, max(len(low), len(lowK))/3) && far < max(len(low), len(lowK)) {
 			found = append(found, near{k, far})
 		} else if min(len(low), len(lowK)) >= 3 && (strings.Contains(lowK, low) || strings.Contains(low, lowK)) {
 			found = append(found, near{k, far})
@@ -83,35 +85,4 @@ func Nearest(word string, known []string, n int) []string {
 		words = append(words, f.word)
 	}
 	return words
-}
-
-// distance returns the optimal string alignment distance (insert, delete, replace, swap neighbours)
-// of the first 64 runes of each.
-func distance(a, b string) int {
-	x, y := runesOf(a), runesOf(b)
-	prev2, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, prev2
-	}
-	return prev[len(y)]
-}
-
-// runesOf returns at most 64 runes, which bounds the time of distance.
-func runesOf(s string) []rune {
-	r := []rune(s)
-	return r[:min(len(r), 64)]
 }

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"hob/daemon/text"
 )
 
 // Limits of arguments.
@@ -414,12 +416,7 @@ func describe(v any) string {
 }
 
 // short cuts a value for a message.
-func short(t string) string {
-	if r := []rune(t); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return t
-}
+func short(s string) string { return text.Shorten(s, 40) }
 
 // join appends a name to the path of a field.
 func join(at, name string) string {

@@ -18,6 +18,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // Errors of Post.
@@ -97,13 +98,13 @@ func (c *Channel) input(text, session, id string, files []File) (event.In, error
 		session = MainSession
 	}
 	if !c.names.MatchString(session) {
-		return event.In{}, fmt.Errorf("%w (%q is not)", ErrSession, cut(session))
+		return event.In{}, fmt.Errorf("%w (%q is not)", ErrSession, brief(session))
 	}
 	if id == "" {
 		id = c.ids.Code(16)
 	}
 	if len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\uFFFD' }) {
-		return event.In{}, fmt.Errorf("%w (%q is not)", ErrID, cut(id))
+		return event.In{}, fmt.Errorf("%w (%q is not)", ErrID, brief(id))
 	}
 	return event.In{
 		Source: event.CLI.Channel(), ExtID: id, Session: session, Kind: kind,
@@ -134,13 +135,8 @@ func messageParts(text string, files []File) ([]event.Part, event.Kind, error) {
 	return append(parts, partsOf(files)...), kind, nil
 }
 
-// cut shortens a value for an error message.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
-}
+// brief shortens a value for an error message.
+func brief(value string) string { return text.Shorten(value, 79) }
 
 // Run waits for the end of ctx, because messages come in through Post.
 func (c *Channel) Run(ctx context.Context, _ channels.Inbox) error {

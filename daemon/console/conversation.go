@@ -169,7 +169,7 @@ func (c *conversation) event(e *event.Event) {
 	case "message.sent":
 		c.message(e)
 	case "notice":
-		c.out.Note(text(e, "text"))
+		c.out.Note(stringOf(e, "text"))
 	case "event.dropped", "event.expired", "event.dead":
 		c.settle(inboxOf(e), answer{state: "failed", why: "the message was " + strings.TrimPrefix(e.Type, "event.")})
 	}
@@ -227,15 +227,15 @@ func (c *conversation) tool(e *event.Event) {
 	}
 	t.waiting = false
 	if e.Type == "tool.started" {
-		line := text(e, "summary")
+		line := stringOf(e, "summary")
 		if line == "" {
-			line = text(e, "tool")
+			line = stringOf(e, "tool")
 		}
 		c.out.Note(line)
 		return
 	}
 	if code := failure(e.Data["error"]); code != "" {
-		c.out.Note(text(e, "tool") + ": " + code)
+		c.out.Note(stringOf(e, "tool") + ": " + code)
 	}
 }
 
@@ -260,13 +260,13 @@ func (c *conversation) waiting(e *event.Event) {
 	}
 	t.waiting = true
 	if _, open := c.openQuestion(turnOf(e)); !open {
-		c.out.Note(text(e, "why"))
+		c.out.Note(stringOf(e, "why"))
 	}
 }
 
 // answered closes a question; its turn continues. If the answer was a message typed here, the turn serves that message as well.
 func (c *conversation) answered(e *event.Event) {
-	delete(c.asked, text(e, "code"))
+	delete(c.asked, stringOf(e, "code"))
 	turn := turnOf(e)
 	if a := c.accepted; a != nil && a.Seq == e.Seq-1 && c.rows[inboxOf(a)] != nil {
 		// No turn waited: the answer itself is all that the message was for.
@@ -301,7 +301,7 @@ func (c *conversation) finished(e *event.Event) {
 	if t == nil {
 		return
 	}
-	a := answer{turn: turn, state: text(e, "state"), text: text(e, "text"), why: text(e, "why")}
+	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
 	t.end(c.out, a.text)
 	if a.state != "done" {
 		c.out.Note(ending(a.state, a.why))
@@ -345,8 +345,8 @@ func (c *conversation) command(e *event.Event) {
 	if r == nil || r.settled {
 		return
 	}
-	c.settle(row, answer{state: "done", text: text(e, "text")})
-	c.say(text(e, "text"))
+	c.settle(row, answer{state: "done", text: stringOf(e, "text")})
+	c.say(stringOf(e, "text"))
 }
 
 // say shows a message, unless it repeats the one before.
@@ -368,8 +368,8 @@ const (
 
 // message shows a message sent to this conversation, unless another event shows the same text.
 func (c *conversation) message(e *event.Event) {
-	body := text(e, "text")
-	cause := text(e, "cause")
+	body := stringOf(e, "text")
+	cause := stringOf(e, "cause")
 	if body == "" || cause == byQuestion {
 		return // question.asked shows it
 	}

@@ -6,8 +6,8 @@ import (
 
 // Events travel as JSON, so their numbers arrive as float64. Events made in this process have integers.
 
-// text returns a text of an event's data, "" if there is none.
-func text(e *event.Event, key string) string {
+// stringOf returns a text of an event's data, "" if there is none.
+func stringOf(e *event.Event, key string) string {
 	s, _ := e.Data[key].(string)
 	return s
 }

@@ -41,13 +41,13 @@ func (m *missed) add(e *event.Event) {
 	m.seq = e.Seq
 	switch e.Type {
 	case "message.sent":
-		if text(e, "text") != "" && text(e, "cause") != byQuestion {
+		if stringOf(e, "text") != "" && stringOf(e, "cause") != byQuestion {
 			m.messages = append(m.messages, e)
 		}
 	case "question.asked":
 		m.open = append(m.open, questionOf(e))
 	case "question.answered":
-		m.close(func(q Question) bool { return q.Code == text(e, "code") })
+		m.close(func(q Question) bool { return q.Code == stringOf(e, "code") })
 	case "turn.finished":
 		m.close(func(q Question) bool { return q.Turn != 0 && q.Turn == turnOf(e) })
 	}
@@ -76,7 +76,7 @@ func (m *missed) show(out screen, zone *time.Location) {
 	}
 	for _, e := range list {
 		out.Note(InZone(e.At, zone, false))
-		out.Say(text(e, "text"))
+		out.Say(stringOf(e, "text"))
 	}
 	for _, q := range m.open {
 		out.Ask(q.Show())

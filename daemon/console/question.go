@@ -29,7 +29,7 @@ type Question struct {
 
 // questionOf reads a question from its event.
 func questionOf(e *event.Event) Question {
-	q := Question{Code: text(e, "code"), Subject: text(e, "subject"), Text: text(e, "text"), Turn: turnOf(e)}
+	q := Question{Code: stringOf(e, "code"), Subject: stringOf(e, "subject"), Text: stringOf(e, "text"), Turn: turnOf(e)}
 	if list, ok := e.Data["options"].([]any); ok {
 		for _, o := range list {
 			q.Options = append(q.Options, fmt.Sprint(o))

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"sync/atomic"
 	"syscall"
+
+	"hob/daemon/text"
 )
 
 // Request is one HTTP request.
@@ -207,7 +209,7 @@ func (x *exchange) leads(resp *http.Response) (string, error) {
 		return "", nil
 	}
 	if err := readable(location); err != nil {
-		return "", fmt.Errorf("it leads to %q: %w", cut(location), err)
+		return "", fmt.Errorf("it leads to %q: %w", text.Shorten(location, mostShown), err)
 	}
 	base, err := url.Parse(x.link)
 	if err != nil {
@@ -215,22 +217,17 @@ func (x *exchange) leads(resp *http.Response) (string, error) {
 	}
 	to, err := base.Parse(location)
 	if err != nil {
-		return "", fmt.Errorf("it leads to %q: %w", cut(location), ErrAddress)
+		return "", fmt.Errorf("it leads to %q: %w", text.Shorten(location, mostShown), ErrAddress)
 	}
 	link, _, err := Canonical(to.String())
 	if err != nil {
-		return "", fmt.Errorf("it leads to %q: %w", cut(to.Redacted()), err)
+		return "", fmt.Errorf("it leads to %q: %w", text.Shorten(to.Redacted(), mostShown), err)
 	}
 	return link, nil
 }
 
-// cut shortens a foreign text for an error.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 200 {
-		return string(r[:200]) + "…"
-	}
-	return s
-}
+// mostShown limits a foreign text in an error, in characters.
+const mostShown = 200
 
 // samePlace reports whether two canonical addresses belong to one server: the same host and port, and not a step from https to http.
 func samePlace(from, to string) bool {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"hob/daemon/text"
 )
 
 // CheckHeader returns ErrHeader for headers that are not one line of text, that would send the request to another place than its address
@@ -15,7 +17,7 @@ func CheckHeader(h http.Header) error {
 	size := 0
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%w: %q is not a header name", ErrHeader, cut(name))
+			return fmt.Errorf("%w: %q is not a header name", ErrHeader, text.Shorten(name, mostShown))
 		}
 		if ofConnection(name) {
 			return fmt.Errorf("%w: hob sets %s itself", ErrHeader, name)

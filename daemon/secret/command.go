@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"hob/daemon/text"
 )
 
 // commandTime is the time limit of a command.
@@ -54,10 +56,7 @@ func firstLine(s string) string {
 	if s == "" {
 		return ""
 	}
-	if r := []rune(s); len(r) > 200 {
-		s = string(r[:200]) + "…"
-	}
-	return ": " + s
+	return ": " + text.Shorten(s, 200)
 }
 
 // environment removes the HOB_ variables.

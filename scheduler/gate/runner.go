@@ -14,6 +14,7 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/scheduler"
 )
 
@@ -198,7 +199,7 @@ func (r *Runner) judge(ctx context.Context, slot Slot) Verdict {
 		if inner.Err() != nil && errors.Is(inner.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("it took longer than %s", maxEvaluation)
 		}
-		v.Outcome, v.Reason = scheduler.OutcomeFailed, "gate: "+cut(netguard.Defang(err.Error())) // the text may name a foreign address, so its links are disarmed
+		v.Outcome, v.Reason = scheduler.OutcomeFailed, "gate: "+text.Line(netguard.Defang(err.Error()), maxReason) // the text may name a foreign address, so its links are disarmed
 		r.log.Warn("a gate could not be evaluated", "job", slot.Job.Name, "err", err)
 	case closed != "":
 		v.Reason = closed
@@ -315,13 +316,4 @@ func (e *evaluation) input(slot Slot, now time.Time) event.In {
 		in.Typed = false // the message is more than the owner's prompt
 	}
 	return in
-}
-
-// cut shortens a reason to one line.
-func cut(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > maxReason {
-		return string(r[:maxReason]) + "…"
-	}
-	return text
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hob/daemon/text"
 )
 
 // ErrMedia reports a body of an unsupported type.
@@ -200,11 +202,7 @@ func clean(s string, most int) string {
 		}
 		return r
 	}, s))
-	runes := []rune(tidy(s, func(rune) bool { return false }))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
+	return text.Shorten(tidy(s, func(rune) bool { return false }), most)
 }
 
 // tidy removes invisible characters with an effect: control characters, and those that change the direction of text or hide it. The joiner

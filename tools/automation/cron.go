@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -213,14 +214,8 @@ func withRights(list string) string {
 	return ", with the right " + brief(strings.Join(strings.Split(strings.ReplaceAll(list, " ", ""), ","), ", "))
 }
 
-// brief cuts a text to one line of 80 characters.
-func brief(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return text
-}
+// brief shortens a text to one line of 80 characters.
+func brief(s string) string { return text.Line(s, 80) }
 
 // run executes the call. Changes are rows that the store commits with the result.
 func (c cron) run(ctx context.Context, call tools.Call, in CronInput, _ tools.Intent) (tools.Result, error) {

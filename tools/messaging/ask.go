@@ -73,7 +73,7 @@ func askRun(_ context.Context, call tools.Call, in AskInput, _ tools.Intent) (to
 	if err != nil {
 		return tools.Result{}, err
 	}
-	ask := tools.Ask{Text: text(in.Questions)}
+	ask := tools.Ask{Text: questionText(in.Questions)}
 	if len(in.Questions) == 1 {
 		ask.Multi = in.Questions[0].Multi
 		for _, o := range in.Questions[0].Options {
@@ -102,10 +102,10 @@ func deadline(call tools.Call, in AskInput) (time.Time, error) {
 	return t, nil
 }
 
-// text formats the questions. A single question with plain options needs no list, because the
+// questionText formats the questions. A single question with plain options needs no list, because the
 // buttons show them. Several questions are numbered and their options lettered, so that "1a 2b" is
 // a valid answer.
-func text(list []Question) string {
+func questionText(list []Question) string {
 	if len(list) == 1 {
 		return strings.TrimRight(head(list[0])+options(list[0], "%d. ", false), "\n")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -149,7 +150,7 @@ func (m messenger) resolve(ctx context.Context, in MessageInput) (event.Address,
 	} else if len(names) > 0 {
 		hint = "known are " + strings.Join(names[:min(len(names), 12)], ", ")
 	}
-	return "", tools.Refuse(tools.NotFound, hint, "hob does not know the address %q", short(in.To))
+	return "", tools.Refuse(tools.NotFound, hint, "hob does not know the address %q", text.Shorten(in.To, 80))
 }
 
 // run stores the attachments and queues the message.
@@ -181,12 +182,4 @@ func (m messenger) run(ctx context.Context, call tools.Call, in MessageInput, in
 }
 
 // brief shortens a text to one line of at most 80 characters.
-func brief(text string) string { return short(strings.Join(strings.Fields(text), " ")) }
-
-// short cuts a text to 80 characters.
-func short(text string) string {
-	if r := []rune(text); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return text
-}
+func brief(s string) string { return text.Line(s, 80) }

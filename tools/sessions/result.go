@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/event"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -140,12 +141,7 @@ func pattern(in ResultReadInput) (*regexp.Regexp, error) {
 }
 
 // shortID shortens an id for a message.
-func shortID(id string) string {
-	if r := []rune(id); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return id
-}
+func shortID(id string) string { return text.Shorten(id, 40) }
 
 // run shows a page, or searches.
 func (r resultReader) run(ctx context.Context, _ tools.Call, in ResultReadInput, _ tools.Intent) (tools.Result, error) {

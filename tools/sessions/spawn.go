@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -145,10 +146,4 @@ func find(ctx context.Context, agents Agents, call tools.Call, id string) (tools
 }
 
 // brief shortens a text to one line of at most 80 characters.
-func brief(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return text
-}
+func brief(s string) string { return text.Line(s, 79) }

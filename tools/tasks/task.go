@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/text"
 )
 
 // State is the state of a task.
@@ -131,14 +132,8 @@ func (b Backlog) input(t Task) event.In {
 }
 
 // shortened cuts the summary of a blocker, which becomes part of the prompt of the next task.
-func shortened(text string) string {
-	if text == "" {
-		return "done, without a summary"
-	}
-	if r := []rune(text); len(r) > handedOver {
-		return string(r[:handedOver]) + "…"
-	}
-	return text
+func shortened(summary string) string {
+	return text.Shorten(cmp.Or(summary, "done, without a summary"), handedOver)
 }
 
 // hasForeignText reports whether foreign text reaches a task's turn, through the task itself or through a blocker's summary.

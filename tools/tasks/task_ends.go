@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -84,11 +85,5 @@ func (e ending) run(_ context.Context, _ tools.Call, end tools.End) (tools.Resul
 	return tools.Result{Content: state + ": " + end.Text, Data: EndOutput{State: state, Text: end.Text}, Next: end}, nil
 }
 
-// brief shortens a text to one line of at most 80 characters.
-func brief(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return text
-}
+// brief shortens a text to one line of 80 characters.
+func brief(s string) string { return text.Line(s, 80) }

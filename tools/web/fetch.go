@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -78,7 +79,7 @@ func (f *fetcher) intent(_ context.Context, _ tools.Call, in FetchInput) (tools.
 		Ask  []string `json:"links"`
 		FetchInput
 	}{"web_fetch", links, in})
-	return asking(t, tools.Read, "fetch "+shortened(links[0], 200), canonical, links...), err
+	return asking(t, tools.Read, "fetch "+text.Shorten(links[0], 200), canonical, links...), err
 }
 
 // links returns the addresses to try, in order. It replaces http by https. In a private network,

@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/secret"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -54,7 +55,7 @@ func (h asker) maySend(name string, t target) error {
 		if len(h.Secrets) > 0 {
 			known = "there are: " + strings.Join(slices.Sorted(maps.Keys(h.Secrets)), ", ")
 		}
-		return tools.Refuse(tools.Validation, known, "there is no secret %q", shortened(name, 60))
+		return tools.Refuse(tools.Validation, known, "there is no secret %q", text.Shorten(name, 60))
 	case !slices.ContainsFunc(s.Hosts, func(host string) bool { return strings.EqualFold(strings.TrimSuffix(host, "."), t.host) }):
 		return tools.Refuse(tools.Denied, "", "the secret %s is for %s, not for %s", name, strings.Join(s.Hosts, ", "), t.host)
 	case strings.HasPrefix(t.link, "http://") && !t.private:

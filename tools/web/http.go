@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -64,7 +65,7 @@ func (h asker) intent(_ context.Context, _ tools.Call, in HTTPInput) (tools.Inte
 	if in.Method == http.MethodGet || in.Method == http.MethodHead {
 		effect = tools.Read
 	}
-	summary := in.Method + " " + shortened(t.link, 200)
+	summary := in.Method + " " + text.Shorten(t.link, 200)
 	if len(names) > 0 {
 		summary += " with the secret " + strings.Join(names, ", ")
 	}
@@ -192,7 +193,7 @@ func (r HTTPOutput) text() string {
 	b.WriteString(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status))) + "\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		if shown(name) {
-			fmt.Fprintf(&b, "%s: %s\n", name, shortened(r.Headers[name], 500))
+			fmt.Fprintf(&b, "%s: %s\n", name, text.Shorten(r.Headers[name], 500))
 		}
 	}
 	switch {

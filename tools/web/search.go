@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -130,7 +131,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools
 		Engine string `json:"engine"`
 		SearchInput
 	}{"web_search", s.engine.name, in})
-	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+shortened(in.Query, 200), canonical, link)
+	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+text.Shorten(in.Query, 200), canonical, link)
 	i.Foreign = "web search: " + s.engine.name
 	return i, err // the owner chose the host, so a private one needs no approval
 }
@@ -205,7 +206,7 @@ func (s searcher) show(in SearchInput, hits []Hit) tools.Result {
 
 // oneLine returns a text without line breaks, at most n characters.
 func oneLine(s string, n int) string {
-	return shortened(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n)
+	return text.Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n)
 }
 
 // normalised returns the search with its domains as plain host names.
@@ -215,7 +216,7 @@ func (in SearchInput) normalised() (SearchInput, error) {
 		for i, d := range *list {
 			t, err := targetOf(d)
 			if err != nil {
-				return in, tools.Refuse(tools.Validation, "want names like example.org", "%q is not a domain", shortened(d, 80))
+				return in, tools.Refuse(tools.Validation, "want names like example.org", "%q is not a domain", text.Shorten(d, 80))
 			}
 			hosts[i] = t.host
 		}

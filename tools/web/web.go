@@ -17,9 +17,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -82,7 +82,7 @@ func unanswered(ctx context.Context, err error, hint string) (tools.Result, erro
 
 // status is the error result for an HTTP status other than 2xx.
 func status(link string, answer netguard.Answer) tools.Result {
-	text := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
+	reason := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
 	hint := ""
 	code := tools.IO
 	switch answer.Status {
@@ -96,17 +96,9 @@ func status(link string, answer netguard.Answer) tools.Result {
 		code = tools.Timeout
 	}
 	if after := answer.Header.Get("Retry-After"); after != "" && (code == tools.RateLimited || answer.Status == http.StatusServiceUnavailable) {
-		hint = "try again after " + shortened(after, 40) + " (seconds, or a date)"
+		hint = "try again after " + text.Shorten(after, 40) + " (seconds, or a date)"
 	}
-	return tools.Fail(code, hint, "%s", strings.TrimSpace(text))
-}
-
-// shortened returns at most the first n characters of a text.
-func shortened(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
+	return tools.Fail(code, hint, "%s", strings.TrimSpace(reason))
 }
 
 // sized formats a number of bytes for people.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/llm"
+	"hob/daemon/text"
 )
 
 // maxNear limits the suggestions for a wrong id.
@@ -54,7 +55,7 @@ func similarity(wrong, id string) (rank int, ok bool) {
 	}
 	// One typing error per four letters is allowed, at least 1 and at most 3.
 	limit := min(max(utf8.RuneCountInString(short(a))/4, 1), 3)
-	d := min(distance(a, b, limit), distance(unprefixed(a), unprefixed(b), limit), distance(short(a), short(b), limit))
+	d := min(text.Distance(a, b), text.Distance(unprefixed(a), unprefixed(b)), text.Distance(short(a), short(b)))
 	return 3 + d, d <= limit
 }
 
@@ -66,35 +67,3 @@ func untagged(id string) string {
 }
 
 func short(id string) string { return untagged(unprefixed(id)) }
-
-// distance returns the number of letters to insert, remove or change to turn one text into the other (V. Levenshtein, 1966). It stops at
-// limit and returns limit+1.
-func distance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if max(len(x)-len(y), len(y)-len(x)) > limit {
-		return limit + 1
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	// Only one row of the table is kept. least is the smallest value in it; values never become smaller in later rows, so beyond the limit
-	// the search ends.
-	for i, r := range x {
-		corner, least := row[0], i+1
-		row[0] = i + 1
-		for j, s := range y {
-			changed := corner
-			if r != s {
-				changed++
-			}
-			corner = row[j+1]
-			row[j+1] = min(changed, row[j]+1, corner+1)
-			least = min(least, row[j+1])
-		}
-		if least > limit {
-			return limit + 1
-		}
-	}
-	return min(row[len(y)], limit+1)
-}

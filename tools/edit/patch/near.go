@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hob/daemon/text"
 )
 
 // Limits of Near: lines searched, characters compared and shown per line, and lines shown.
@@ -40,11 +42,7 @@ func Near(lines, want []string) string {
 	slices.SortStableFunc(found, func(a, b line) int { return cmp.Compare(b.like, a.like) })
 	var shown []string
 	for _, f := range found[:min(len(found), nearShown)] {
-		text := lines[f.n]
-		if r := []rune(text); len(r) > nearWidth {
-			text = string(r[:nearWidth]) + "…"
-		}
-		shown = append(shown, fmt.Sprintf("%6d\t%s", f.n+1, text))
+		shown = append(shown, fmt.Sprintf("%6d\t%s", f.n+1, text.Shorten(lines[f.n], nearWidth)))
 	}
 	return strings.Join(shown, "\n")
 }

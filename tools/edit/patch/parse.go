@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"hob/daemon/text"
 )
 
 // Kind says what a section does with its file.
@@ -296,9 +298,4 @@ func (p *parser) place(s *Section, last *Hunk, context string) {
 }
 
 // short cuts a line to 120 characters for a message.
-func short(line string) string {
-	if r := []rune(line); len(r) > 120 {
-		return string(r[:120]) + "…"
-	}
-	return line
-}
+func short(line string) string { return text.Shorten(line, 120) }
