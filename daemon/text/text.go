@@ -1,5 +1,5 @@
-// Package text holds the two operations on plain text that every part of hob needs: shortening it for a message, and measuring how alike two
-// names are. It knows nothing about formats; Markdown is in channels/markup.
+// Package text has the operations on plain text that several parts of hob need: reading a file as lines (reader.go), shortening a text for a
+// message, and measuring how alike two names are. It knows no formats; Markdown is in channels/markup, documents are in tools/fs/document.
 package text
 
 import "strings"

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -85,7 +84,7 @@ func (h *ToolHooks) Before(ctx context.Context, call tools.Call, i tools.Intent)
 		if said == "" {
 			said = err.Error()
 		}
-		return fmt.Sprintf("the hook %q refused it: %s", text.Shorten(hook.Command, 60), said)
+		return fmt.Sprintf("the hook %q refused it: %s", short(hook.Command), said)
 	}
 	return ""
 }
@@ -99,7 +98,7 @@ func (h *ToolHooks) After(ctx context.Context, call tools.Call, i tools.Intent, 
 		in := described(After, call, i)
 		in.Result = &HookedResult{Error: string(r.Code), Content: r.Content}
 		if said, err := h.run(ctx, hook, in); err != nil {
-			h.Log.Warn("a hook failed after a call", "hook", text.Shorten(hook.Command, 60), "tool", call.Name, "call", call.ID, "err", err, "said", said)
+			h.Log.Warn("a hook failed after a call", "hook", short(hook.Command), "tool", call.Name, "call", call.ID, "err", err, "said", said)
 		}
 	}
 }
@@ -163,4 +162,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 	room := max(mostSaid-b.kept.Len(), 0)
 	_, err := b.kept.Write(p[:min(len(p), room)])
 	return len(p), err
+}
+
+// short shortens a command for a message.
+func short(command string) string {
+	if r := []rune(command); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return command
 }

@@ -31,7 +31,6 @@ var smallPackages = map[string]string{
 	"channels/poll":   "what every adapter that polls shares; the seam itself does not need it",
 	"daemon/fail":     "faults that tests turn on; every package may import it",
 	"daemon/llm/all":  "the list of model backends",
-	"daemon/text":     "a leaf, because config, netguard, tools and the command line all need it",
 	"packaging/rules": "its code is tests",
 	"tools/all":       "the list of tools",
 }

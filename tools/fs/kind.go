@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/text"
 	"hob/tools/fs/picture"
-	"hob/tools/search/text"
 )
 
 // sniffLen is how many bytes at the beginning of a file decide its type.

@@ -9,9 +9,9 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/tools"
 	"hob/tools/fs/document"
-	"hob/tools/search/text"
 )
 
 // Limits of read: lines and bytes of a page, bytes of a page with an explicit limit, characters of

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"hob/daemon/text"
 	"hob/tools"
-	"hob/tools/search/text"
 )
 
 // maxContent limits the bytes of results in one answer. The next offset continues with the rest.

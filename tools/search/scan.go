@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/text"
 	"hob/tools/search/pattern"
-	"hob/tools/search/text"
 )
 
 // Limits of a line in the results.

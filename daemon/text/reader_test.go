@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hob/tools/search/text"
+	"hob/daemon/text"
 )
 
 // drain reads all blocks and checks that each but the last ends a line.

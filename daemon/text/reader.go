@@ -1,6 +1,3 @@
-// Package text reads a file in blocks of whole lines. Its buffer grows with the longest line, up to
-// a limit. Like ripgrep it decodes UTF-16 and UTF-8 with a byte order mark, and detects binary
-// files.
 package text
 
 import (
@@ -22,7 +19,9 @@ const (
 // ErrLong says that a line, or a text that is read as a whole, has more than 64 MB.
 var ErrLong = fmt.Errorf("more than %d MB at once", longest>>20)
 
-// Reader reads files one after the other. It is for one goroutine.
+// Reader reads files one after the other, in blocks of whole lines. Its buffer grows with the longest line,
+// up to a limit. Like ripgrep it decodes UTF-16 and UTF-8 with a byte order mark, and detects binary files.
+// A Reader is for one goroutine.
 type Reader struct {
 	src  io.Reader
 	buf  []byte
