@@ -31,6 +31,7 @@ func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	if err != nil {
 		return BackupReport{}, err
 	}
+	// The lock file is beside the database of a home only, so it tells the database from a copy.
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(path), "hob.lock")); err == nil && filepath.Base(path) == "hob.db" {
 		return BackupReport{}, event.NewFault(event.Invalid, "hob doctor looks at it; hob backup create makes a copy", "%s is the database itself, no copy of it", path)
 	}

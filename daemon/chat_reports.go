@@ -83,6 +83,7 @@ func (b chatReports) queue(ctx context.Context) (string, error) {
 	if id := b.status.turn.Running(); id != 0 {
 		lines = append(lines, fmt.Sprintf("running: turn %d", id))
 	}
+	// The view lists the newest rows first; the queue is shown oldest first.
 	for i := len(waiting) - 1; i >= 0; i-- {
 		if waiting[i].Kind == string(event.Command) {
 			continue

@@ -50,6 +50,7 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 			kind, section = c.Kind, c.Section
 		}
 	}
+	// The adapter checks its section as at a start. The stand-in keeps the check from asking a keyring or a program.
 	env := channels.Env{
 		HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Secret: func(string) (string, error) { return "stand-in", nil },

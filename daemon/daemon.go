@@ -157,6 +157,7 @@ func (p *configProblems) list(advice bool) []string {
 	for _, f := range p.models.Lineup().Faults {
 		list = append(list, f.Err.Error())
 	}
+	// These come last: they are the consequences of the mistakes above.
 	if off := p.off.Load(); off != nil {
 		list = append(list, *off...)
 	}

@@ -80,7 +80,9 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 			list = append(list, part.name+" is stuck")
 		}
 	}
+	// A part that fails is restarted with a growing pause. Only a series of failures makes hob unhealthy.
 	list = append(list, d.restarts.trouble(d.clock.Mono())...)
+	// While a turn runs, inputs wait; the two other states are reported by themselves.
 	if s.Thread.Turn != 0 || s.SafeMode.On || s.Database.Fault != "" {
 		return list
 	}

@@ -30,6 +30,7 @@ func LostDatabase(home string) error {
 // lost returns an error with a hint if a home that was used before lacks its database; nil: this is a first start. An interrupted first start
 // leaves at most a log in which hob was never ready.
 func (o Options) lost(what string) error {
+	// A start leaves a token and a log, so they show that this home was used. Backups show the same.
 	var signs []string
 	if exists(filepath.Join(o.state(), "token")) {
 		signs = append(signs, "its token")
@@ -49,6 +50,7 @@ func (o Options) lost(what string) error {
 	if len(copies) > 0 {
 		signs = append(signs, fmt.Sprintf("%d of its backups", len(copies)))
 	}
+	// Nothing was here: this is a first start, and a new database is right.
 	if len(signs) == 0 {
 		return nil
 	}

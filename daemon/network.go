@@ -34,6 +34,7 @@ func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Pr
 		section, address = "network", n.config().Network.Proxy
 	}
 	name := section + ".proxy"
+	// The whole address may be a reference (env:PROXY), or only its password.
 	if secret.IsReference(address) {
 		if address, err = n.resolve(ctx, name, address); err != nil {
 			return p, err

@@ -51,6 +51,7 @@ func (n notices) tellProblems(ctx context.Context) error {
 		n.log.Warn("config", "problem", p)
 	}
 	err := settle(n.kept, toldConfig)(ctx, func(known string) (now string, to event.Address, text string) {
+		// known is the text of the last notice. Only lines that it does not have are news; a mistake that is gone is forgotten.
 		now, news := admin.NewLines(known, list)
 		if len(news) > 0 {
 			text = "There is something wrong with the config:\n" + strings.Join(news, "\n") +
@@ -117,6 +118,7 @@ func (n notices) costly(ctx context.Context) (list []string, err error) {
 // useModel makes the named model the first one, and tells the owner if jobs then begin to cost money.
 func (n notices) useModel(ctx context.Context, name string) (string, error) {
 	text, err := n.models.Use(ctx, name)
+	// Without a name the command only shows the models.
 	if err != nil || name == "" {
 		return text, err
 	}

@@ -53,6 +53,7 @@ func (a ownerRequests) Post(ctx context.Context, text, session, id string, attac
 
 // stop ends a turn that runs or is parked.
 func (a ownerRequests) stop(ctx context.Context, id int64) error {
+	// A running turn is stopped in memory and ends by itself; a parked one is ended by a commit.
 	if a.thread.Stop(id) == id {
 		return nil
 	}
@@ -98,6 +99,7 @@ func (a ownerRequests) Send(ctx context.Context, m api.Outgoing) (api.Sent, erro
 	if err != nil {
 		return api.Sent{}, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
 	}
+	// The address is checked before the files are stored, so that a typing error leaves nothing behind.
 	if !a.reach(to) {
 		return api.Sent{}, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 	}

@@ -77,6 +77,7 @@ func (r reloader) reload(ctx context.Context) error {
 	if err := renew(ctx, r.file.Current(), r.tools, r.live, r.models); err != nil {
 		return err
 	}
+	// A stored prompt may name tools or folders that the new config no longer has, so each session builds its prompt again.
 	if err := r.prompts.ForgetPrompts(ctx); err != nil {
 		return err
 	}
@@ -91,6 +92,7 @@ func probeSandbox(live *toolset.Active) error {
 
 // renew puts the tools and the models of a config into use. The tools change last, so an error keeps the old ones.
 func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Active, models *catalog.Models) error {
+	// Everything that may fail comes first; the last line cannot fail.
 	set, err := tools.Build(ctx, c)
 	if err != nil {
 		return err
@@ -105,6 +107,7 @@ func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *t
 // follow applies the config to channels and triggers, and tells the owner which of them cannot be used.
 func (r reloader) follow(ctx context.Context) error {
 	c := r.file.Current()
+	// A channel whose section is unchanged keeps its connection: the host compares fingerprints.
 	sections, off := r.sections.build(ctx, c)
 	r.host.Replace(sections)
 	// Notices about channels without a section are dropped.
@@ -115,6 +118,7 @@ func (r reloader) follow(ctx context.Context) error {
 	jobs, err := r.jobs.Sync(ctx, wanted(c.Jobs, &off), triggers.Heartbeat(c.Heartbeat))
 	hooks, hooksErr := r.webhooks.Sync(ctx, wanted(c.Hooks, &off))
 	watches, watchesErr := r.watches.Sync(ctx, wanted(c.Watches, &off))
+	// The list is kept for hob status and the notice below, also when one kind of trigger could not be synced.
 	off = slices.Concat(off, jobs, hooks, watches)
 	r.problems.off.Store(&off)
 	if err := errors.Join(err, hooksErr, watchesErr); err != nil {
@@ -179,6 +183,7 @@ func fingerprint(c config.Channel, net config.Network) string {
 	if err := c.Decode(&content); err != nil {
 		return err.Error()
 	}
+	// The default proxy is part of the fingerprint, because a channel without one of its own uses it.
 	sum := sha256.Sum256([]byte(fmt.Sprint(content, cmp.Or(c.Proxy, net.Proxy))))
 	return hex.EncodeToString(sum[:8])
 }

@@ -53,10 +53,12 @@ func Run(ctx context.Context, o Options) error {
 	if err := errors.Join(enoughFiles(), o.prepare()); err != nil {
 		return err
 	}
+	// From here on each line uses only what the lines above it have made.
 	d.file = openConfig(o, d.log)
 	d.zone = newOwnerZone(d.config)
 	d.network = &network{config: d.config, secrets: &d.secrets, home: o.Home, direct: d.http, log: d.log}
 	d.interpreter = catalog.Interpreter{Owner: func() string { return d.config().Owner.Name }, Path: o.config(), Zone: d.zone.location, Now: d.clock.Wall}
+	// The store takes the lock of the home: a second hob for this home ends here.
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
@@ -73,6 +75,8 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if d.opt.NewDatabase {
 		lost = nil
 	}
+	// Who owns an address is known from the config and from pairings. The store needs the list before it can load the pairings, so it gets an
+	// empty one, which it fills.
 	paired := &store.PairedOwners{}
 	d.recipients = channels.Recipients{Configured: func() []event.Address { return ownerAddresses(d.config()) }, Paired: paired.Paired, Channels: channels.NewTable()}
 	d.store, err = store.Open(ctx, store.Options{
@@ -106,6 +110,7 @@ func (d *daemon) recover(ctx context.Context) error {
 	if err := toolset.Recover(ctx, d.opt.toolHome(), d.log); err != nil || fail.Broken("keep-temp") {
 		return err
 	}
+	// Every durable write goes to a temporary file first, so a file with such a name was never in use.
 	for _, left := range []string{"*.tmp", filepath.Join("backups", "*.part"), filepath.Join("backups", "*.part-journal")} {
 		files, err := filepath.Glob(filepath.Join(d.opt.state(), left))
 		for _, f := range files {
@@ -115,6 +120,7 @@ func (d *daemon) recover(ctx context.Context) error {
 			return fmt.Errorf("sweep half-written files: %w", err)
 		}
 	}
+	// Rows decide which artifacts exist: a file without a row is the rest of an unfinished write.
 	return d.artifacts.Sweep(ctx)
 }
 
@@ -187,6 +193,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "config", d.reloader.run)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "backups", d.backups.Run)
+	// Only now does hob say that it is ready; the service manager hears of it last.
 	d.ready(ctx, srv, start)
 	d.supervise(in)
 	<-ctx.Done()
@@ -200,6 +207,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	last := sys.NewGroup(d.log, nil)
 	last.Once("drain", func() error {
 		defer close(ended)
+		// The order matters: a turn that ends while the receivers are stopped can still queue its answer, and the senders still send it.
 		in.stop()
 		core.stop()
 		core.Wait()
@@ -263,12 +271,14 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 
 // ready logs and reports that hob has started.
 func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Duration) {
+	// The terminal is a channel without a section in the config.
 	names := []string{event.CLI.Channel()}
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
 	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.models.First().Name(), Channels: names, Notes: d.notes(ctx)}
 	if srv.Moved() {
+		// Only the default address moves: an address of the config that is in use ends the start.
 		r.Notes = append(r.Notes, server.DefaultAddr+" is taken by another program: the API is at "+d.address)
 	}
 	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())

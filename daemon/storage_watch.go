@@ -35,6 +35,7 @@ func (d storageWatch) run(ctx context.Context) error {
 	for {
 		// The signal is taken before the state is read, so that no change in between is missed.
 		changed := d.backups.StorageSignal()
+		// Storage returns the result of the last commit. After a failure it tries a write, so it also notices that the failure is over.
 		now, hour := d.backups.Storage(ctx), d.clock.Wall().Unix()/3600
 		var later <-chan time.Time
 		switch {
@@ -66,6 +67,7 @@ func (d storageWatch) run(ctx context.Context) error {
 
 // sayAtOnce sends a text to the owner directly, because the outbox needs the database. The first address that accepts it gets it.
 func (d storageWatch) sayAtOnce(ctx context.Context, text string) {
+	// No row, no retry and no order: this is the one message that goes past the outbox.
 	for _, to := range d.recipients.Owner() {
 		ch, err := d.recipients.Channels.Channel(to.Channel())
 		if err != nil {

@@ -80,6 +80,7 @@ func (d *daemon) wire(out, in stage) error {
 // wireTools makes the models, the tools and what dispatches their calls.
 func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	signIn := newCodexAccount(d.opt, d.network, d.clock, d.log)
+	// The owner's choice of a model is a row of the store; the rest of the table of models comes from the config.
 	d.models = catalog.NewModels(catalog.ModelsConfig{
 		Registry: catalog.Registry{
 			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
@@ -92,9 +93,11 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
 	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
+	// The first set of tools. Later ones replace it in d.live when the config changes.
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
 		return err
 	}
+	// All callers of tools share this Dispatch: the thread, sub-agents, hob tool and the API.
 	d.dispatch = &agent.Dispatch{
 		Set: d.live, Guests: d.live.Guests(), Unavailable: d.live.Lacks, Artifacts: d.artifacts, Settings: d.settings.read, Grants: d.store.Grants.List,
 		Hooks: d.tools.Hooks(d.live, d.store.Calls.Record), Clock: d.clock, Log: d.log,
@@ -166,6 +169,7 @@ func (d *daemon) wireAgent() {
 		Commands: d.store.Commands, Conversations: d.store.Commands, Stops: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
 		Reports: chatReports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
 	}
+	// The thread takes rows from the store and commits steps to it. It sees the store only by the small interfaces that it declares.
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear,
@@ -177,6 +181,7 @@ func (d *daemon) wireAgent() {
 // wireScheduler makes what fires by itself, and the webhooks.
 func (d *daemon) wireScheduler(in stage) error {
 	d.runner = scheduler.NewRunner(d.store.Jobs, d.clock, in.values("job bell", d.store.Jobs.JobsSignal), d.log)
+	// A runner works without these two; they guard the jobs against a wrong clock and follow new time zone rules.
 	d.runner.FollowClock(d.store.Jobs)
 	d.runner.FollowZones(d.store.Jobs, func() string { return scheduler.ZonePrint(d.opt.Version) })
 	d.gateRunner = gate.NewRunner(d.store.Jobs, d.gates, d.clock, in.values("gate bell", d.store.Jobs.JobsSignal), d.log)
@@ -184,7 +189,9 @@ func (d *daemon) wireScheduler(in stage) error {
 	if err != nil {
 		return err
 	}
+	// The watcher gets the state folder by its real path, so that it never enters it by a link.
 	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
+	// Webhooks have no runner: the API server hands each request to the service, which commits it to the inbox.
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Settings.SafeMode, Reach: d.recipients.Reachable,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
@@ -197,6 +204,7 @@ func (d *daemon) wireChannels(in stage) {
 	ctx := context.WithoutCancel(in.ctx)
 	d.health = admin.HealthReporter{Settle: settle(d.store.Notices, toldChannels), Health: d.status.health, Elsewhere: d.recipients.Elsewhere, Once: d.tools.Spawn.Once, Log: d.log}
 	d.gaps = newGapNotices(d.store, d.recipients, d.clock, d.log)
+	// What a channel receives goes: host, inbox of the channel (admission), inboxStore, store. The channel acknowledges after the commit.
 	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
 		Inbox: inboxStore{d.store.Inbox, d.artifacts}, Admission: d.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
 		Changed: func(h channels.ChannelHealth) { d.health.Changed(ctx, h) },
@@ -209,11 +217,13 @@ func (d *daemon) wireChannels(in stage) {
 
 // wireOutgoing makes what sends messages, and shows them while they are being written.
 func (d *daemon) wireOutgoing(out stage) {
+	// What hob sends goes: row of the outbox, signal, pump, lane of the address, channel. The lane commits around each try.
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
 		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Once: out.Once, Open: d.artifacts.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
+	// Typing signs, closed questions and drafts follow rows that change elsewhere. They lose nothing when they miss a signal: each reads its rows anew.
 	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
 	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}

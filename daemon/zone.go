@@ -53,6 +53,7 @@ func machineZone() string {
 		names = append(names, strings.TrimSpace(string(text)))
 	}
 	names = append(names, time.Now().Location().String())
+	// The first name that Go's time zone data knows wins.
 	for _, name := range names {
 		if _, err := scheduler.Zone(name); err == nil {
 			return name

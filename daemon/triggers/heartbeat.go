@@ -39,6 +39,7 @@ func (h Heartbeat) draft() (scheduler.Draft, error) {
 
 // beat stores the heartbeat of the config, or removes it. An unchanged heartbeat keeps its row, its history and its next slot.
 func (s Jobs) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
+	// Switched off and never made: there is nothing to do.
 	if !h.Enabled && old.ID == 0 {
 		return nil
 	}

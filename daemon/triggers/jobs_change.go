@@ -18,10 +18,12 @@ import (
 
 // Plan turns a draft into a new job, or into a change of one. It stores nothing: the caller commits the change, usually after an approval.
 func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
+	// The draft may come from the tool, from hob cron or from a chat. From here on all of them are alike.
 	old, err := s.changing(ctx, d.ID)
 	if err != nil {
 		return scheduler.View{}, nil, err
 	}
+	// Rights and limits first: whether the job has rights decides about its session.
 	if d.Mandate, err = s.mandate(d, old); err != nil {
 		return scheduler.View{}, nil, err
 	}
@@ -31,6 +33,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 		d.Typed, d.Deliver = s.typed(d), cmp.Or(d.Deliver, string(jobDelivery(d)))
 		j, r, err = scheduler.New(d, s.Zone(), d.Now)
 	} else {
+		// A prompt counts as typed by the owner until somebody else writes a new one.
 		d.Typed = d.Prompt == "" && old.Typed || d.Prompt != "" && s.typed(d)
 		j, r, err = old.Change(d, s.Zone(), d.Now)
 	}
@@ -42,6 +45,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 			return scheduler.View{}, nil, err
 		}
 	}
+	// A job that nobody would hear of is refused now, not at its first run.
 	if err := s.reachable(j.Deliver); err != nil {
 		return scheduler.View{}, nil, err
 	}
@@ -152,6 +156,7 @@ func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb,
 	if err != nil && !(v == automation.Remove && errors.Is(err, scheduler.ErrUnreadable)) {
 		return view, nil, err
 	}
+	// A job of the config may be paused: that is a state of its row and survives a reload. Removing it would be undone by the next one.
 	if j.Origin == OriginConfig && v == automation.Remove {
 		return view, nil, jobReadOnly(j.Name)
 	}
@@ -181,6 +186,7 @@ func (s Jobs) resume(j scheduler.Job) (scheduler.View, tools.Change, error) {
 	if !j.Paused {
 		return j.View(s.Now()), nil, nil
 	}
+	// The next slot is counted from now, so that the pause leaves no missed slots.
 	next, err := scheduler.Upcoming(j, s.Now(), 1)
 	if err != nil {
 		return j.View(s.Now()), nil, refuseJob(err)
@@ -200,6 +206,7 @@ func (s Jobs) Runs(ctx context.Context, j scheduler.View, limit int) ([]automati
 		which = strconv.FormatInt(j.ID, 10)
 	}
 	rows, err := s.Fires(ctx, event.Filter{Name: which, Limit: limit})
+	// The rows of fires keep the cost in micros, or a negative number for an unknown price.
 	runs := make([]automation.Run, len(rows))
 	for i, r := range rows {
 		runs[i] = automation.Run{

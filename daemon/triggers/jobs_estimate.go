@@ -31,6 +31,7 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 	if err != nil {
 		return view, fmt.Errorf("read what runs cost: %w", err)
 	}
+	// A local model costs nothing, whatever earlier runs with another model have cost.
 	input, output, free := s.Costs.Price()
 	mean.Free = free
 	e, err := scheduler.EstimateOf(j, scheduler.CostOf(mean, input, output), s.Now())
@@ -45,6 +46,7 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate, err error) {
 	m = scheduler.Mandate{Tainted: d.Mandate.Tainted || old.Tainted, Tools: old.Tools, Tokens: old.Tokens}
 	switch {
+	// New rights replace the old ones; they are not added.
 	case d.GivesRights():
 		if m.Allow, err = policy.Rights(d.Allow, fsguard.Absolute); err != nil {
 			return m, refuseJob(err)
@@ -62,6 +64,7 @@ func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate
 	if l.OfTokens {
 		m.Tokens = l.Tokens
 	}
+	// A mistyped name would leave the run without any tool.
 	for _, name := range l.Tools {
 		if !s.Tool(name) {
 			return m, tools.Refuse(tools.Validation, "hob tool list shows them", "limits: there is no tool named %q", name)

@@ -81,6 +81,7 @@ func (s Jobs) replace(ctx context.Context, old, j scheduler.Job) error {
 	if old.ID == 0 {
 		return s.Rows.Record(ctx, scheduler.Put{Job: j})
 	}
+	// Writing an equal row would give it a new version and wake the runner for nothing.
 	if old.Broken == "" && old.Same(j) {
 		return nil
 	}

@@ -112,11 +112,13 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 		return filewatch.View{}, nil, refuseWatch(err)
 	}
 	owner := d.Trust == event.Owner
+	// The trust of the requester is used up here: the runs of a watch are a machine's, see watchTrust.
 	d.Deliver, d.Trust, d.Typed, d.Mandate.Allow = cmp.Or(d.Deliver, string(watchDelivery(d.ReplyTo))), watchTrust, d.Typed && owner, allow
 	w, err := filewatch.New(d, s.Guard(), d.Now)
 	if err != nil {
 		return filewatch.View{}, nil, refuseWatch(err)
 	}
+	// A turn that has read foreign text cannot give the right to read the files.
 	if owner && !d.Mandate.Tainted {
 		w.Allow = append(w.Allow, readable(w)...)
 	}
@@ -167,6 +169,7 @@ func (s Watches) Alter(_ context.Context, view filewatch.View, v automation.Verb
 		return view, filewatch.Drop{ID: view.ID}, nil
 	case automation.Pause, automation.Resume:
 		paused := v == automation.Pause
+		// Nothing to change: no commit and no approval.
 		if view.Paused == paused {
 			return view, nil, nil
 		}

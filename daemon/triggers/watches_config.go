@@ -27,6 +27,7 @@ func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Tim
 	if wrong != nil {
 		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
+	// The section was written by the owner, so its runs may read the files that it names.
 	w.Allow = append(w.Allow, readable(w)...)
 	return w, err
 }
@@ -38,6 +39,7 @@ func CheckWatch(decode func(any) error, now time.Time) error {
 	if err != nil {
 		home = "" // then "~" leads nowhere
 	}
+	// The guard needs some folders. No watch may depend on them, because the check also runs where hob does not.
 	nowhere := filepath.Join(os.TempDir(), "hob-nowhere")
 	g, err := fsguard.New(fsguard.Config{Workspace: filepath.Join(nowhere, "workspace"), State: filepath.Join(nowhere, "state"), Home: home})
 	if err != nil {

@@ -52,9 +52,11 @@ func (s Watches) sync(ctx context.Context, want Wanted, old filewatch.Watch) err
 	switch {
 	case old.ID != 0 && sameWatch(old, w):
 		return nil
+	// The files are the same, so the snapshot of the old row is still right: only the settings are written.
 	case old.ID != 0 && sameFiles(old, w):
 		w.ID, w.Created = old.ID, old.Created
 	case old.ID != 0:
+		// Both changes are one commit: a reload that is cut off leaves the old watch.
 		changes = append(changes, filewatch.Drop{ID: old.ID})
 	}
 	w.Paused = old.Paused

@@ -109,6 +109,7 @@ func (d *Webhooks) off(ctx context.Context, h webhook.Hook, lines string) string
 	for _, ref := range secretLines(lines) {
 		var value string
 		var err error
+		// env: and file: answer at once and may be read again; the others may block or ask the owner.
 		if scheme, _, _ := strings.Cut(ref, ":"); scheme == "cmd" || scheme == "keyring" {
 			d.mu.Lock()
 			r := d.known[h.Name+"\n"+ref]
@@ -172,6 +173,7 @@ func (d *Webhooks) secret(ctx context.Context, name, ref string) (string, error)
 	d.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// An error is kept for the same time as a value, so that a program that fails is not started by each request.
 	if now := d.Clock.Mono(); r.until <= now {
 		r.value, r.err = d.Secret(context.WithoutCancel(ctx), "hooks."+name+".secret", ref) // without this request's cancellation: other requests wait for the same value
 		r.until = now + keepSecret

@@ -31,11 +31,13 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 	}
 	made := webhook.Made{}
 	lines := joined(draft.Secret, draft.OldSecret)
+	// Without a secret of the caller hob makes one and shows it once; the row keeps it.
 	if lines == "" && h.Kind != webhook.None {
 		made.Secret = newSecret(d.IDs)
 		lines = made.Secret
 	}
 	defer d.forget(h.Name)
+	// The secret is resolved before the row is written: a webhook that could verify nothing is refused.
 	if err := d.usable(ctx, h, lines); err != nil {
 		return webhook.Made{}, err
 	}
@@ -124,6 +126,7 @@ func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotati
 	if err != nil {
 		return webhook.Made{}, err
 	}
+	// The first line is the present secret; a second one is the secret before it, until all senders have changed.
 	have := secretLines(lines)
 	if h.Kind == webhook.None || len(have) == 0 {
 		return webhook.Made{}, event.NewFault(event.Clash, "", "webhook %s has no secret", h.Name)
@@ -165,6 +168,7 @@ func draftOf(name string, in webhook.Texts) (webhook.Draft, error) {
 	if d.Mandate.Allow, err = policy.RightsOfOthers(in.Allow, fsguard.Absolute); err != nil {
 		return d, invalid(fmt.Errorf("allow: %w", err))
 	}
+	// The table of fields decides how each text is parsed. A field that it does not have cannot be set.
 	for _, f := range webhook.Fields() {
 		if text := in.Field(f.Name); text != nil && *text != "" {
 			if err := scheduler.Set(&d, f, *text); err != nil {

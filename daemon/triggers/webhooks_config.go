@@ -47,6 +47,7 @@ func outside(in webhook.Draft) error {
 
 // webhookOf makes the webhook of a section. Its error has one line for each wrong key, which begins with that key.
 func webhookOf(in webhook.Draft, now time.Time) (webhook.Hook, error) {
+	// Each check reports by key. Several may report the same key; firsts keeps the first, which is the most precise.
 	limits := outside(in)
 	rights, wrong := policy.RightsOfOthers(strings.Join(in.Rights, ","), fsguard.Absolute)
 	if wrong != nil {

@@ -47,6 +47,7 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 	if no := d.take(ctx, account{name, false}, most); no.Status != 0 {
 		return 0, no, nil
 	}
+	// Checked after the rate limit, because it reads the database.
 	safe, err := d.Safe(ctx)
 	if err != nil || safe != "" {
 		return 0, resting(), err
@@ -80,10 +81,12 @@ func (d *Webhooks) Receive(ctx context.Context, in api.WebhookRequest) (api.Webh
 	if id == "" { // the sender numbers nothing, so a repeat has a new id
 		id = d.IDs.Code(16)
 	}
+	// The payload becomes text here; from now on it is foreign text in the inbox.
 	row, err := h.Input(r, id)
 	if err != nil {
 		return api.WebhookReply{}, err
 	}
+	// One commit: the fire, the inbox row and the id. Only after it does the sender get its 202.
 	receipt, err := d.Inbox.Receive(ctx, h, row, h.Content(r))
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
 		return nobody(), nil

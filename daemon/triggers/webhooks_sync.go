@@ -27,6 +27,7 @@ func (d *Webhooks) Sync(ctx context.Context, list []Wanted) (off []string, err e
 		delete(byName, w.Name)
 	}
 	for _, h := range byName {
+		// Only rows of the config follow the config.
 		if h.Origin != OriginConfig {
 			continue
 		}
@@ -62,6 +63,7 @@ func (d *Webhooks) sync(ctx context.Context, w Wanted, old webhook.Hook) error {
 		if old.Broken == "" { // one that is spoilt is made anew
 			h.Created, h.Trouble = old.Created, old.Trouble
 		}
+		// Nothing has changed: the rate limits and the cached secret stay.
 		if before == lines && reflect.DeepEqual(h, old) {
 			return d.usable(ctx, h, lines)
 		}

@@ -39,6 +39,7 @@ func (d *Webhooks) Test(ctx context.Context, name string, in api.WebhookSample) 
 		return webhook.Trial{}, fmt.Errorf("make the request: %w", err)
 	}
 	req.Header = r.Header
+	// The request takes the whole way, also the guard of the API, so that the answer is the one that a sender would get.
 	res, err := d.HTTP.Do(req)
 	if err != nil {
 		return webhook.Trial{}, fmt.Errorf("post to %s: %w", d.url(h.Name), err)

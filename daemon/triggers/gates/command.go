@@ -63,6 +63,7 @@ func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Settin
 
 // Command runs the gate's command in the workspace.
 func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, error) {
+	// A gate runs the same tool as a turn would, with the same sandbox and checks.
 	exec, at := e.shell(ctx, mayNet(j))
 	call, err := e.call(j, at.Guard)
 	if err != nil {
@@ -79,6 +80,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 	if err != nil {
 		return gate.Output{}, err
 	}
+	// The files that the command wrote are marked before its output is used.
 	if len(res.Changes) > 0 {
 		if err := e.Record(context.WithoutCancel(ctx), res.Changes...); err != nil {
 			return gate.Output{}, fmt.Errorf("mark what the command wrote: %w", err)

@@ -95,6 +95,7 @@ func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (
 	}
 	sum := sha256.New()
 	req := netguard.Request{Link: link, Header: map[string][]string{"Accept": {"*/*"}}, Into: sum}
+	// The conditions belong to the page that was seen last; for another address they would hide its content.
 	if last.Link == link && last.Hash != "" {
 		if last.ETag != "" {
 			req.Header.Set("If-None-Match", last.ETag) // RFC 9110 section 13.1.2
@@ -109,6 +110,7 @@ func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (
 	switch {
 	case err != nil:
 		return now, err
+	// A redirect to another host is not followed: the right of the job names this host.
 	case answer.Moved != "":
 		return now, fmt.Errorf("%s leads to %s: use that address", link, answer.Moved)
 	case answer.Status == 304 && last.Link == link:

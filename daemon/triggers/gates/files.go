@@ -87,6 +87,7 @@ func (s *survey) glob(named string) error {
 	case rest == "":
 		rest = "**"
 	}
+	// base was resolved by the guard above; the pattern applies to names below it.
 	pattern, err := glob.New(rest)
 	if err != nil {
 		return err
