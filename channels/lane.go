@@ -72,7 +72,7 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	if row.Parts == 0 {
 		text, joined := row.digest(p.Clock.Wall(), p.Zone())
 		files, named := carried(row, ch, p.isOwner(row.To))
-		row.Todo = p.cut(text+named, ch, files...)
+		row.Todo = p.split(text+named, ch, files...)
 		row.Parts = len(row.Todo)
 		if row.Parts == 0 {
 			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
@@ -97,9 +97,9 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	return nil
 }
 
-// cut splits a text for a channel and gives each part its nonce. Each file follows as a part of its own,
+// split splits a text for a channel and gives each part its nonce. Each file follows as a part of its own,
 // unless the channel can enclose the first one in the last part of the text.
-func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery {
+func (p *Pump) split(text string, ch Channel, files ...event.Enclosed) []Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var ds []Delivery

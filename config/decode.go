@@ -49,7 +49,8 @@ func failed(problems []Problem) bool {
 	return false
 }
 
-// value decodes n into dst by dst's type. key is n's full key.
+// value decodes n into dst by dst's type. key is n's full key. It goes on after a problem, so that one run
+// reports all of them; typed (load.go) then discards a section with a fatal one.
 func (d *decoder) value(n *node, dst reflect.Value, key string) {
 	switch {
 	case dst.Kind() == reflect.Pointer:
@@ -58,6 +59,7 @@ func (d *decoder) value(n *node, dst reflect.Value, key string) {
 		dst.Set(v)
 	case dst.Type() == reflect.TypeFor[time.Duration]():
 		d.duration(n, dst, key)
+	// Before the kinds: a type with its own syntax, such as Bytes, is a number or a struct underneath.
 	case dst.CanAddr() && dst.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		d.text(n, dst, key)
 	case dst.Kind() == reflect.Interface && dst.NumMethod() == 0:

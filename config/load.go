@@ -37,6 +37,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	if readable {
 		l.exposedSecrets(root, "")
 	}
+	// From here on a value of the environment looks like one of the file; its node only remembers the variable, for the messages.
 	l.problems = append(l.problems, override(root, env)...)
 	l.core()
 	l.models()
@@ -57,7 +58,8 @@ type loader struct {
 	parts    []Part // of the core
 }
 
-// core decodes the sections that always exist.
+// core decodes the sections that always exist. A section that is off keeps its defaults, except where less would be safer: the heartbeat is then
+// not enabled, and tools and hooks deny (see check.go and toolhooks.go).
 func (l *loader) core() {
 	s := l.snap
 	typed(l, l.root.child("model"), "model", &s.Model, checkModel)
@@ -238,7 +240,8 @@ func (l *loader) unknown() {
 	l.problems = append(l.problems, d.problems...)
 }
 
-// exposedSecrets warns about secrets in a file that other users can read.
+// exposedSecrets warns about secrets in a file that other users can read. A reference is no secret. It looks at every key with the name of a secret,
+// because the keys of channels are not known here.
 func (l *loader) exposedSecrets(n *node, path string) {
 	for _, name := range n.names() {
 		child := n.table[name]

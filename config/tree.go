@@ -96,6 +96,7 @@ func syntaxError(file string, doc []byte, err error) error {
 	if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > len(lines[p.Line-1])+1 {
 		return Errors{p}
 	}
+	// go-toml counts columns in bytes; people and editors count characters.
 	before, rest := lines[p.Line-1][:p.Column-1], lines[p.Line-1][p.Column-1:]
 	p.Column = utf8.RuneCount(before) + 1
 	found := "end of line"
@@ -132,6 +133,9 @@ func likelyMeant(line string) string {
 	return ""
 }
 
+// A document is walked twice, because go-toml gives either values or places: Unmarshal fills a map, and the syntax tree of its package
+// unstable knows offsets. Both meet in the path of a value: walk notes the places by path, and build looks them up.
+
 // spot holds the places of a key and its value.
 type spot struct{ key, value place }
 
@@ -166,7 +170,7 @@ func (s spots) build(v any, path string, inherited spot) *node {
 	return n
 }
 
-// walker collects the places in one document.
+// walker collects the places in one document. It trusts the syntax, which Unmarshal has accepted before.
 type walker struct {
 	doc    []byte
 	lines  []int // offsets of the line starts
@@ -176,7 +180,7 @@ type walker struct {
 	parser unstable.Parser
 }
 
-// maxDepth is the deepest nesting of tables and lists.
+// maxDepth is the deepest nesting of tables and lists. The decoder is recursive, so a hostile file must not choose the depth.
 const maxDepth = 32
 
 // walk finds the places of all keys and values in a document that go-toml has accepted.
@@ -226,6 +230,7 @@ func (w *walker) header(e *unstable.Node) string {
 		if e.Kind == unstable.ArrayTable && it.IsLast() {
 			w.arrays[path]++
 		}
+		// [a.b] after [[a]] belongs to the newest element of a.
 		if n := w.arrays[path]; n > 0 {
 			path = element(path, n-1)
 			w.note(path, spot{at, at})
@@ -247,6 +252,7 @@ func (w *walker) pair(e *unstable.Node, path string) {
 		path = join(path, string(k.Data))
 		w.note(path, spot{at, at})
 	}
+	// The syntax tree has no offset for most values: the value begins after the equals sign and the blanks around it.
 	rest := w.doc[end:]
 	start := len(w.doc) - len(bytes.TrimLeft(rest, " \t="))
 	w.spots[path] = spot{at, w.place(start)}

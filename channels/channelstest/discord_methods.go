@@ -76,7 +76,7 @@ func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	}
 	f.mu.Lock()
@@ -84,7 +84,7 @@ func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 	f.mu.Unlock()
 	switch {
 	case fault.Cut == "after":
-		cut(w)
+		hangUp(w)
 	case no.Status != 0:
 		discordDeny(w, no, why)
 	case result == nil:

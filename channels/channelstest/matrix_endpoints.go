@@ -53,7 +53,7 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	case fault.Silent:
 		select {
@@ -66,7 +66,7 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 	file, isFile := result.([]byte)
 	switch {
 	case fault.Cut == "after":
-		cut(w)
+		hangUp(w)
 	case no != nil:
 		matrixDeny(w, no.status, no.code, no.why, nil)
 	case isFile:

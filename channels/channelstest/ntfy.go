@@ -277,7 +277,7 @@ func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string
 		_, _ = io.WriteString(w, f.Body) // the reader may be gone
 		return
 	case failed && f.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	}
 	n.mu.Lock()
@@ -288,7 +288,7 @@ func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string
 	n.sent = append(n.sent, m)
 	n.mu.Unlock()
 	if failed && f.Cut == "after" {
-		cut(w)
+		hangUp(w)
 		return
 	}
 	reply(w, m)
@@ -335,8 +335,8 @@ func decoded(r *http.Request, name string) string {
 	return text
 }
 
-// cut closes the connection without an answer.
-func cut(w http.ResponseWriter) {
+// hangUp closes the connection without an answer.
+func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
 		_ = conn.Close() // that is the point

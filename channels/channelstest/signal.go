@@ -306,7 +306,7 @@ func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(fault.Status)
 		return
 	case fault.Cut != "":
-		cut(w)
+		hangUp(w)
 		return
 	}
 	f.mu.Lock()
@@ -379,7 +379,7 @@ func (f *Signal) pour(w http.ResponseWriter, r *http.Request, s *signalStream) {
 		select {
 		case line, open := <-s.lines:
 			if !open {
-				cut(w)
+				hangUp(w)
 				return
 			}
 			_, _ = io.WriteString(w, line) // as above

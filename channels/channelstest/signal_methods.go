@@ -47,7 +47,7 @@ func (f *Signal) rpc(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(fault.Status)
 		return
 	case fault.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	case fault.Raw != "":
 		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
@@ -62,7 +62,7 @@ func (f *Signal) rpc(w http.ResponseWriter, r *http.Request) {
 	result, no := f.method(q.Method, q.Params)
 	switch {
 	case fault.Cut == "after":
-		cut(w)
+		hangUp(w)
 	case no != nil:
 		reply(w, map[string]any{"jsonrpc": "2.0", "id": q.ID, "error": map[string]any{"code": no.code, "message": no.why, "data": no.data}})
 	default:

@@ -416,7 +416,7 @@ func (f *Slack) method(w http.ResponseWriter, r *http.Request, method string) {
 		reply(w, map[string]any{"ok": false, "error": fault.Error, "needed": fault.Needed})
 		return
 	case fault.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	case fault.Silent:
 		select {
@@ -428,7 +428,7 @@ func (f *Slack) method(w http.ResponseWriter, r *http.Request, method string) {
 	result, why := f.answer(r, method)
 	switch {
 	case fault.Cut == "after":
-		cut(w)
+		hangUp(w)
 	case why != "":
 		reply(w, map[string]any{"ok": false, "error": why})
 	default:

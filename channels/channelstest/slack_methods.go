@@ -292,7 +292,7 @@ func (f *Slack) download(w http.ResponseWriter, r *http.Request, id string) {
 	case fault.Status != 0:
 		http.Error(w, "scripted", fault.Status)
 	case fault.Cut != "":
-		cut(w)
+		hangUp(w)
 	case r.Header.Get("Authorization") != "Bearer "+token:
 		http.Redirect(w, r, "/?redir="+url.QueryEscape(r.URL.Path), http.StatusFound)
 	case !ok:

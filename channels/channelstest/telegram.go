@@ -364,7 +364,7 @@ func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string)
 		_, _ = io.WriteString(w, fault.Raw) // the reader may be gone
 		return
 	case fault.Cut == "before":
-		cut(w)
+		hangUp(w)
 		return
 	case fault.Silent:
 		select {
@@ -376,7 +376,7 @@ func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string)
 	result, status, why := f.serveMethod(r, method, params)
 	switch {
 	case fault.Cut == "after":
-		cut(w)
+		hangUp(w)
 	case status != 0:
 		deny(w, status, why, TelegramFault{})
 	default:

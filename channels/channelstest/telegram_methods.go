@@ -274,7 +274,7 @@ func (f *Telegram) download(w http.ResponseWriter, r *http.Request, id string) {
 	case fault.Status != 0:
 		http.Error(w, "scripted", fault.Status)
 	case fault.Cut != "":
-		cut(w)
+		hangUp(w)
 	case !ok:
 		http.NotFound(w, r)
 	default:

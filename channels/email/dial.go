@@ -133,7 +133,7 @@ func (c *Channel) openIMAP(ctx context.Context) (*imapConn, error) {
 		return nil, err
 	}
 	b := &imapConn{conn: conn, announced: make(chan struct{}, 1)}
-	b.stop = context.AfterFunc(ctx, b.cut)
+	b.stop = context.AfterFunc(ctx, b.disconnect)
 	options := &imapclient.Options{
 		TLSConfig: c.cfg.tls(c.cfg.IMAP), WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader},
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Mailbox: func(*imapclient.UnilateralDataMailbox) { b.wake() }},
@@ -174,13 +174,13 @@ func (b *imapConn) wake() {
 	}
 }
 
-// cut closes the connection, so that everything that waits for it fails.
-func (b *imapConn) cut() { _ = b.conn.Close() } // closing twice is harmless
+// disconnect closes the connection, so that everything that waits for it fails.
+func (b *imapConn) disconnect() { _ = b.conn.Close() } // closing twice is harmless
 
 // end closes the connection and waits until nothing reads from it.
 func (b *imapConn) end() {
 	b.stop()
-	b.cut()
+	b.disconnect()
 	if b.Client != nil {
 		_ = b.Close() // closed on purpose
 	}
@@ -188,7 +188,7 @@ func (b *imapConn) end() {
 
 // within runs do, and closes the connection if it takes longer than d.
 func (b *imapConn) within(d time.Duration, do func() error) error {
-	timer := time.AfterFunc(d, b.cut)
+	timer := time.AfterFunc(d, b.disconnect)
 	err := do()
 	if !timer.Stop() {
 		return fmt.Errorf("nothing heard for %s", d)

@@ -66,7 +66,7 @@ func (t *Talk) Cut(source, target, text string) []string {
 }
 
 // CutNow is Cut for the known source.
-func (t *Talk) CutNow(target, text string) []string { return sender{t.s}.cut(target, text) }
+func (t *Talk) CutNow(target, text string) []string { return sender{t.s}.splitLines(target, text) }
 
 // SASL returns the lines of a log-in.
 func SASL(secret string) []string { return saslLines(secret) }

@@ -82,7 +82,7 @@ func (s sender) send(ctx context.Context, d channels.Delivery) (string, error) {
 		target, may = nick, func() error { return s.stillNickOf(account, nick) }
 	}
 	var lines []string
-	for _, text := range s.cut(target, s.session.ch.Form().Render(d.Body).Text) {
+	for _, text := range s.splitLines(target, s.session.ch.Form().Render(d.Body).Text) {
 		lines = append(lines, "PRIVMSG "+target+" :"+text)
 	}
 	if len(lines) == 0 {
@@ -175,12 +175,12 @@ const (
 	leastText  = 64
 )
 
-// unsayable removes characters that would end a line or begin a CTCP message.
+// stripControls removes characters that would end a line or begin a CTCP message.
 var stripControls = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 
-// cut splits a text into lines that stay below the limit when the server adds hob's source. Empty lines are
+// splitLines splits a text into lines that stay below the limit when the server adds hob's source. Empty lines are
 // dropped.
-func (s sender) cut(target, text string) []string {
+func (s sender) splitLines(target, text string) []string {
 	s.session.mu.Lock()
 	source := len(s.session.prefix)
 	s.session.mu.Unlock()

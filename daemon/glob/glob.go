@@ -42,7 +42,7 @@ func New(pattern string) (*Pattern, error) {
 	}
 	p := &Pattern{}
 	for _, c := range choices {
-		w, err := cut(c)
+		w, err := parseNames(c)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +56,8 @@ func New(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// cut parses the names of a pattern. Double slashes and "." are dropped.
-func cut(pattern string) (way, error) {
+// parseNames parses the names of a pattern. Double slashes and "." are dropped.
+func parseNames(pattern string) (way, error) {
 	var w way
 	for name := range strings.SplitSeq(pattern, "/") {
 		switch {

@@ -34,6 +34,7 @@ type launchd struct {
 	Spec
 }
 
+// file is where launchd looks for the definition of an agent or a daemon (launchd.plist(5), "FILES").
 func (l launchd) file() string {
 	if l.System {
 		return l.Root + "/Library/LaunchDaemons/" + label + ".plist"
@@ -41,6 +42,7 @@ func (l launchd) file() string {
 	return filepath.Join(l.Machine.Home, "Library", "LaunchAgents", label+".plist")
 }
 
+// domain is the part of launchd that holds the service (launchctl(1)). gui/UID exists only while the user is logged in at the screen.
 func (l launchd) domain() string {
 	if l.System {
 		return "system"
@@ -57,6 +59,7 @@ func (l launchd) home() string {
 	return filepath.Join(l.Machine.Home, ".hob")
 }
 
+// log is the file for what hob prints before its own log is open, such as a panic at the start. launchd has no journal.
 func (l launchd) log() string { return filepath.Join(l.home(), "state", "log", "service.log") }
 
 // plist returns the service definition (launchd.plist(5)). KeepAlive restarts the service after any exit, after at least ten seconds.
@@ -90,6 +93,7 @@ func (l launchd) plist() string {
 	return b.String()
 }
 
+// plistValue writes a value. One without content, such as <true/>, is an empty element.
 func plistValue(kind, value string) string {
 	if value == "" {
 		return "<" + kind + "/>"

@@ -28,11 +28,11 @@ type Step struct {
 	Run    []string `json:"run,omitempty"`    // a command to run
 
 	check     func(context.Context) error // runs before anything is changed
-	library   func() error                // carries out this step and the steps after it that are marked byLibrary
-	byLibrary bool
-	okCodes   []int         // exit codes of Run that count as success
-	retryFor  time.Duration // how long Run is retried
-	env       []string      // for Run, in addition to the environment of the process
+	library   func() error                // a call of kardianos/service; it carries out this step and the steps after it that are marked byLibrary
+	byLibrary bool                        // shown, but carried out by the library call of an earlier step
+	okCodes   []int                       // exit codes of Run that count as success
+	retryFor  time.Duration               // how long Run is retried
+	env       []string                    // for Run, in addition to the environment of the process
 }
 
 // Shown reports whether the step changes something.
@@ -58,6 +58,7 @@ func (s Step) Would() string {
 	return line
 }
 
+// line words the step with the verb that fits what it does.
 func (s Step) line(folder, write, remove, run string) string {
 	switch {
 	case s.Folder != "":
@@ -83,6 +84,7 @@ func Do(ctx context.Context, steps []Step, told func(Step)) error {
 	return nil
 }
 
+// do carries out one step. The order of the cases matters: a step that the library carries out also has the fields that describe it.
 func (s Step) do(ctx context.Context) error {
 	switch {
 	case s.byLibrary:

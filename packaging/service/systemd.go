@@ -60,8 +60,9 @@ func (s systemd) ctl(verb string, args ...string) []string {
 	return append(words, args...)
 }
 
-func (s systemd) step(verb string, fine ...int) Step {
-	return Step{Run: s.ctl(verb, unitName), okCodes: fine, env: s.env()}
+// step runs a verb of systemctl on the unit. okCodes are exit codes that count as success, beside 0.
+func (s systemd) step(verb string, okCodes ...int) Step {
+	return Step{Run: s.ctl(verb, unitName), okCodes: okCodes, env: s.env()}
 }
 
 // env returns the variable by which systemctl --user finds the user's manager. A login over SSH has it; su and cron do not.
@@ -73,6 +74,8 @@ func (s systemd) env() []string {
 	return []string{"XDG_RUNTIME_DIR=" + run}
 }
 
+// Install plans the unit, and for a whole machine its user first, because the unit names it. Where a package of the distribution has brought
+// the unit, the plan only enables and starts it. Every plan begins with the check, so that nothing is changed when a later step must fail.
 func (s systemd) Install(context.Context) ([]Step, error) {
 	steps := []Step{s.check("install", s.lasts)}
 	if s.packaged() != "" && !exists(s.file()) {
@@ -114,6 +117,8 @@ func (s systemd) place() ([]Step, error) {
 	return append(s.libraryInstall(), s.step("start")), nil
 }
 
+// Uninstall plans the reverse order: stop, remove the unit, forget a failed state. The user of a system-wide service stays, because files in
+// its home belong to it: without its definition (sysusers.d(5)) it is only not made again. A packaged unit belongs to the package manager.
 func (s systemd) Uninstall(context.Context) ([]Step, error) {
 	steps := []Step{s.check("uninstall", nil)}
 	if exists(s.file()) {
@@ -132,6 +137,7 @@ func (s systemd) Uninstall(context.Context) ([]Step, error) {
 	return steps, nil
 }
 
+// Control plans one verb of systemctl. Starting a running service and stopping a stopped one succeed without a change.
 func (s systemd) Control(_ context.Context, v Verb) ([]Step, error) {
 	if !exists(s.file()) && s.packaged() == "" {
 		return nil, s.missing()
@@ -181,6 +187,8 @@ func Lingers(ctx context.Context, user string) (bool, error) {
 	return strings.TrimSpace(out) == "yes", err
 }
 
+// State asks systemctl for the properties of the unit. If that fails, answers explains a manager that does not answer; only then is the
+// first error of use.
 func (s systemd) State(ctx context.Context) (State, error) {
 	out, err := command(ctx, s.env(), s.ctl("show", unitName,
 		"--property=LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp,NRestarts,MainPID,StatusText,FragmentPath")...)
@@ -241,6 +249,7 @@ func systemdState(text string) (State, error) {
 	return st, nil
 }
 
+// Logs reads the journal. --user-unit finds the entries of a user's service, which have another field than those of the system's.
 func (s systemd) Logs(lines int, follow bool) []string {
 	words := []string{"journalctl", "--unit=" + unitName}
 	if !s.System {

@@ -94,7 +94,7 @@ func (e *events) line() ([]byte, error) {
 			return e.trim(e.long)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF):
-			return nil, e.cut()
+			return nil, e.endError()
 		default:
 			return nil, fmt.Errorf("read the stream: %w", err)
 		}
@@ -115,8 +115,8 @@ func (e *events) trim(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// cut returns the error for a stream whose last line is incomplete.
-func (e *events) cut() error {
+// endError returns the error for a stream whose last line is incomplete.
+func (e *events) endError() error {
 	rest := bytes.TrimSuffix(e.long, []byte("\r"))
 	if bytes.IndexByte(rest, '\r') >= 0 {
 		return bareCR()

@@ -77,8 +77,8 @@ func unescaped(text []byte) string {
 // view checks that a path is a mount of exactly the folder that hob meant, and that it is read only if hob asked for that. mountinfo
 // shows the current path of a folder, so a folder that was moved is detected even if it was moved back.
 func (t table) view(data []byte) string {
-	device, rest := cut(string(data[24:]))
-	root, path := cut(rest)
+	device, rest := splitAtNUL(string(data[24:]))
+	root, path := splitAtNUL(rest)
 	if why := differs(path, data); why != "" {
 		return why
 	}
@@ -135,8 +135,8 @@ func (t table) mask(data []byte) string {
 	return ""
 }
 
-// cut splits a text at its first NUL.
-func cut(text string) (string, string) {
+// splitAtNUL splits a text at its first NUL.
+func splitAtNUL(text string) (string, string) {
 	for i := range len(text) {
 		if text[i] == 0 {
 			return text[:i], text[i+1:]
@@ -147,7 +147,7 @@ func cut(text string) (string, string) {
 
 // state checks that no mount shows hob's state folder or anything in it.
 func (t table) state(data []byte) string {
-	device, inside := cut(string(data[16:]))
+	device, inside := splitAtNUL(string(data[16:]))
 	for _, m := range t {
 		if m.device != device {
 			continue
