@@ -37,6 +37,7 @@ func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error
 	}
 }
 
+// short is the answer to /status: one paragraph, with the parts that need attention only when there are some.
 func (b chatReports) short(ctx context.Context) (string, error) {
 	s, err := b.status.look(ctx)
 	if err != nil {
@@ -59,6 +60,7 @@ func (b chatReports) short(ctx context.Context) (string, error) {
 	return text, nil
 }
 
+// plural writes a count with its noun; 0 is "no".
 func plural(n int, one, many string) string {
 	switch n {
 	case 0:
@@ -70,6 +72,7 @@ func plural(n int, one, many string) string {
 	}
 }
 
+// queue lists what runs, what waits and what is parked, without the command that asks.
 func (b chatReports) queue(ctx context.Context) (string, error) {
 	waiting, err := b.status.view.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
 	if err != nil {
@@ -99,6 +102,7 @@ func (b chatReports) queue(ctx context.Context) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
+// schedule lists the jobs with their next slots, in the owner's zone.
 func (b chatReports) schedule(ctx context.Context) (string, error) {
 	list, err := b.jobs.List(ctx)
 	if err != nil {
@@ -137,6 +141,7 @@ func (b chatReports) quiet(ctx context.Context) (string, error) {
 	return "Quiet until " + b.status.zone.text(until) + ": " + plural(waiting, "message waits", "messages wait") + ". /quiet off ends it.", nil
 }
 
+// usage sums up the owner's day. Money at an unknown price cannot be summed, so tokens are listed besides.
 func (b chatReports) usage(ctx context.Context) (string, error) {
 	u, err := b.budget.Spent(ctx)
 	if err != nil {
@@ -152,6 +157,7 @@ func (b chatReports) usage(ctx context.Context) (string, error) {
 
 func money(micros int64) float64 { return float64(micros) / 1e6 }
 
+// capped shows a limit in its unit; a negative one means that there is none.
 func capped(n int64, unit float64, format string) string {
 	if n < 0 {
 		return "unlimited"
@@ -159,6 +165,7 @@ func capped(n int64, unit float64, format string) string {
 	return fmt.Sprintf(format, float64(n)/unit)
 }
 
+// why shows how something came about, from the message to its cause, indented by at most four levels.
 func (b chatReports) why(ctx context.Context, arg string) (string, error) {
 	w, err := b.status.view.Why(ctx, arg)
 	if err != nil {

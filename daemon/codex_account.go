@@ -87,6 +87,7 @@ func (a *codexAccount) who(ctx context.Context) (api.Account, error) {
 	return api.Account(s), err
 }
 
+// logout forgets the tokens. revoked: the server has also been told that they are no longer valid.
 func (a *codexAccount) logout(ctx context.Context, _ api.None) (api.SignedOut, error) {
 	revoked, err := a.Logout(ctx)
 	return api.SignedOut{Revoked: revoked}, err

@@ -107,6 +107,7 @@ type channelParts struct {
 	pump   *channels.Pump
 }
 
+// config returns the config in force. It changes at a reload, so no part keeps it.
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 
 // ownerAddresses lists the owner's addresses of the config.
@@ -178,6 +179,7 @@ type agentSettings struct {
 	log        *slog.Logger
 }
 
+// read returns the settings of one step. A change of the config therefore applies from the next step on. If safe mode cannot be read, it counts as on.
 func (s agentSettings) read(ctx context.Context) agent.Settings {
 	c := s.config()
 	safe, err := s.chosen.SafeMode(ctx)

@@ -27,11 +27,13 @@ type restarts struct {
 	list map[string]restarted
 }
 
+// restarted is a series of restarts of one component.
 type restarted struct {
 	times int
 	last  time.Duration // on the monotonic clock
 }
 
+// note counts a restart. A pause longer than soonAfter begins a new series.
 func (r *restarts) note(name string, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,6 +59,7 @@ func countSpending(p *api.Metrics, b api.Budget) {
 	p.Gauge("hob_budget_limit", "Caps of a day.", api.SamplesBy("unit", limits)...)
 }
 
+// upSamples has two samples for each channel. A channel that has not sent anything yet counts as able to send.
 func upSamples(list []channels.ChannelHealth) []api.MetricSample {
 	var up []api.MetricSample
 	for _, c := range list {

@@ -41,6 +41,7 @@ var ErrRunning = sqlite.ErrLocked
 // earliest is the earliest time that a correct clock can show, because hob did not exist before.
 func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
+// The home has three parts: hob's own state, which tools never enter, the folder where the agent works, and the config.
 func (o Options) state() string     { return filepath.Join(o.Home, "state") }
 func (o Options) workspace() string { return filepath.Join(o.Home, "workspace") }
 func (o Options) config() string    { return filepath.Join(o.Home, "config.toml") }
@@ -97,6 +98,7 @@ func startFault(home string, err error) error {
 	}
 }
 
+// exists does not follow links: a link to a missing file exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

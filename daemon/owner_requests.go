@@ -72,14 +72,17 @@ func (a ownerRequests) input(kind event.Kind, text string) event.In {
 	}
 }
 
+// approve allows the call that a question is about: once, or in the scope that the owner chose.
 func (a ownerRequests) approve(ctx context.Context, code string, in api.Approve) (api.Answered, error) {
 	return a.answerAs(ctx, "approve", code, cmp.Or(string(in.Scope), turn.AnswerOnce))
 }
 
+// deny refuses the call; the turn goes on with that result.
 func (a ownerRequests) deny(ctx context.Context, code string) (api.Answered, error) {
 	return a.answerAs(ctx, "deny", code, turn.AnswerNo)
 }
 
+// answer gives a text to a question that the model has asked.
 func (a ownerRequests) answer(ctx context.Context, code string, in api.Answer) (api.Answered, error) {
 	return a.answerAs(ctx, "answer", code, in.Text)
 }

@@ -69,6 +69,8 @@ func conversationRoutes(r ownerRequests) []server.Route {
 	}
 }
 
+// triggerRoutes show jobs, watches and webhooks. Jobs and watches are changed by the tools cron and watch (hob cron and hob watch call them);
+// webhooks have no tool, so they are changed here.
 func triggerRoutes(d *daemon) []server.Route {
 	jobs, watches, hooks := d.jobs, d.watches, d.webhooks
 	return []server.Route{
@@ -87,6 +89,7 @@ func triggerRoutes(d *daemon) []server.Route {
 	}
 }
 
+// channelRoutes show and test channels, and pair people with them.
 func channelRoutes(d *daemon) []server.Route {
 	s := d.channelAdmin()
 	return []server.Route{
@@ -101,6 +104,7 @@ func channelRoutes(d *daemon) []server.Route {
 	}
 }
 
+// modelRoutes show, choose and test models, and sign in to codex.
 func modelRoutes(d *daemon) []server.Route {
 	return []server.Route{
 		server.ShowOnly(api.ShowRoster, d.models.Roster),

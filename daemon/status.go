@@ -183,6 +183,7 @@ func (d status) mistaken() bool {
 	return err != nil || slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Fatal })
 }
 
+// ill reports whether a channel cannot receive or cannot send.
 func ill(list []channels.ChannelHealth) bool {
 	for _, c := range list {
 		if c.Receiving.State == channels.Down || c.Sending.State == channels.Down {

@@ -17,6 +17,7 @@ type ownerZone struct {
 	machine func() string // by IANA name; found once
 }
 
+// newOwnerZone asks the machine for its zone only when the config names none, and only once.
 func newOwnerZone(c func() *config.Snapshot) *ownerZone {
 	return &ownerZone{c, sync.OnceValue(machineZone)}
 }
@@ -29,6 +30,7 @@ func (z *ownerZone) name() string {
 	return z.machine()
 }
 
+// location loads the zone. One that is not known counts as UTC; the check of the config has reported it.
 func (z *ownerZone) location() *time.Location {
 	zone, err := scheduler.Zone(z.name())
 	if err != nil {

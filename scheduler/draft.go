@@ -221,6 +221,7 @@ func (f *faults) name(d Draft, old Job) string {
 	return name
 }
 
+// nameRune reports whether a name may contain r: letters of any script, digits, - and _.
 func nameRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'
 }

@@ -15,6 +15,7 @@ func hintOf(e Entry) hint { return hint{id: e.ID, due: e.Due.Add(time.Millisecon
 // is dropped. Changing a job therefore only adds a hint, and no map is needed.
 type dueHeap []hint
 
+// earlier orders hints by time; at the same time the older job comes first.
 func earlier(a, b hint) bool { return a.due < b.due || a.due == b.due && a.id < b.id }
 
 // order turns hints in any order into a heap.

@@ -111,6 +111,7 @@ func (o Overdue) text() string {
 	}
 }
 
+// pick chooses the singular or the plural.
 func pick(n int64, one, many string) string {
 	if n == 1 {
 		return one

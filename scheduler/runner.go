@@ -158,6 +158,7 @@ func (r *Runner) refresh(ctx context.Context) error {
 	return nil
 }
 
+// ready reports whether the first hint is due at the last reading of the clock.
 func (r *Runner) ready() bool {
 	return len(r.heap) > 0 && r.heap[0].due <= r.wall.UnixMilli()
 }

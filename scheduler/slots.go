@@ -124,6 +124,7 @@ type dueSlots struct {
 	stalled time.Time // since when fires could not be committed; zero: they could
 }
 
+// late returns how late a slot is; missed reports whether that is over the limit. The first slot is missed if it represents older ones.
 func (c *dueSlots) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
 func (c *dueSlots) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
 

@@ -143,6 +143,7 @@ func freeName(name string, asked bool, kind, instead string, isTaken func(try st
 	}
 }
 
+// jobReadOnly is the refusal to change a job of the config at run time: the next reload would undo it.
 func jobReadOnly(name string) error {
 	if name == scheduler.Heartbeat {
 		return tools.Refuse(tools.Denied, "change [heartbeat] in config.toml", "the heartbeat stands in the config: only its file changes it")

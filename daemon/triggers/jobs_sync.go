@@ -56,6 +56,7 @@ func (s Jobs) live(ctx context.Context, name string) (scheduler.Job, error) {
 	return j, err
 }
 
+// sync stores the job of one section. A job that was made at run time under the same name is not replaced.
 func (s Jobs) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	d, _, err := decodeJob(w.Name, w.Decode)
 	if err != nil {

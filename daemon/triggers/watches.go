@@ -155,6 +155,7 @@ func (s Watches) freeName(ctx context.Context, name string, asked bool) (string,
 	})
 }
 
+// watchReadOnly is the refusal to change a watch of the config at run time, as jobReadOnly.
 func watchReadOnly(name string) error {
 	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s stands in the config: only its file changes it", name)
 }

@@ -40,6 +40,7 @@ func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err err
 	return off, nil
 }
 
+// sync stores the watch of one section. A watch that was made at run time under the same name is not replaced.
 func (s Watches) sync(ctx context.Context, want Wanted, old filewatch.Watch) error {
 	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a watch named %s already, made at run time", want.Name)

@@ -56,6 +56,7 @@ func NewWebhooks(c WebhookConfig) *Webhooks {
 	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }
 
+// shown returns the view of a webhook. Off is left to the caller, because it needs the secret.
 func (d *Webhooks) shown(h webhook.Hook) webhook.View {
 	once := ""
 	if webhook.BodyCounts(h.Kind) > 0 {
@@ -67,6 +68,7 @@ func (d *Webhooks) shown(h webhook.Hook) webhook.View {
 	}
 }
 
+// url is the address on this machine. Others reach it through a tunnel or a reverse proxy, which hob does not know.
 func (d *Webhooks) url(name string) string { return "http://" + d.Address() + "/hooks/" + name }
 
 // List returns all webhooks, by name.
@@ -194,6 +196,7 @@ func (d *Webhooks) forget(name string) {
 	}
 }
 
+// secretLines splits the references of a row: the present secret, and the previous one as long as it is accepted.
 func secretLines(lines string) []string {
 	return slices.DeleteFunc(strings.Split(lines, "\n"), func(s string) bool { return s == "" })
 }

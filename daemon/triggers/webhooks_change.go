@@ -58,6 +58,7 @@ func (d *Webhooks) Resume(ctx context.Context, name string) (webhook.View, error
 	return setPaused(ctx, d, name, false)
 }
 
+// setPaused pauses or resumes a webhook, also one of the config: Sync keeps the pause.
 func setPaused(ctx context.Context, d *Webhooks, name string, paused bool) (webhook.View, error) {
 	h, _, err := d.Rows.Named(ctx, name)
 	if err != nil {
@@ -182,6 +183,7 @@ func draftOf(name string, in webhook.Texts) (webhook.Draft, error) {
 	return d, nil
 }
 
+// invalid turns a mistake in the arguments into a fault for the API.
 func invalid(err error) error {
 	return event.NewFault(event.Invalid, "see: hob hook add --help", "%v", err)
 }

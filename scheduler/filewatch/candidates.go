@@ -88,6 +88,7 @@ func (p *candidates) all() []ref {
 	return list
 }
 
+// sortRefs orders by path, so that a report and its version numbers do not depend on the order of a map.
 func sortRefs(list []ref) {
 	slices.SortFunc(list, func(a, b ref) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.name, b.name)) })
 }

@@ -117,6 +117,7 @@ func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (cont
 	}
 }
 
+// isText reports whether a content can be shown as a difference: UTF-8 without NUL.
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 // rules reads a file with ignore rules, or a file of git.

@@ -19,6 +19,7 @@ type row struct {
 	gone    bool // marks a removal; rows of a tree are never gone
 }
 
+// looksLike reports whether a file is unchanged by its stat alone, so that it need not be read.
 func (r row) looksLike(s stat) bool {
 	return r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
 }

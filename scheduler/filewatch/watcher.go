@@ -89,6 +89,7 @@ func NewWatcher(store Store, c sys.Clock, changed <-chan struct{}, own Own, acce
 // be called from any goroutine.
 func (w *Watcher) Progress() time.Duration { return time.Duration(w.progress.Load()) }
 
+// step records progress for the watchdog.
 func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
 
 // Run watches until ctx ends, and then returns nil. It returns an error if watches cannot be listed; it may then be called again. An error

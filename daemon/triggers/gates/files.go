@@ -70,6 +70,7 @@ func (s *survey) note(kind, name, value string) {
 	_, _ = fmt.Fprintf(s.sum, "%s %q %q\n", kind, name, value) // a hash never fails
 }
 
+// glob adds the files of one path or glob. The guard resolves the part before the first pattern; hob's own state is refused.
 func (s *survey) glob(named string) error {
 	base, rest := anchored(named)
 	p, err := s.guard.Resolve("", base)
@@ -148,6 +149,7 @@ func passing(err error) error {
 	return err
 }
 
+// found adds a file that a glob has matched. It is resolved again, because it may be a link or be gone by now.
 func (s *survey) found(path string) error {
 	p, err := s.guard.Resolve("", path)
 	if err != nil || p.Area == fsguard.State || !p.Exists() {
