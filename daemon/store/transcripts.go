@@ -81,7 +81,7 @@ func sizeOfItems(items []llm.Item) (n int) {
 func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
 	old, changes := s.core.transcripts.get(session)
 	if old == nil {
-		c, err := scanInForce(s.core.read().QueryContext(ctx, newestCompaction, session)) //nolint:sqlclosecheck // Collect closes the rows
+		c, err := scanInForce(s.core.read().QueryContext(ctx, newestCompaction, session))
 		if err != nil {
 			return nil, err
 		}
