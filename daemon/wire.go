@@ -226,7 +226,7 @@ func (d *daemon) wireOutgoing(out stage) {
 	// Typing signs, closed questions and drafts follow rows that change elsewhere. They lose nothing when they miss a signal: each reads its rows anew.
 	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
-	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Outbox.QuestionsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
 	arrived := out.values("file bell", d.store.Outbox.FilesSignal)
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.artifacts.RunCleanup(ctx, arrived) })

@@ -118,7 +118,7 @@ func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
 	}
 	plan := t.Models().Plan(t.Clock.Wall(), sizeOf(o.Transcript, prefix{}).fits)
 	info := plan.Model().Info()
-	s := sizeOf(o.Transcript, prefix{o.System, o.Tools})
+	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}).with(nil)
 	if info.Local || info.Bare || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
@@ -234,7 +234,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
-	begin := turn.Begin{Turn: r.run.id, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
+	begin := turn.Begin{Turn: r.run.id, Row: a.st.Turn, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
 	if !a.info.Local && r.run.reserved.N == 0 { // with a reservation there may be no commit to count the time in
 		begin.Ran = r.run.ran()
 	}

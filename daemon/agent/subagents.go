@@ -53,7 +53,7 @@ func (l *SubagentPool) Run(ctx context.Context) (err error) {
 		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := l.Thread.Queue.InboxSignal()
 		err := l.fill(inner, lanes, freed)
-		if err == nil {
+		if err == nil && len(l.tracked()) > 0 {
 			err = l.halt(ctx)
 		}
 		if err != nil && ctx.Err() == nil {

@@ -12,8 +12,9 @@ const (
 	SignalOutbox
 	SignalEvents
 	SignalJobs
-	SignalFiles   // files that are no longer needed
-	SignalStorage // sent without a commit, when the ability to store has changed
+	SignalFiles     // files that are no longer needed
+	SignalQuestions // closed questions, and sent messages that may be about one
+	SignalStorage   // sent without a commit, when the ability to store has changed
 )
 
 // signals wakes all goroutines that wait for a kind of rows.

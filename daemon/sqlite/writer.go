@@ -174,11 +174,12 @@ func (w *writer) commit(all []*closure) {
 		wake, err = w.transact(all)
 	}
 	w.note(err)
-	for _, c := range all {
-		c.done <- errors.Join(c.err, err)
-	}
+	// The signals come first: a caller that waits for the next one is not woken by its own commit.
 	if err == nil {
 		w.signals.send(wake)
+	}
+	for _, c := range all {
+		c.done <- errors.Join(c.err, err)
 	}
 }
 

@@ -42,6 +42,7 @@ func (s Calls) UseOrAsk(ctx context.Context, q turn.Question) (code string, used
 // Settled closes the open question about a call that was approved at the terminal.
 func (s Calls) Settled(ctx context.Context, hash string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Wake(sqlite.SignalQuestions)
 		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
 	})
 }

@@ -88,6 +88,12 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 // expireAll expires inputs, waits and questions. Each becomes an event. It also asks the owner about messages from before a restore.
 func expireAll(tx *Tx) error {
 	now := sqlite.Micros(tx.Now)
+	var due bool
+	if err := tx.One(`SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_expiring WHERE state = 'queued' AND not_after > 0 AND not_after <= ?1)
+		OR EXISTS (SELECT 1 FROM catchups WHERE question IS NULL AND due <= ?1) OR EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until <= ?1)
+		OR EXISTS (SELECT 1 FROM waits WHERE met = 0 AND until > 0 AND until <= ?1)`, []any{now}, &due); err != nil || !due {
+		return err
+	}
 	if err := expireInputs(tx, now); err != nil {
 		return fmt.Errorf("inputs: %w", err)
 	}
@@ -208,14 +214,22 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 		return 0, err
 	}
 	// A gate or an outcome may have set these columns; a started fire begins anew.
+	if t.Fire == 0 {
+		return t.ID, openedTurn(tx, t, q)
+	}
 	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", sqlite.Micros(tx.Now), t.ID, sqlite.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
+	return t.ID, openedTurn(tx, t, q)
+}
+
+// openedTurn adds the event of a new turn, and the messages that join it at once.
+func openedTurn(tx *Tx, t turn.Turn, q turn.Queued) error {
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
-		return 0, err
+		return err
 	}
 	// Messages of the same debounce window join the turn.
-	return t.ID, joinDebounced(tx, t, q)
+	return joinDebounced(tx, t, q)
 }
 
 // joinDebounced joins the messages that the same sender wrote in the same chat directly after the input. This happens in the commit that opens

@@ -17,9 +17,11 @@ import (
 // Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved. It returns turn.ErrBudget
 // if a limit forbids the request.
 func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err error) {
-	t, err := s.Turn(ctx, b.Turn)
-	if err != nil {
-		return begun, err
+	t := b.Row
+	if t.ID == 0 {
+		if t, err = s.Turn(ctx, b.Turn); err != nil {
+			return begun, err
+		}
 	}
 	// The readers look for messages first: without any, a free call opens no write transaction.
 	var waiting []turn.Queued

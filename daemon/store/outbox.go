@@ -65,7 +65,9 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err := errors.Join(encloseFiles(tx, id, o.Files), putButtons(tx, id, buttons)); err != nil {
 		return err
 	}
-	tx.Wake(sqlite.SignalOutbox)
+	if ended == 0 {
+		tx.Wake(sqlite.SignalOutbox)
+	}
 	switch {
 	case waits == waitsCancel:
 		return announce(tx, id, to, o.Body+nameFiles(o.Files), before)
@@ -81,7 +83,9 @@ func queueOut(tx *Tx, o event.Out) error {
 // noteSent adds the event of a delivered message. The local API reads the text from it.
 func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
-	if to.Channel() == event.CLI.Channel() {
+	if to.Channel() != event.CLI.Channel() {
+		tx.Wake(sqlite.SignalQuestions) // its question may be closed already
+	} else {
 		data["text"] = body
 		var err error
 		if data["cause"], data["turn"], err = causeOf(tx, id); err != nil {

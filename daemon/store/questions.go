@@ -123,7 +123,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	}
 	// The thread continues the waiting turn.
 	q.State, q.Answer = turn.Answered, text
-	tx.Wake(sqlite.SignalInbox)
+	tx.Wake(sqlite.SignalInbox | sqlite.SignalQuestions)
 	fail.Point("question.answered")
 	if err := followAnswer(tx, q); err != nil {
 		return err
@@ -212,9 +212,10 @@ func expireQuestions(tx *Tx, where string, arg any) error {
 		var q turn.Question
 		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.Tool)
 	})
-	if err != nil {
+	if err != nil || len(list) == 0 {
 		return err
 	}
+	tx.Wake(sqlite.SignalQuestions)
 	// A delivery with an unknown outcome is dropped when nobody answers; other subjects need no action.
 	for _, q := range list {
 		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {

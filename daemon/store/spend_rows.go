@@ -25,14 +25,9 @@ func (b spendRows) reserve(id int64, day string, a turn.Amount) error {
 	if err != nil {
 		return err
 	}
-	for _, scope := range []string{allScope, source} {
-		if err := b.Tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
-			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
-			day, scope, a.Tokens, a.Micros); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.Tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?1, ?2, ?4, ?5), (?1, ?3, ?4, ?5)
+		ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
+		day, allScope, source, a.Tokens, a.Micros)
 }
 
 // add books the cost of a request outside any turn; a negative amount corrects it.
@@ -79,16 +74,11 @@ func (b spendRows) count(id int64, started time.Time, reserved, used turn.Amount
 	if err := b.Tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", tokens, used.Micros, id); err != nil {
 		return err
 	}
-	for _, scope := range []string{allScope, source} {
-		// The owner's zone may have changed since. Then that day has no such reservation.
-		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
-			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
-			used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
-			b.Day(started), scope, used.Tokens, used.Micros, reserved.Tokens, reserved.Micros); err != nil {
-			return err
-		}
-	}
-	return nil
+	// The owner's zone may have changed since. Then that day has no such reservation.
+	return b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?7, ?3, ?4), (?1, ?2, ?3, ?4)
+		ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
+		used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
+		b.Day(started), source, used.Tokens, used.Micros, reserved.Tokens, reserved.Micros, allScope)
 }
 
 // bookOrphans books the open requests of interrupted turns with their full reservation, because they may have been billed.

@@ -188,6 +188,9 @@ func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 // Reader returns the pool for View.
 func (s *Store) Reader() *sqlite.Readers { return s.core.db.Reader() }
 
+// Counts says what the database has done since Open.
+func (s *Store) Counts() sqlite.Counts { return s.core.db.Counts() }
+
 // Marks returns the files with foreign content. It is no service like the others, because it also keeps the table in memory.
 func (s *Store) Marks() *Marks { return s.core.marks }
 
@@ -219,6 +222,9 @@ func (s Outbox) FilesSignal() <-chan struct{} { return s.core.db.Wait(sqlite.Sig
 
 // OutboxSignal fires when there is something new to send.
 func (s Outbox) OutboxSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalOutbox) }
+
+// QuestionsSignal fires when a question was closed, or a message was sent that may be about a closed one.
+func (s Outbox) QuestionsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalQuestions) }
 
 // EventsSignal fires when events were added.
 func (s Events) EventsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalEvents) }

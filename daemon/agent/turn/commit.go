@@ -20,6 +20,7 @@ var (
 // Begin is the commit before a model request. Waiting messages join the turn, and the possible cost of the request is reserved.
 type Begin struct {
 	Turn    int64
+	Row     Turn                             // the turn as the caller has read it; ID 0: Begin reads it
 	Step    Step                             // kind model, state Intent
 	Held    Step                             // what the claim has reserved for this request; N 0: nothing
 	Alone   bool                             // no message joins: the request is not part of the conversation
