@@ -3,6 +3,7 @@ package agent_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"hob/daemon/llm"
@@ -47,5 +48,30 @@ func TestCostOfATurn(t *testing.T) {
 			t.Errorf("a turn writes %d bytes of log, at most %d", n, bytes)
 		}
 		t.Logf("a turn: %d statements, %d bytes of log", (after.Run-before.Run)/turns, grown/turns)
+	})
+}
+
+// TestCostOfALongConversation compares the reading of turn 100 with that of the first turns: a turn reads and decodes only new items.
+func TestCostOfALongConversation(t *testing.T) {
+	bubble(t, llmtest.Always(func(llm.Request) llm.Answer { return llmtest.Say("hello, you") }), func(r *harness) {
+		allocations := func() uint64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range 5 {
+				r.ask("hello")
+			}
+			runtime.ReadMemStats(&after)
+			return after.Mallocs - before.Mallocs
+		}
+		r.ask("hello")
+		first := allocations()
+		for range 90 {
+			r.ask("hello")
+		}
+		if last := allocations(); last > first*3/2 {
+			t.Errorf("turns 97 to 101 allocate %d times, the first turns %d times", last, first)
+		} else {
+			t.Logf("turns 97 to 101 allocate %d times, the first turns %d times", last, first)
+		}
 	})
 }

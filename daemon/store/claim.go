@@ -26,6 +26,7 @@ func (s Turns) Take(ctx context.Context, boundary []string, first func(turn.Open
 		return turn.Claim{}, false, err
 	}
 	var c turn.Claim
+	changes := s.core.transcripts.changed()
 	err = s.core.write(ctx, func(tx *Tx) error {
 		c = turn.Claim{}
 		if err := expireAll(tx); err != nil {
@@ -44,6 +45,9 @@ func (s Turns) Take(ctx context.Context, boundary []string, first func(turn.Open
 	})
 	if err == nil && c.Turn != 0 {
 		fail.Point("turn.claimed")
+	}
+	if err == nil && c.Opening != nil { // its items are committed now
+		s.core.transcripts.put(c.Opening.Snapshot.Turn.Session, c.Opening.Transcript, changes)
 	}
 	return c, c.Turn != 0 || c.Command.Seq != 0, err
 }

@@ -41,6 +41,12 @@ func (k *transcripts) get(session int64) ([]llm.Item, int64) {
 	return nil, k.changes
 }
 
+// changed returns the number of changes so far.
+func (k *transcripts) changed() int64 {
+	_, n := k.get(0)
+	return n
+}
+
 // put keeps a transcript that was read completely from committed rows. changes is the number that get returned before the reading.
 func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
 	k.mu.Lock()
@@ -108,7 +114,7 @@ func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error
 // addedItems selects what was added since a transcript was read. A compaction forgets the transcript, so no summary is among it.
 const addedItems = "session = ? AND seq > ? AND kind <> 'summary'"
 
-// transcriptIn reads the same inside a transaction, whose own items are not kept: they may be rolled back.
+// transcriptIn reads the same inside a transaction. It keeps nothing, because the transaction's own items may be rolled back.
 func transcriptIn(tx *Tx, session int64) ([]llm.Item, error) {
 	old, _ := tx.core.transcripts.get(session)
 	if old == nil {
