@@ -141,11 +141,13 @@ func (d *daemon) status(field string) (float64, error) {
 	return 0, fmt.Errorf("the process has no %s", field)
 }
 
-// took runs a command and returns its time in ms.
-func took(name string, args ...string) sample {
+// took runs a command in a folder and returns its time in ms.
+func took(dir, name string, args ...string) sample {
 	return func(ctx context.Context) (float64, error) {
+		cmd := exec.CommandContext(ctx, name, args...) // #nosec G204 -- commands of this program
+		cmd.Dir = dir
 		began := time.Now()
-		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() // #nosec G204 -- commands of this program
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w: %s", name, err, out)
 		}

@@ -31,7 +31,7 @@ func rows() []row {
 func starts(figure func(context.Context, *daemon) (time.Duration, error)) func(context.Context, *lab) (measurement, error) {
 	return func(_ context.Context, l *lab) (measurement, error) {
 		home, err := l.home("")
-		return measurement{beside: took("true"), job: func(ctx context.Context) (float64, error) {
+		return measurement{beside: took("", "true"), job: func(ctx context.Context) (float64, error) {
 			d, err := l.start(ctx, home)
 			if err != nil {
 				return 0, err
@@ -138,10 +138,11 @@ func sandboxed(ctx context.Context, l *lab) (m measurement, err error) {
 	if err != nil {
 		return m, err
 	}
+	workspace := filepath.Join(c.home, "workspace")
 	return measurement{
-		beside: took(bwrap, "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--cap-drop", "ALL",
-			"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", filepath.Join(c.home), filepath.Join(c.home), "--chdir", c.home, "--", "bash", "-c", "true"),
-		job:   took(l.hob, "--home", c.home, "tool", "exec", "true"),
+		beside: took(workspace, bwrap, "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--cap-drop", "ALL",
+			"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", workspace, workspace, "--chdir", workspace, "--", "bash", "-c", "true"),
+		job:   took(workspace, l.hob, "--home", c.home, "tool", "exec", "true"),
 		close: c.end,
 	}, nil
 }
