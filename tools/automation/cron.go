@@ -77,6 +77,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in CronInput) (tools.
 			i.Scopes = append(i.Scopes, tools.Messages)
 		}
 	}
+	// An approval is for these bytes: every field of the call, so that none can be changed after the owner has seen it.
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
 		CronInput

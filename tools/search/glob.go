@@ -74,7 +74,8 @@ func newWild(pattern string) (w *glob.Pattern, folders bool, err error) {
 }
 
 // anchored splits a pattern that starts with "/", "~/" or "../" into the folder where the search
-// starts and the rest.
+// starts and the rest. Such a pattern leaves the folder of the call, so the permission rules must see the
+// folder that it really starts in. Parts with a wildcard stay in the rest.
 func anchored(path, pattern string) (start, rest string) {
 	absolute := strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~/")
 	if !absolute && pattern != ".." && !strings.HasPrefix(pattern, "../") {
@@ -103,6 +104,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in GlobInput, intent 
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// The folder is resolved again and must be the one that the permission rules saw: a link may have changed since.
 	start, err := intended(g.Guard, call, from, intent)
 	if err != nil {
 		return tools.Result{}, err

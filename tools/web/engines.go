@@ -18,7 +18,8 @@ import (
 // errChallenge says that an engine wants proof that a person is asking.
 var errChallenge = errors.New("a challenge in the place of results")
 
-// engine describes how to query one search engine.
+// engine describes how to query one search engine. search.go sends what ask returns and passes the body of the answer to read; an engine
+// itself makes no request, so all of them share the limits, the proxy and the check of addresses.
 type engine struct {
 	name, home     string // home is its address; "" if each owner runs one
 	key            bool   // it requires a key, in this header after scheme
@@ -28,7 +29,7 @@ type engine struct {
 	read           func(body []byte) ([]Hit, error)
 }
 
-// engines lists the search engines.
+// engines lists the search engines. Their names are the words of the key search in [tools.web] (config/toolweb.go).
 func engines() []engine {
 	return []engine{
 		{name: "searxng", ask: askSearXNG, read: readSearXNG, hint: "SearXNG must allow the format json (search.formats in its settings.yml)"},

@@ -2,7 +2,8 @@ package openai
 
 import "hob/daemon/llm"
 
-// The names of the backends that this package serves.
+// The names of the backends that this package serves, as the key backend of [model] has them. What differs between them beyond the address is
+// decided by name where it matters, such as thinking.go (the field for reasoning) and list.go (how a server lists its models).
 const (
 	lmStudio   = "lmstudio"
 	ollama     = "ollama"
@@ -39,7 +40,7 @@ func Codex() llm.Backend {
 // Compatible is any other server that speaks Chat Completions. The config gives its address.
 func Compatible() llm.Backend { return backend(compatible) }
 
-// defaultURL returns the usual address of a backend's servers, or "" when the config must give it.
+// defaultURL returns the usual address of a backend's servers, for a config without base_url; "" when the config must give it.
 func defaultURL(backend string) string {
 	switch backend {
 	case lmStudio:
