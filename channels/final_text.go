@@ -15,8 +15,8 @@ type draftDelivery struct{ pump *Pump }
 // split only once: a changed form at a later try must not move a border between parts of which some have
 // arrived.
 func (p draftDelivery) replace(ctx context.Context, row Row, ch Channel, whole Delivery) error {
-	if !row.Cut {
-		if cut, err := p.cutDraft(ctx, &row, ch, whole); err != nil || !cut {
+	if !row.Split {
+		if cut, err := p.splitDraft(ctx, &row, ch, whole); err != nil || !cut {
 			return err
 		}
 	}
@@ -47,9 +47,9 @@ func (p draftDelivery) nonce() string {
 	return p.pump.Config.Ident.Code(16)
 }
 
-// cutDraft splits the row's text; the first part takes the place of the draft. False: the text is empty, and
+// splitDraft splits the row's text; the first part takes the place of the draft. False: the text is empty, and
 // the row has ended.
-func (p draftDelivery) cutDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
+func (p draftDelivery) splitDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
 	files, named := carried(*row, ch, p.pump.isOwner(row.To))
 	parts := p.pump.split(row.Body+named, ch, files...)
 	if len(parts) == 0 || len(row.Todo) == 0 {

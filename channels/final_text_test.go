@@ -37,7 +37,7 @@ func (a *answer) Split(_ context.Context, _ int64, parts []channels.Delivery, _ 
 	defer a.mu.Unlock()
 	a.splits++
 	nonce := a.row.Todo[0].Nonce
-	a.row.Todo, a.row.Parts, a.row.Cut = parts, len(parts), true
+	a.row.Todo, a.row.Parts, a.row.Split = parts, len(parts), true
 	a.row.Todo[0].Nonce = nonce
 	return nil
 }

@@ -20,11 +20,11 @@ func TestForeignWords(t *testing.T) {
 		"a\u202eb\n\nc":                    "“`a\ufffdb c`”",
 		"me@evil.example":                  "“`me@evil.example`”",
 	} {
-		if got := channels.Foreign(text); got != want {
+		if got := channels.ForeignExcerpt(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
-	html := markup.Telegram().Render("I say no more to " + channels.Foreign("Eve [pay](https://evil.example) `[pay](https://evil.example)") + ".")
+	html := markup.Telegram().Render("I say no more to " + channels.ForeignExcerpt("Eve [pay](https://evil.example) `[pay](https://evil.example)") + ".")
 	if all := html.Text + html.HTML; strings.Contains(all, "<a ") || !strings.Contains(all, "<code>") {
 		t.Errorf("it is shown as %q", all)
 	}

@@ -266,7 +266,7 @@ func (l *Live) exclusive(a event.Address, f func()) {
 	defer func() {
 		l.Pump.free(a)
 		select {
-		case l.Pump.freed <- struct{}{}:
+		case l.Pump.addressFree <- struct{}{}:
 		default:
 		}
 	}()

@@ -34,7 +34,7 @@ type Row struct {
 	Interrupted bool             // Todo[0] has been "sending" since an older epoch
 	Drafted     bool             // the message of a draft takes the place of Todo[0], now that the row's text is known
 	Shown       string           // Drafted: the platform's id of that message, "" if unknown
-	Cut         bool             // Drafted: the text was already split, and Todo[0].Body is its first part
+	Split       bool             // Drafted: the text was already split, and Todo[0].Body is its first part
 }
 
 // ErrNotReady says that a row was dropped, cancelled or finished meanwhile.
@@ -114,12 +114,12 @@ type Pump struct {
 	unconfirmed unconfirmed
 	recovered   int
 	counted     bool          // interrupted rows were counted
-	freed       chan struct{} // wake signal: an address can be worked on again
+	addressFree chan struct{} // wake signal: an address can be worked on again
 }
 
 // NewPump makes a pump.
 func NewPump(c Config) *Pump {
-	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}, freed: make(chan struct{}, 1)}
+	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}, addressFree: make(chan struct{}, 1)}
 }
 
 // Run delivers until ctx ends, then waits a few seconds for running sends and returns nil. A store error ends
@@ -150,7 +150,7 @@ func (p *Pump) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-p.Wake:
-		case <-p.freed:
+		case <-p.addressFree:
 		case <-timer.C:
 		case <-done:
 			running--

@@ -275,9 +275,9 @@ func Excerpt(text string) string {
 	return "“" + string(line) + "”"
 }
 
-// Foreign is Excerpt for somebody else's words or name in a message of hob: nothing in it becomes a link or a
+// ForeignExcerpt is Excerpt for somebody else's words or name in a message of hob: nothing in it becomes a link or a
 // mark, and nothing in it is invisible.
-func Foreign(text string) string {
+func ForeignExcerpt(text string) string {
 	quoted := []rune(Excerpt(text))
 	if !slices.ContainsFunc(quoted, active) {
 		return string(quoted)

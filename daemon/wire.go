@@ -180,17 +180,17 @@ func (d *daemon) wireAgent() {
 
 // wireScheduler makes what fires by itself, and the webhooks.
 func (d *daemon) wireScheduler(in stage) error {
-	d.runner = scheduler.NewRunner(d.store.Jobs, d.clock, in.values("job bell", d.store.Jobs.JobsSignal), d.log)
+	d.runner = scheduler.NewRunner(d.store.Jobs, d.clock, in.values("job signal", d.store.Jobs.JobsSignal), d.log)
 	// A runner works without these two; they guard the jobs against a wrong clock and follow new time zone rules.
 	d.runner.FollowClock(d.store.Jobs)
 	d.runner.FollowZones(d.store.Jobs, func() string { return scheduler.ZonePrint(d.opt.Version) })
-	d.gateRunner = gate.NewRunner(d.store.Jobs, d.gates, d.clock, in.values("gate bell", d.store.Jobs.JobsSignal), d.log)
+	d.gateRunner = gate.NewRunner(d.store.Jobs, d.gates, d.clock, in.values("gate signal", d.store.Jobs.JobsSignal), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {
 		return err
 	}
 	// The watcher gets the state folder by its real path, so that it never enters it by a link.
-	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
+	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch signal", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
 	// Webhooks have no runner: the API server hands each request to the service, which commits it to the inbox.
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Settings.SafeMode, Reach: d.recipients.Reachable,
@@ -221,17 +221,17 @@ func (d *daemon) wireOutgoing(out stage) {
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
 		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Once: out.Once, Open: d.artifacts.Content,
-		Wake: out.values("outbox bell", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
+		Wake: out.values("outbox signal", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	// Typing signs, closed questions and drafts follow rows that change elsewhere. They lose nothing when they miss a signal: each reads its rows anew.
-	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn bell", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
+	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn signal", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
-	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question bell", d.store.Outbox.QuestionsSignal), Clock: d.clock, Log: d.log}
+	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.recipients.Channels.Channel, Wake: out.values("question signal", d.store.Outbox.QuestionsSignal), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
-	arrived := out.values("file bell", d.store.Outbox.FilesSignal)
+	arrived := out.values("file signal", d.store.Outbox.FilesSignal)
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.artifacts.RunCleanup(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
-		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsSignal), Ident: d.ids,
+		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft signal", d.store.Events.EventsSignal), Ident: d.ids,
 		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)

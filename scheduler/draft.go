@@ -45,15 +45,15 @@ type Draft struct {
 
 	// The decoding code sets the remaining fields; they never come from the input.
 
-	ID      int64         `toml:"-" json:"-"` // id of the job to change; 0: a new job
-	Origin  string        `toml:"-" json:"-"` // default: run-time
-	Trust   event.Trust   `toml:"-" json:"-"` // trust of the requester
-	Typed   bool          `toml:"-" json:"-"` // the owner typed this request
-	Words   string        `toml:"-" json:"-"` // the owner's message that contains the request; see OwnWords in daemon/triggers
-	ReplyTo event.Address `toml:"-" json:"-"` // address of the request, the default of Deliver
-	Now     time.Time     `toml:"-" json:"-"`
-	Gate    Gate          `toml:"-" json:"-"` // in addition to the gate fields
-	Mandate Mandate       `toml:"-" json:"-"` // the checked rights and limits
+	ID          int64         `toml:"-" json:"-"` // id of the job to change; 0: a new job
+	Origin      string        `toml:"-" json:"-"` // default: run-time
+	Trust       event.Trust   `toml:"-" json:"-"` // trust of the requester
+	Typed       bool          `toml:"-" json:"-"` // the owner typed this request
+	Words       string        `toml:"-" json:"-"` // the owner's message that contains the request; see OwnWords in daemon/triggers
+	ReplyTo     event.Address `toml:"-" json:"-"` // address of the request, the default of Deliver
+	Now         time.Time     `toml:"-" json:"-"`
+	Gate        Gate          `toml:"-" json:"-"` // in addition to the gate fields
+	Permissions Permissions   `toml:"-" json:"-"` // the checked rights and limits
 }
 
 // Values that remove a setting.
@@ -123,10 +123,10 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 	if old.ID != 0 {
 		d.Trust = old.Trust
 	}
-	d.Mandate.Tools, d.Mandate.Tokens = append(d.Mandate.Tools, d.Tools...), cmp.Or(d.MaxTokens, d.Mandate.Tokens)
+	d.Permissions.Tools, d.Permissions.Tokens = append(d.Permissions.Tools, d.Tools...), cmp.Or(d.MaxTokens, d.Permissions.Tokens)
 	j := Job{
 		Trigger: Trigger{
-			Name: f.name(d, old), Prompt: strings.TrimSpace(cmp.Or(d.Prompt, old.Prompt)), Deliver: f.deliver(cmp.Or(d.Deliver, string(old.Deliver))), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
+			Name: f.name(d, old), Prompt: strings.TrimSpace(cmp.Or(d.Prompt, old.Prompt)), Deliver: f.deliver(cmp.Or(d.Deliver, string(old.Deliver))), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		},
 		Words: f.words(d), Gate: d.gate(old.Gate), Session: f.session(d, old.Session),
@@ -141,7 +141,7 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 	if err := j.Gate.Check(); err != nil {
 		f.add(err)
 	}
-	if err := d.Mandate.Check(); err != nil {
+	if err := d.Permissions.Check(); err != nil {
 		f.add(err)
 	}
 	if d.Trust == "" {
@@ -307,7 +307,7 @@ func (f *faults) session(d Draft, old string) string {
 	if d.GivesRights() {
 		name = d.Session // the old one may be the owner's
 	}
-	return f.oneOf("session", name, []string{"main", "isolated"}[min(len(d.Mandate.Allow), 1):]...)
+	return f.oneOf("session", name, []string{"main", "isolated"}[min(len(d.Permissions.Allow), 1):]...)
 }
 
 // maxLate parses the limit of lateness. Without one the old limit stays.

@@ -18,7 +18,7 @@ var draftValues = map[string]any{
 	"GateFiles": []string{"~/a.txt"}, "Tools": []string{"read"}, "MaxTokens": int64(20_000),
 }
 
-// elsewhere are the fields of a Draft from an input that other code reads, which puts what it finds into Mandate or Gate.
+// elsewhere are the fields of a Draft from an input that other code reads, which puts what it finds into Permissions or Gate.
 var elsewhere = map[string]string{
 	"Allow": "daemon/triggers checks rights", "Rights": "daemon/triggers checks rights", "Limits": "daemon/triggers parses limits", "GateMode": "has a meaning with a command only",
 }
@@ -80,7 +80,7 @@ func TestAChangeKeepsTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	full.ID = 7
-	same, _, err := full.Change(scheduler.Draft{Mandate: full.Mandate}, now.Location(), now.Add(time.Minute))
+	same, _, err := full.Change(scheduler.Draft{Permissions: full.Permissions}, now.Location(), now.Add(time.Minute))
 	if err != nil || stored(t, same) != stored(t, full) {
 		t.Errorf("%v\n got %s\nwant %s", err, stored(t, same), stored(t, full))
 	}

@@ -141,7 +141,7 @@ func TestStartOfAPeriod(t *testing.T) {
 func TestRightsWantASessionOfTheirOwn(t *testing.T) {
 	now := saturday(t)
 	make := func(session string, allow ...string) (scheduler.Job, error) {
-		j, _, err := scheduler.New(scheduler.Draft{When: "every day at 9", Prompt: "x", Trust: event.Owner, Session: session, Mandate: scheduler.Mandate{Allow: allow}}, now.Location(), now)
+		j, _, err := scheduler.New(scheduler.Draft{When: "every day at 9", Prompt: "x", Trust: event.Owner, Session: session, Permissions: scheduler.Permissions{Allow: allow}}, now.Location(), now)
 		return j, err
 	}
 	if j, err := make("", "exec"); err != nil || j.Session != "isolated" {

@@ -49,7 +49,7 @@ type Trigger struct {
 	Origin  string        `json:"origin"`  // "run-time" or "config"
 	Paused  bool          `json:"paused"`
 	Created time.Time     `json:"created"`
-	Mandate
+	Permissions
 	Trouble
 }
 
@@ -159,8 +159,8 @@ func (j Job) backoffUntil(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Mandate holds the rights and limits of a trigger's runs, beyond the trust of its creator.
-type Mandate struct {
+// Permissions holds the rights and limits of a trigger's runs, beyond the trust of its creator.
+type Permissions struct {
 	Tainted bool     `json:"tainted,omitempty"` // the prompt was written in a turn that had read foreign text
 	Allow   []string `json:"allow,omitempty"`   // rights from the owner, in the notation of guard.ParseRight
 	Tools   []string `json:"tools,omitempty"`   // the only tools for its runs; none: all
@@ -171,7 +171,7 @@ type Mandate struct {
 const leastTokens = 1000
 
 // Check returns all faults of the limits, or nil. It does not know which tools exist.
-func (m Mandate) Check() error {
+func (m Permissions) Check() error {
 	var list []error
 	for _, name := range m.Tools {
 		if name == "" || len(name) > longestName || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '.' }) {

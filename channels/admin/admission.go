@@ -12,8 +12,8 @@ import (
 
 // PairingIndex looks up pairings.
 type PairingIndex interface {
-	// Meet sets hob's current account on a channel, and returns the pairings that are not valid with it.
-	Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
+	// SetAccount sets hob's current account on a channel, and returns the pairings that are not valid with it.
+	SetAccount(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
 	// FormerPairings lists the addresses of all such pairings.
 	FormerPairings() []event.Address
 	// Try tests a message against the open pairing of a channel.
@@ -52,7 +52,7 @@ func on(channel string, list []event.Address) (ids []string) {
 // Connected validates the pairings of a channel for hob's current account. The owner gets one notice about
 // each invalid pairing, on another channel.
 func (p Admission) Connected(ctx context.Context, channel, account string) error {
-	lapsed, err := p.PairingIndex.Meet(ctx, channel, account)
+	lapsed, err := p.PairingIndex.SetAccount(ctx, channel, account)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func named(name string) string {
 	if strings.TrimSpace(name) == "" {
 		return "Somebody"
 	}
-	return channels.Foreign(name)
+	return channels.ForeignExcerpt(name)
 }
 
 // Missed notifies the owner that messages on a channel may be missing.

@@ -18,8 +18,8 @@ import (
 // id makes the id of a message. It includes the channel, which replies and edits need.
 func id(channel, message string) string { return channel + "/" + message }
 
-// cutID splits an id into channel and message. Of an edit or a deletion, it returns the original message.
-func cutID(s string) (channel, message string, ok bool) {
+// splitID splits an id into channel and message. Of an edit or a deletion, it returns the original message.
+func splitID(s string) (channel, message string, ok bool) {
 	m := regexp.MustCompile("^(" + snowflake + ")/(" + snowflake + ")(?:/|$)").FindStringSubmatch(s)
 	if m == nil {
 		return "", "", false

@@ -80,7 +80,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	out := c.outgoing(d)
 	// With enforce_nonce, Discord returns the first message instead of making a second one.
 	out.Nonce, out.Enforce = d.Nonce, d.Nonce != ""
-	if _, answered, ok := cutID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
+	if _, answered, ok := splitID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
 		out.Reply = &replied{Message: answered}
 	}
 	var w wire.Written
@@ -107,7 +107,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 
 // Edit replaces the text of a message ("Edit Message").
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
-	channel, message, ok := cutID(remoteID)
+	channel, message, ok := splitID(remoteID)
 	if !ok {
 		return fmt.Errorf("edit %q: it is not a message: %w", remoteID, channels.ErrPermanent)
 	}

@@ -259,7 +259,7 @@ func (s *session) note(l line) {
 		}
 	}
 	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
-		s.due.gaps = append(s.due.gaps, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.Foreign(l.last())))
+		s.due.gaps = append(s.due.gaps, fmt.Sprintf("hob was kicked from %s by %s (%s), and joins again with its next connection", name, nick, channels.ForeignExcerpt(l.last())))
 	}
 	// hob's own lines show how others see it, which limits the length of its lines.
 	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {

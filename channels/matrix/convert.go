@@ -20,8 +20,8 @@ import (
 // id makes the id of a message. It includes the room, so that an answer cannot reach another one.
 func id(room, event string) string { return room + "/" + event }
 
-// cutID splits an id into room and event.
-func cutID(s string) (room, event string) {
+// splitID splits an id into room and event.
+func splitID(s string) (room, event string) {
 	room, event, _ = strings.Cut(s, "/$")
 	return room, "$" + event
 }
@@ -107,7 +107,7 @@ func (c *Channel) heard(messages []channels.Message) string {
 	for _, m := range messages {
 		person := slices.Contains(c.owner(), m.From.ID) || slices.Contains(c.Known, m.From.ID) || slices.Contains(c.Public, m.From.ID)
 		if m.Chat.Group == "" && person || m.Chat.Group != "" && m.Mentioned && slices.Contains(c.Groups, m.Chat.Group) {
-			_, last = cutID(m.ID)
+			_, last = splitID(m.ID)
 		}
 	}
 	return last

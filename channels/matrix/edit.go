@@ -22,7 +22,7 @@ type editContent struct {
 // Edit replaces the text of a message with an m.replace event. Each edit has its own transaction id, because
 // a text may return to an earlier version. To repeat an edit does no harm.
 func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
-	room, event := cutID(remoteID)
+	room, event := splitID(remoteID)
 	if !strings.HasPrefix(room, "!") || event == "$" {
 		return fmt.Errorf("edit %q: it is not a message in a room: %w", remoteID, channels.ErrPermanent)
 	}

@@ -121,5 +121,5 @@ func called(room string, p place) string {
 	if p.title == "" {
 		return "the room " + room
 	}
-	return fmt.Sprintf("the room %s (%s)", channels.Foreign(p.title), room)
+	return fmt.Sprintf("the room %s (%s)", channels.ForeignExcerpt(p.title), room)
 }

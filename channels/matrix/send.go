@@ -67,7 +67,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 // relates returns the relation of a message: its thread in a group, and for the first part the answered
 // message in the same room.
 func relates(at target, d channels.Delivery) *relation {
-	room, event := cutID(d.ReplyRef)
+	room, event := splitID(d.ReplyRef)
 	answers := at.room != "" && room == at.room && d.Part == 0
 	switch {
 	case at.thread != "" && !answers: // for clients without threads: a reply to the thread's first event

@@ -218,7 +218,7 @@ func cronRemoveCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Job]{
 		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Example: "  hob cron rm tea\n  hob cron rm --yes tea", Args: cli.Exactly(1, "one JOB"), Row: api.ShowJob,
 		Loss: func(j api.Job) string {
-			return fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", j.Name, console.Period(j.Spec), console.Cut(j.Prompt))
+			return fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", j.Name, console.Period(j.Spec), console.CellText(j.Prompt))
 		},
 		Remove: func(ctx context.Context, j api.Job) error {
 			return changeJob(ctx, a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: j.Name}})

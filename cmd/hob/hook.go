@@ -254,7 +254,7 @@ func hookRemoveCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Webhook]{
 		Use: "rm HOOK", Short: "Delete a webhook and its secret; what it received stays on record", Example: "  hob hook rm deploys\n  hob hook rm --yes deploys", Args: cli.Exactly(1, "one HOOK"), Row: api.ShowWebhook,
 		Loss: func(h api.Webhook) string {
-			return fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.Cut(h.Prompt))
+			return fmt.Sprintf("this deletes the webhook %s (%s: %s) and its secret; what it received stays on record", h.Name, h.Kind, console.CellText(h.Prompt))
 		},
 		Remove: func(ctx context.Context, h api.Webhook) error {
 			h, err := changeHook(ctx, a, api.RemoveWebhook, h.Name, api.None{})

@@ -148,7 +148,7 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 		}
 		text := strings.ReplaceAll(console.Clean(strings.TrimSpace(i.Text)), "\n", "\n    ")
 		if i.Args != "" {
-			text = strings.TrimSpace(text + " " + console.Cut(i.Args))
+			text = strings.TrimSpace(text + " " + console.CellText(i.Args))
 		}
 		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
 	}

@@ -111,7 +111,7 @@ func watchRemoveCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Watch]{
 		Use: "rm WATCH", Short: "Delete a watch; what it ran stays on record", Example: "  hob watch rm papers\n  hob watch rm --yes papers", Args: cli.Exactly(1, "one WATCH"), Row: api.ShowWatch,
 		Loss: func(w api.Watch) string {
-			return fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.Cut(w.Prompt))
+			return fmt.Sprintf("this deletes the watch %s (%s: %s); what it ran stays on record", w.Name, strings.Join(w.Paths, ", "), console.CellText(w.Prompt))
 		},
 		Remove: func(ctx context.Context, w api.Watch) error {
 			return changeWatch(ctx, a, watchCall{"remove", filewatch.Draft{Name: w.Name}})

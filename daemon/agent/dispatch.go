@@ -230,7 +230,7 @@ func typed(j Judged) bool {
 
 // Taint returns the source of foreign text that a finished call brought in, "" for none. It is at most 200 bytes long.
 func (j Judged) Taint(r tools.Result) string {
-	if from := policy.Foreign(j.Intent); from != "" {
+	if from := policy.ForeignSource(j.Intent); from != "" {
 		return truncate(from, 200)
 	}
 	return truncate(r.Foreign, 200)

@@ -79,7 +79,7 @@ func (r toolCalls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
 	if j.Tool == nil {
 		return nil
 	}
-	list := marks(ctx, j, policy.Foreign(j.Intent), r.st.Turn.Limited(), a.Step.Started)
+	list := marks(ctx, j, policy.ForeignSource(j.Intent), r.st.Turn.Limited(), a.Step.Started)
 	if t, ok := j.Tool.(tools.Tracer); ok && !a.Step.Started.IsZero() {
 		list = append(list, t.Traces(ctx, j.Call, j.Intent, a.Step.Started)...)
 	}

@@ -48,36 +48,36 @@ func (l *SubagentPool) Run(ctx context.Context) (err error) {
 		lanes.Wait()
 		err = errors.Join(err, l.Children.DrainChildren(context.WithoutCancel(ctx)))
 	}()
-	freed := make(chan struct{}, 1)
+	ended := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := l.Thread.Queue.InboxSignal()
-		err := l.fill(inner, lanes, freed)
+		err := l.fill(inner, lanes, ended)
 		if err == nil && len(l.tracked()) > 0 {
 			err = l.halt(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		wait(ctx, wake, freed)
+		wait(ctx, wake, ended)
 	}
 	return nil
 }
 
 // wait returns when there may be something to do: after a commit, when a lane is free, or after longestSleep.
-func wait(ctx context.Context, wake, freed <-chan struct{}) {
+func wait(ctx context.Context, wake, ended <-chan struct{}) {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-wake:
-	case <-freed:
+	case <-ended:
 	case <-timer.C:
 	}
 }
 
 // fill starts sub-agents in the free lanes.
-func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
+func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, ended chan<- struct{}) error {
 	for {
 		held := l.tracked()
 		if len(held) >= MaxSubagents {
@@ -93,7 +93,7 @@ func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, freed chan<- 
 		ctx, cancel := context.WithCancelCause(ctx)
 		l.track(id, cancel)
 		lanes.Once(fmt.Sprintf("sub-agent's turn %d", id), func() error {
-			defer signal(freed)
+			defer signal(ended)
 			defer l.untrack(id)
 			defer cancel(nil)
 			return l.step(ctx, id)

@@ -100,11 +100,11 @@ func (s Sheet) one(b *strings.Builder, indent string, wide int, m Member) {
 func (s Sheet) brief(raw json.RawMessage) string {
 	list, ok := Members(raw)
 	if !ok {
-		return Cut(s.plain("", raw))
+		return CellText(s.plain("", raw))
 	}
 	var parts []string
 	for _, m := range list {
-		if v := Cut(s.plain(m.Key, m.Value)); v != "" {
+		if v := CellText(s.plain(m.Key, m.Value)); v != "" {
 			parts = append(parts, m.Key+" "+v)
 		}
 	}

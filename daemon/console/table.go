@@ -33,7 +33,7 @@ func Table(head []string, rows [][]string, width int) string {
 	}
 	for _, row := range all {
 		for i := range row {
-			row[i] = Cut(row[i])
+			row[i] = CellText(row[i])
 		}
 	}
 	wide := widths(all)
@@ -46,7 +46,7 @@ func Table(head []string, rows [][]string, width int) string {
 		line := ""
 		for i, text := range row {
 			if i == len(row)-1 {
-				line += cut(text, left, width > 0)
+				line += truncate(text, left, width > 0)
 				break
 			}
 			line += text + strings.Repeat(" ", wide[i]-Cells(text)+2)
@@ -170,14 +170,14 @@ func squeeze(wide []int, width int, may func(column int) bool) {
 	}
 }
 
-// Cut fits any text into one cell of a table: one line of at most 200 cells.
-func Cut(s string) string { return cut(OneLine(s), widest, true) }
+// CellText fits any text into one cell of a table: one line of at most 200 cells.
+func CellText(s string) string { return truncate(OneLine(s), widest, true) }
 
 // OneLine fits any text into one line of a terminal.
 func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
 
-// cut shortens a text to n cells, but to no fewer than lastKeeps.
-func cut(s string, n int, on bool) string {
+// truncate shortens a text to n cells, but to no fewer than lastKeeps.
+func truncate(s string, n int, on bool) string {
 	if !on {
 		return s
 	}

@@ -65,15 +65,15 @@ type Item struct {
 
 // Envelope describes where an input came from. Adapters write it in front of the text; the built-in interpreter reads its fields instead.
 type Envelope struct {
-	Source string      `json:"source"`           // channel, or "job morning"
-	Sender string      `json:"sender,omitempty"` //
-	At     time.Time   `json:"at"`               // time of receipt
-	Zone   string      `json:"zone"`             // the owner's time zone, as an IANA name
-	Trust  event.Trust `json:"trust"`
-	Kind   event.Kind  `json:"kind"`
-	Typed  bool        `json:"typed,omitempty"`  // the owner wrote this text himself
-	Lesser bool        `json:"lesser,omitempty"` // the owner wrote it in a group: only the rights of Trust apply there
-	Note   string      `json:"note,omitempty"`   // e.g. "3 earlier slots were missed"
+	Source       string      `json:"source"`           // channel, or "job morning"
+	Sender       string      `json:"sender,omitempty"` //
+	At           time.Time   `json:"at"`               // time of receipt
+	Zone         string      `json:"zone"`             // the owner's time zone, as an IANA name
+	Trust        event.Trust `json:"trust"`
+	Kind         event.Kind  `json:"kind"`
+	Typed        bool        `json:"typed,omitempty"`  // the owner wrote this text himself
+	OwnerInGroup bool        `json:"lesser,omitempty"` // the owner wrote it in a group: only the rights of Trust apply there
+	Note         string      `json:"note,omitempty"`   // e.g. "3 earlier slots were missed"
 }
 
 // longestSender limits a sender's name in the head, in characters.
@@ -112,7 +112,7 @@ func (e Envelope) Draw() string {
 		head += " · " + inHead(e.Sender)
 	}
 	switch {
-	case e.Lesser:
+	case e.OwnerInGroup:
 		head += " · the owner, in a group"
 	case e.Trust != event.Owner:
 		head += " · not the owner (" + string(e.Trust) + ")"

@@ -35,7 +35,7 @@ func TestHeadNamesTheOwner(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for want, e := range map[string]llm.Envelope{
 		"[irc · Sam · 2026-11-21 09:00 UTC]":                                            {Trust: event.Owner},
-		"[irc · Sam in #family · the owner, in a group · 2026-11-21 09:00 UTC]":         {Sender: "Sam in #family", Trust: event.Known, Lesser: true},
+		"[irc · Sam in #family · the owner, in a group · 2026-11-21 09:00 UTC]":         {Sender: "Sam in #family", Trust: event.Known, OwnerInGroup: true},
 		"[irc · Ana in #family · not the owner (known) · 2026-11-21 09:00 UTC]":         {Sender: "Ana in #family", Trust: event.Known},
 		"[irc · the owner, in a group · not the owner (public) · 2026-11-21 09:00 UTC]": {Sender: "the owner, in a group", Trust: event.Public},
 	} {

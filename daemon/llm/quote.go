@@ -52,9 +52,9 @@ func likeHead(line string) bool {
 	return false
 }
 
-// Drawn returns the parts of a message as adapters write them after the head. The text of an input is quoted unless the owner typed it.
+// QuotedParts returns the parts of a message as adapters write them after the head. The text of an input is quoted unless the owner typed it.
 // Only the first part can be typed; attachments and forwarded text are quoted always. hob names the files.
-func (m Message) Drawn() []event.Part {
+func (m Message) QuotedParts() []event.Part {
 	if m.Envelope == nil {
 		return m.Parts
 	}

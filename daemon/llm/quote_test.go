@@ -64,7 +64,7 @@ func TestOneHeadForEachMessage(t *testing.T) {
 				Parts:    append(event.Say(text.Draw(t, "text")), event.Say(text.Draw(t, "more"))...),
 			}
 			drawn.WriteString(m.Envelope.Draw() + " ")
-			for i, p := range m.Drawn() {
+			for i, p := range m.QuotedParts() {
 				if i > 0 {
 					drawn.WriteString("\n")
 				}
@@ -94,7 +94,7 @@ func TestWhoIsQuoted(t *testing.T) {
 		"without an envelope": {nil, "[1, 2]|[x].txt|[3]"},
 	} {
 		var got []string
-		for _, p := range (llm.Message{Envelope: tc.envelope, Parts: parts}).Drawn() {
+		for _, p := range (llm.Message{Envelope: tc.envelope, Parts: parts}).QuotedParts() {
 			got = append(got, p.Text+p.Name)
 		}
 		if strings.Join(got, "|") != tc.want {

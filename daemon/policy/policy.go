@@ -177,8 +177,8 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// Foreign says where a call gets foreign text from; "": it brings none into the conversation. A call that only writes brings none.
-func Foreign(i tools.Intent) string {
+// ForeignSource says where a call gets foreign text from; "": it brings none into the conversation. A call that only writes brings none.
+func ForeignSource(i tools.Intent) string {
 	if i.Foreign != "" {
 		return i.Foreign
 	}

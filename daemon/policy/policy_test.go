@@ -338,7 +338,7 @@ func TestForeign(t *testing.T) {
 		"what a tool says of itself":        {tools.Intent{Foreign: "web: x"}, "web: x"},
 		"nothing":                           {tools.Intent{}, ""},
 	} {
-		if got := policy.Foreign(tc.i); got != tc.want {
+		if got := policy.ForeignSource(tc.i); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

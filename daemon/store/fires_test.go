@@ -274,7 +274,7 @@ func TestReminderOfAWaitingJob(t *testing.T) {
 // A job's limits are its turn's, and those of the turn's sub-agents; what the family has used counts.
 func TestLimitsOfARun(t *testing.T) {
 	s := fresh(t)
-	j := s.job("j", func(j *scheduler.Job) { j.Tools, j.Mandate.Tokens = []string{"read", "grep"}, 5000 })
+	j := s.job("j", func(j *scheduler.Job) { j.Tools, j.Permissions.Tokens = []string{"read", "grep"}, 5000 })
 	s.fire(j.ID, j.Due)
 	s.later(time.Hour)
 	id := s.take()
@@ -301,7 +301,7 @@ func TestLimitsOfARun(t *testing.T) {
 func TestLimitsGoOnWithReports(t *testing.T) {
 	for _, source := range []string{"sub-agent", "process", "session"} {
 		s := fresh(t)
-		j := s.job("j", func(j *scheduler.Job) { j.Tools, j.Mandate.Tokens = []string{"read", "grep"}, 5000 })
+		j := s.job("j", func(j *scheduler.Job) { j.Tools, j.Permissions.Tokens = []string{"read", "grep"}, 5000 })
 		s.fire(j.ID, j.Due)
 		s.later(time.Hour)
 		asked := s.take()

@@ -111,7 +111,7 @@ func restoredText(source string, restored time.Time, held []event.In) string {
 		if text == "" {
 			text = "[a file]"
 		}
-		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.Foreign(in.Sender), channels.Foreign(text))
+		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.ForeignExcerpt(in.Sender), channels.ForeignExcerpt(text))
 	}
 	if n := len(held) - restoredListed; n > 0 {
 		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)

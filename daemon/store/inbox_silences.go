@@ -92,7 +92,7 @@ func silenceSender(tx *Tx, a arrival) error {
 		return fmt.Errorf("end a conversation: %w", err)
 	}
 	text := fmt.Sprintf("I say no more to %s on %s for an hour: %d of my answers in a row were answered faster than a person writes, as when two programs answer each other. hob inbox retry %d ends that at once",
-		channels.Foreign(in.Sender), in.ReplyTo, BotLoopReplies, a.Seq)
+		channels.ForeignExcerpt(in.Sender), in.ReplyTo, BotLoopReplies, a.Seq)
 	if in.ReplyTo != event.Address(in.Source+":"+in.Origin.Person) {
 		text += ", and so does a message of yours there that I am meant to read"
 	}

@@ -109,7 +109,7 @@ func TestADraftIsCutOnce(t *testing.T) {
 	d.settle(d.first, channels.Verdict{State: channels.Sent, RemoteID: "r"})
 	d.ends("one two")
 	row := d.head()
-	if !row.Drafted || row.Cut || row.Shown != "r" {
+	if !row.Drafted || row.Split || row.Shown != "r" {
 		t.Fatalf("%+v", row)
 	}
 	for _, text := range []string{"one|two", "one two", "o|n|e two"} {
@@ -119,7 +119,7 @@ func TestADraftIsCutOnce(t *testing.T) {
 		}
 		err := d.Outbox.Split(t.Context(), row.ID, parts, nil)
 		now := d.head()
-		if errors.Is(err, channels.ErrNotReady) != (text != "one|two") || !now.Drafted || !now.Cut || now.Parts != 2 || now.Todo[0].Body != "one" || now.Todo[1].Body != "two" || now.Todo[0].Nonce != "n0" || now.Todo[1].Nonce != "one|twotwo" {
+		if errors.Is(err, channels.ErrNotReady) != (text != "one|two") || !now.Drafted || !now.Split || now.Parts != 2 || now.Todo[0].Body != "one" || now.Todo[1].Body != "two" || now.Todo[0].Nonce != "n0" || now.Todo[1].Nonce != "one|twotwo" {
 			t.Errorf("cut as %s: %+v, %v", text, now, err)
 		}
 	}

@@ -29,7 +29,7 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 		ORDER BY o.id LIMIT ?3`, sqlite.Micros(now), epoch, limit)
 	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
 		var r channels.Row
-		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Cut)
+		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
 		return r, err
 	})
 	for i := range rows {

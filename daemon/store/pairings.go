@@ -83,9 +83,9 @@ func (b Pairings) Load(ctx context.Context) error {
 	return nil
 }
 
-// Meet records hob's account on a channel, "" if unknown. Older pairings without an account adopt it. Pairings with another account stop
+// SetAccount records hob's account on a channel, "" if unknown. Older pairings without an account adopt it. Pairings with another account stop
 // counting; they are returned.
-func (b Pairings) Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
+func (b Pairings) SetAccount(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
 	if account != "" {
 		err = b.core.write(ctx, func(tx *Tx) error {
 			return tx.Run("UPDATE pairings SET account = ? WHERE channel = ? AND account = '' AND "+bound, account, channel)

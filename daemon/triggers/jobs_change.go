@@ -24,7 +24,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 		return scheduler.View{}, nil, err
 	}
 	// Rights and limits first: whether the job has rights decides about its session.
-	if d.Mandate, err = s.mandate(d, old); err != nil {
+	if d.Permissions, err = s.permissions(d, old); err != nil {
 		return scheduler.View{}, nil, err
 	}
 	var j scheduler.Job

@@ -19,8 +19,8 @@ func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, e
 		return d, nil, err
 	}
 	d.Name, d.Origin, d.Trust, d.Typed = name, OriginConfig, event.Owner, true
-	if d.Mandate.Allow, wrong = policy.Rights(strings.Join(d.Rights, ","), fsguard.Absolute); wrong != nil {
-		d.Mandate.Allow, wrong = nil, fmt.Errorf("allow: %w", wrong)
+	if d.Permissions.Allow, wrong = policy.Rights(strings.Join(d.Rights, ","), fsguard.Absolute); wrong != nil {
+		d.Permissions.Allow, wrong = nil, fmt.Errorf("allow: %w", wrong)
 	}
 	return d, wrong, nil
 }

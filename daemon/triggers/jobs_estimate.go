@@ -42,16 +42,16 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 	return view, nil
 }
 
-// mandate combines a draft with the job that it changes into the rights and limits of the job. Taint stays.
-func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate, err error) {
-	m = scheduler.Mandate{Tainted: d.Mandate.Tainted || old.Tainted, Tools: old.Tools, Tokens: old.Tokens}
+// permissions combines a draft with the job that it changes into the rights and limits of the job. Taint stays.
+func (s Jobs) permissions(d scheduler.Draft, old scheduler.Job) (m scheduler.Permissions, err error) {
+	m = scheduler.Permissions{Tainted: d.Permissions.Tainted || old.Tainted, Tools: old.Tools, Tokens: old.Tokens}
 	switch {
 	// New rights replace the old ones; they are not added.
 	case d.GivesRights():
 		if m.Allow, err = policy.Rights(d.Allow, fsguard.Absolute); err != nil {
 			return m, refuseJob(err)
 		}
-	case d.Allow == "" && !d.Mandate.Tainted: // a job that a tainted turn changes loses its rights
+	case d.Allow == "" && !d.Permissions.Tainted: // a job that a tainted turn changes loses its rights
 		m.Allow = old.Allow
 	}
 	l, err := automation.ParseLimits(d.Limits)

@@ -96,7 +96,7 @@ func TestLimitsInTheConfig(t *testing.T) {
 		}
 		j, err := s.Jobs.JobNamed(t.Context(), "morning")
 		if err != nil || !slices.Equal(j.Tools, in.Tools) || j.Tokens != in.MaxTokens {
-			t.Errorf("of %+v: %+v, %v", in, j.Mandate, err)
+			t.Errorf("of %+v: %+v, %v", in, j.Permissions, err)
 		}
 	}
 	if err := triggers.CheckJob(section(scheduler.Draft{MaxTokens: 10}), "UTC", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "max_tokens: ") {

@@ -113,13 +113,13 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 	}
 	owner := d.Trust == event.Owner
 	// The trust of the requester is used up here: the runs of a watch are a machine's, see watchTrust.
-	d.Deliver, d.Trust, d.Typed, d.Mandate.Allow = cmp.Or(d.Deliver, string(watchDelivery(d.ReplyTo))), watchTrust, d.Typed && owner, allow
+	d.Deliver, d.Trust, d.Typed, d.Permissions.Allow = cmp.Or(d.Deliver, string(watchDelivery(d.ReplyTo))), watchTrust, d.Typed && owner, allow
 	w, err := filewatch.New(d, s.Guard(), d.Now)
 	if err != nil {
 		return filewatch.View{}, nil, refuseWatch(err)
 	}
 	// A turn that has read foreign text cannot give the right to read the files.
-	if owner && !d.Mandate.Tainted {
+	if owner && !d.Permissions.Tainted {
 		w.Allow = append(w.Allow, readable(w)...)
 	}
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {

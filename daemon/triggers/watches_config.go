@@ -22,7 +22,7 @@ func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Tim
 		return filewatch.Watch{}, err
 	}
 	allow, wrong := policy.RightsOfOthers(strings.Join(d.Rights, ","), fsguard.Absolute)
-	d.Name, d.Origin, d.Trust, d.Typed, d.Mandate.Allow = name, OriginConfig, watchTrust, true, allow
+	d.Name, d.Origin, d.Trust, d.Typed, d.Permissions.Allow = name, OriginConfig, watchTrust, true, allow
 	w, err := filewatch.New(d, g, now)
 	if wrong != nil {
 		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))

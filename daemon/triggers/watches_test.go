@@ -144,7 +144,7 @@ func TestPlanOfAWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := d // what foreign text may have asked for opens no folder
-	foreign.Mandate.Tainted = true
+	foreign.Permissions.Tainted = true
 	if view, _, err := watches.Plan(t.Context(), foreign); err != nil || len(view.Allow) > 0 {
 		t.Errorf("a tainted turn's watch has %v, %v", view.Allow, err)
 	}

@@ -166,7 +166,7 @@ func draftOf(name string, in webhook.Texts) (webhook.Draft, error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Mandate.Allow, err = policy.RightsOfOthers(in.Allow, fsguard.Absolute); err != nil {
+	if d.Permissions.Allow, err = policy.RightsOfOthers(in.Allow, fsguard.Absolute); err != nil {
 		return d, invalid(fmt.Errorf("allow: %w", err))
 	}
 	// The table of fields decides how each text is parsed. A field that it does not have cannot be set.

@@ -54,7 +54,7 @@ func webhookOf(in webhook.Draft, now time.Time) (webhook.Hook, error) {
 		wrong = fmt.Errorf("allow: %w", wrong)
 	}
 	d := in
-	d.Once, d.Mandate.Allow = cmp.Or(in.Once, webhook.OnlyID), rights
+	d.Once, d.Permissions.Allow = cmp.Or(in.Once, webhook.OnlyID), rights
 	h, err := webhook.New(d, now)
 	return h, firsts(limits, err, unsigned(in), wrong)
 }

@@ -48,12 +48,12 @@ type Draft struct {
 
 	// The decoding code sets the remaining fields; they never come from the input.
 
-	Origin  string            `toml:"-" json:"-"` // default: run-time
-	Trust   event.Trust       `toml:"-" json:"-"`
-	Typed   bool              `toml:"-" json:"-"` // the owner typed this request
-	ReplyTo event.Address     `toml:"-" json:"-"` // address of the request, the default of Deliver
-	Now     time.Time         `toml:"-" json:"-"`
-	Mandate scheduler.Mandate `toml:"-" json:"-"` // the checked rights
+	Origin      string                `toml:"-" json:"-"` // default: run-time
+	Trust       event.Trust           `toml:"-" json:"-"`
+	Typed       bool                  `toml:"-" json:"-"` // the owner typed this request
+	ReplyTo     event.Address         `toml:"-" json:"-"` // address of the request, the default of Deliver
+	Now         time.Time             `toml:"-" json:"-"`
+	Permissions scheduler.Permissions `toml:"-" json:"-"` // the checked rights
 }
 
 // Fields describes the fields of a watch, in the order of the documentation.
@@ -101,7 +101,7 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 	f := faults{}
 	w := Watch{
 		Trigger: scheduler.Trigger{
-			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
+			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		},
 		Paths: f.paths(d.Paths, guard), Include: f.include(d.Include), Events: f.events(d.Events),
@@ -200,7 +200,7 @@ func (f *faults) paths(list []string, guard *fsguard.Guard) []string {
 
 // resolve resolves the part of a path before its first pattern. hob's own state cannot be watched.
 func resolve(path string, guard *fsguard.Guard) (string, error) {
-	base, pattern := cutGlob(path)
+	base, pattern := splitGlob(path)
 	if base == "" && pattern != "" {
 		base = "."
 	}
@@ -219,8 +219,8 @@ func resolve(path string, guard *fsguard.Guard) (string, error) {
 	return full, err
 }
 
-// cutGlob splits a path before the first component with a wildcard. pattern is "" if there is none.
-func cutGlob(path string) (base, pattern string) {
+// splitGlob splits a path before the first component with a wildcard. pattern is "" if there is none.
+func splitGlob(path string) (base, pattern string) {
 	for at := 0; at < len(path); {
 		end := strings.IndexByte(path[at:], '/')
 		if end < 0 {

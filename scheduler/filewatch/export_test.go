@@ -43,7 +43,7 @@ func (w *Watcher) Known() (folders, files int) {
 var (
 	Compose    = compose
 	CommonMove = commonMove
-	CutGlob    = cutGlob
+	CutGlob    = splitGlob
 	Unified    = unified
 	Unreadable = unreadable
 )

@@ -27,7 +27,7 @@ type entry struct {
 func newScope(w Watch) (scope, error) {
 	s := scope{flat: w.Flat}
 	for _, path := range w.Paths {
-		base, pattern := cutGlob(path)
+		base, pattern := splitGlob(path)
 		e := entry{path: filepath.Clean(filepath.FromSlash(base))}
 		if pattern != "" {
 			glob, err := glob.New(path)

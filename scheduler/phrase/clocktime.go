@@ -70,7 +70,7 @@ func (p *reader) clock(bare bool) (clockTime, bool, error) {
 // numeric reads "9", "9:15", "09:15:30", "5pm", "5 p.m.", "nine o'clock", "nine thirty".
 func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 	mark := p.pos
-	body, half := cutHalf(p.word(0))
+	body, half := splitHalf(p.word(0))
 	if bare {
 		body = dotted(body)
 	}
@@ -84,7 +84,7 @@ func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 		parts = append(parts, p.minuteWord()...)
 	}
 	// "10 pm" and "10 p.m.", where am or pm is a word of its own
-	if one, next := cutHalf("1" + p.word(0)); half == "" && one == "1" && next != "" {
+	if one, next := splitHalf("1" + p.word(0)); half == "" && one == "1" && next != "" {
 		half = next
 		p.pos++
 		_ = strings.HasSuffix(p.toks[p.pos-1].text, ".m") && p.take(".")
@@ -155,8 +155,8 @@ func (p *reader) pastMinutes(half bool) (minutes int, counted, ok bool) {
 	return n, p.takeAny("minutes", "minute", "min"), true
 }
 
-// cutHalf removes am or pm from a word.
-func cutHalf(word string) (body, half string) {
+// splitHalf removes am or pm from a word.
+func splitHalf(word string) (body, half string) {
 	for suffix, half := range map[string]string{"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"} {
 		if body, ok := strings.CutSuffix(word, suffix); ok && body != "" {
 			return body, half

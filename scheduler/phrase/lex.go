@@ -17,7 +17,7 @@ type token struct {
 func lex(text string) []token {
 	var toks []token
 	for start, end := range chunks(text) {
-		toks = append(toks, cut(text, start, end)...)
+		toks = append(toks, tokenize(text, start, end)...)
 	}
 	return toks
 }
@@ -43,8 +43,8 @@ func chunks(text string) func(yield func(start, end int) bool) {
 	}
 }
 
-// cut splits a word into tokens at separators.
-func cut(text string, start, end int) []token {
+// tokenize splits a word into tokens at separators.
+func tokenize(text string, start, end int) []token {
 	var toks []token
 	add := func(from, to int) {
 		if from < to {

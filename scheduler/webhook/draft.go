@@ -29,8 +29,8 @@ type Draft struct {
 
 	// The decoding code sets the remaining fields; they never come from the input.
 
-	Origin  string            `json:"-" toml:"-"` // default: run-time
-	Mandate scheduler.Mandate `json:"-" toml:"-"` // the checked rights
+	Origin      string                `json:"-" toml:"-"` // default: run-time
+	Permissions scheduler.Permissions `json:"-" toml:"-"` // the checked rights
 }
 
 // Texts is a draft without its name, as the API accepts it: every field is a text, "" for not given. Fields describes how each is parsed.

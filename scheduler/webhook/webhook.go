@@ -69,7 +69,7 @@ func New(d Draft, now time.Time) (Hook, error) {
 	h := Hook{
 		Trigger: scheduler.Trigger{
 			Name: strings.TrimSpace(d.Name), Prompt: strings.TrimSpace(d.Prompt), Deliver: deliver, Trust: event.Owner,
-			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: d.Mandate,
+			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Permissions: d.Permissions,
 		},
 		Kind: kind, Tolerance: cmp.Or(d.Tolerance, DefaultTolerance), MaxBody: cmp.Or(d.MaxBody, DefaultBody), PerMinute: cmp.Or(d.PerMinute, Rate(kind)),
 		Once: d.Once, Header: strings.TrimSpace(d.Header),

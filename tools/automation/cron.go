@@ -302,7 +302,7 @@ func (c cron) find(ctx context.Context, in CronInput) (scheduler.View, error) {
 // address.
 func (c cron) wish(ctx context.Context, call tools.Call, in CronInput, old scheduler.View) (scheduler.View, tools.Change, error) {
 	d := in.Draft
-	d.ID, d.Trust, d.Mandate.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
+	d.ID, d.Trust, d.Permissions.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
 	// An unchanged name is no change to the job.
 	if d.Name == old.Name {
 		d.Name = ""

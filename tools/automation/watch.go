@@ -269,7 +269,7 @@ func answer(text string, one filewatch.View, change tools.Change) tools.Result {
 // wish works out a new watch. The call, not the model, supplies the trust, the taint and the address.
 func (w watcher) wish(ctx context.Context, call tools.Call, in WatchInput, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
-	d.Paths, d.Trust, d.Mandate.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
+	d.Paths, d.Trust, d.Permissions.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
 	for _, period := range []*string{&d.Settle, &d.Poll} {
 		length, err := span(*period)
 		if err != nil {

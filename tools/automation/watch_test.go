@@ -210,7 +210,7 @@ func TestWatchDraft(t *testing.T) {
 	res := watchDo(t, s, k)
 	want := filewatch.Draft{
 		Name: "n", Prompt: "p", Paths: []string{"/srv/a"}, Include: []string{"*.md"}, Events: []string{"write"}, Settle: "5s", Poll: "1m0s", Flat: true, Gitignore: true,
-		Own: true, Deliver: string(event.ToNone), Allow: "net:a.org", Trust: event.Owner, Mandate: scheduler.Mandate{Tainted: true}, Typed: true, ReplyTo: "ntfy:a", Now: k.Now,
+		Own: true, Deliver: string(event.ToNone), Allow: "net:a.org", Trust: event.Owner, Permissions: scheduler.Permissions{Tainted: true}, Typed: true, ReplyTo: "ntfy:a", Now: k.Now,
 	}
 	if !reflect.DeepEqual(s.draft, want) || len(res.Changes) != 1 {
 		t.Errorf("%+v\n%+v", s.draft, want)

@@ -120,8 +120,8 @@ func lines(data []byte) int {
 	return n
 }
 
-// cutDiff shortens a diff to maxDiff bytes of whole lines.
-func cutDiff(diff string) string {
+// truncateDiff shortens a diff to maxDiff bytes of whole lines.
+func truncateDiff(diff string) string {
 	diff = strings.ToValidUTF8(diff, string(utf8.RuneError))
 	if len(diff) <= maxDiff {
 		return diff

@@ -162,7 +162,7 @@ func (e editor) run(ctx context.Context, call tools.Call, in EditInput, intent t
 	if err := s.commit(ctx, in); err != nil {
 		return tools.Result{}, err
 	}
-	out.Diff = cutDiff(diffs.String())
+	out.Diff = truncateDiff(diffs.String())
 	return tools.Result{Content: head.String() + out.Diff, Data: out}, nil
 }
 

@@ -90,7 +90,7 @@ func (n notebookEditor) run(ctx context.Context, call tools.Call, in NotebookInp
 	} else {
 		out.CellID = after[at].ID
 	}
-	out.Diff = cutDiff(diff)
+	out.Diff = truncateDiff(diff)
 	done := map[notebook.Mode]string{notebook.Replace: "replaced", notebook.Insert: "inserted", notebook.Delete: "deleted"}[e.Mode]
 	return tools.Result{
 		Content: fmt.Sprintf("%s %s of %s, which has %s now\n%s", done, called(out.CellID, at), tools.ShownPath(in.Path), count(out.Cells, "cell"), out.Diff),

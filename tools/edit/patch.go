@@ -87,7 +87,7 @@ func (p patcher) run(ctx context.Context, call tools.Call, in PatchInput, intent
 	if err := s.commit(ctx, in); err != nil {
 		return tools.Result{}, err
 	}
-	out.Diff = cutDiff(diffs.String())
+	out.Diff = truncateDiff(diffs.String())
 	return tools.Result{Content: "Success. Updated the following files:\n" + strings.Join(done, "\n"), Data: out}, nil
 }
 

@@ -122,7 +122,7 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 		list = append(list, "last\tthe newest")
 	}
 	for _, row := range rows {
-		list = append(list, cobra.CompletionWithDesc(row.name, console.Cut(row.about)))
+		list = append(list, cobra.CompletionWithDesc(row.name, console.CellText(row.about)))
 	}
 	return beginning(list, typed)
 }

@@ -29,7 +29,7 @@ func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 		Envelope: &llm.Envelope{
 			Source: q.In.Source, Sender: q.In.Sender, At: q.In.Received, Zone: zone,
 			Trust: q.In.Trust, Kind: q.In.Kind, Typed: q.In.Typed,
-			Lesser: q.In.Trust == event.Known && q.In.Origin.Person != "" && slices.Contains(owners, event.Address(q.In.Source+":"+q.In.Origin.Person)),
+			OwnerInGroup: q.In.Trust == event.Known && q.In.Origin.Person != "" && slices.Contains(owners, event.Address(q.In.Source+":"+q.In.Origin.Person)),
 		},
 	}
 }

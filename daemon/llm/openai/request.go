@@ -179,7 +179,7 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 		return nil
 	}
 	w := writer{}
-	for _, p := range msg.Drawn() {
+	for _, p := range msg.QuotedParts() {
 		shows, err := w.add(ctx, t.m.server, p, &t.left)
 		if err != nil {
 			return err

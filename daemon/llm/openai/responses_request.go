@@ -212,7 +212,7 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 // parts returns the content of a message: one part or more, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
 	w := writer{}
-	for _, p := range msg.Drawn() {
+	for _, p := range msg.QuotedParts() {
 		shows, err := w.add(ctx, t.m.server, p, &t.left)
 		if err != nil {
 			return nil, err

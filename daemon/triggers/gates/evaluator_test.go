@@ -92,7 +92,7 @@ func (p *place) put(name, text string) string {
 }
 
 func job(g scheduler.Gate, allow ...string) scheduler.Job {
-	return scheduler.Job{Trigger: scheduler.Trigger{Name: "look", Trust: event.Owner, Mandate: scheduler.Mandate{Allow: allow}}, Zone: "UTC", Gate: g}
+	return scheduler.Job{Trigger: scheduler.Trigger{Name: "look", Trust: event.Owner, Permissions: scheduler.Permissions{Allow: allow}}, Zone: "UTC", Gate: g}
 }
 
 func confinedOrSkip(t *testing.T) *place {

@@ -34,7 +34,7 @@ func (e *Evaluator) running(ctx context.Context, call tools.Call, g scheduler.Ga
 		return nil
 	}
 	exec, at := e.shell(ctx, network)
-	j := scheduler.Job{Trigger: scheduler.Trigger{Name: "gate", Trust: call.Trust, Mandate: scheduler.Mandate{Tainted: call.Tainted}}, Zone: call.Zone, Gate: g}
+	j := scheduler.Job{Trigger: scheduler.Trigger{Name: "gate", Trust: call.Trust, Permissions: scheduler.Permissions{Tainted: call.Tainted}}, Zone: call.Zone, Gate: g}
 	run, err := e.call(j, at.Guard)
 	if err != nil {
 		return err
