@@ -104,7 +104,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in GlobInput, intent 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	// The folder is resolved again and must be the one that the permission rules saw: a link may have changed since.
+	// The search starts in the folder that the permission rules saw, even if the path leads elsewhere by now.
 	start, err := intended(g.Guard, call, from, intent)
 	if err != nil {
 		return tools.Result{}, err
