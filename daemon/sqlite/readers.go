@@ -30,7 +30,7 @@ func (r *Readers) prepared(ctx context.Context, query string) (*sql.Stmt, error)
 		return st, nil
 	}
 	st, err := r.db.PrepareContext(ctx, query)
-	r.counts.parsed.Add(1)
+	r.counts.parse(query)
 	if err == nil && len(r.kept) < mostStatements {
 		r.kept[query] = st
 	}

@@ -33,7 +33,18 @@ func newSession(conn *sql.Conn, c *counts) *session {
 }
 
 // counts counts what an open database does.
-type counts struct{ parsed, run, commits atomic.Int64 }
+type counts struct {
+	parsed, run, commits atomic.Int64
+	prepared             func(query string) // may be nil
+}
+
+// parse counts a statement that was prepared.
+func (c *counts) parse(query string) {
+	c.parsed.Add(1)
+	if c.prepared != nil {
+		c.prepared(query)
+	}
+}
 
 // Counts says what an open database has done so far. Tests compare it with the number of turns.
 type Counts struct {
@@ -48,7 +59,7 @@ func (s *session) prepared(ctx context.Context, query string) (*sql.Stmt, error)
 		return st, nil
 	}
 	st, err := s.conn.PrepareContext(ctx, query)
-	s.counts.parsed.Add(1)
+	s.counts.parse(query)
 	if err == nil && len(s.kept) < mostStatements {
 		s.kept[query] = st
 	}

@@ -44,7 +44,8 @@ type Options struct {
 	Backups    string                  // folder for the copy of a lost database; "": the folder of Path
 	Lost       func(what string) error // called when the file "is missing" or "is empty"; an error forbids a new database; nil: allowed
 	Now        func() time.Time
-	Log        *slog.Logger // nil: no log
+	Log        *slog.Logger       // nil: no log
+	Prepared   func(query string) // called for each statement at its first use on a connection; nil: not
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -75,6 +76,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &DB{path: o.Path, now: o.Now, lock: lock}
+	d.counts.prepared = o.Prepared
 	if err := d.start(ctx, o); err != nil {
 		return nil, errors.Join(Plain(err), d.Close())
 	}

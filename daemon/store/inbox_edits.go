@@ -74,7 +74,7 @@ func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 	}
 	var text sql.NullString
 	err = tx.One(`SELECT i.seq, i.state, i.parts, e.text FROM inbox i LEFT JOIN edits e ON e.id = (SELECT max(id) FROM edits WHERE message = ?1)
-		WHERE i.seq = coalesce(e.inbox, ?1)`, []any{m.seq}, &m.row, &m.state, sqlite.JSON(&m.parts), &text)
+		WHERE i.seq = coalesce((SELECT inbox FROM edits WHERE id = (SELECT max(id) FROM edits WHERE message = ?1)), ?1)`, []any{m.seq}, &m.row, &m.state, sqlite.JSON(&m.parts), &text)
 	if m.text = text.String; !text.Valid {
 		m.text = event.TextOf(m.parts)
 	}

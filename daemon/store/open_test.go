@@ -19,7 +19,9 @@ import (
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(max(code, checkPlans())) }))
+}
 
 const chat event.Address = "chat:1"
 

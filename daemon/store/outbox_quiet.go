@@ -201,6 +201,6 @@ func join(tx *Tx, id int64, joined []int64) error {
 
 // part reverses join: the joined message was dropped before any part was sent.
 func part(tx *Tx, id int64) error {
-	return tx.Run(`UPDATE outbox SET state = 'ready', ended = 0, joined = 0, reason = '' WHERE joined = ?1
+	return tx.Run(`UPDATE outbox SET state = 'ready', ended = 0, joined = 0, reason = '' WHERE joined = ?1 AND joined > 0
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = ?1 AND d.attempts > 0)`, id)
 }

@@ -41,6 +41,8 @@ type Options struct {
 	Paired  *PairedOwners          // filled by the store; nil: not needed elsewhere
 	Log     *slog.Logger           // nil: no log
 
+	Prepared func(query string) // see sqlite.Options; tests read the plans of all statements
+
 	Lost func(what string) error           // see sqlite.Options
 	Sum  func(path string) (string, error) // hashes a marked file, see Marks.Sum; nil: copies of marked files are not recognized
 }
@@ -145,7 +147,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Now: o.Clock.Wall, Log: o.log()})
+	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}

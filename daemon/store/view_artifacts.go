@@ -21,6 +21,6 @@ func (s *View) ArtifactNamed(ctx context.Context, id string) (artifacts.Artifact
 // Abandoned reports whether a number was reserved for an inbox row that was never written.
 func (s *View) Abandoned(ctx context.Context, seq int64) (gone bool, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'inbox' AND seq >= ?1)
-		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = ?1) AND NOT EXISTS (SELECT 1 FROM edits WHERE number = ?1)`, seq).Scan(&gone)
+		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = ?1) AND NOT EXISTS (SELECT 1 FROM edits WHERE number = ?1 AND number > 0)`, seq).Scan(&gone)
 	return gone, err
 }

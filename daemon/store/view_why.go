@@ -48,7 +48,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 
 // joinedNodes adds the messages that were sent as part of this one. Each has a chain of its own.
 func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
-	rows, err := outboxRows(ctx, c.view.read, "joined = ? ORDER BY id", id)
+	rows, err := outboxRows(ctx, c.view.read, "joined = ? AND joined > 0 ORDER BY id", id)
 	for _, o := range rows {
 		c.nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, causeExcerpt(o.Body))
 	}

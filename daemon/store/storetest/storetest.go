@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,37 @@ import (
 
 // prepared holds the databases that Prepare has seen, as the driver names them.
 var prepared sync.Map
+
+// statements holds the texts of all statements that stores of this process have used.
+var statements sync.Map
+
+// record keeps the text of a statement that the product uses. The statements of tests themselves do not count: the first frame outside of the
+// database's package tells whose it is.
+func record(query string) {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if strings.HasPrefix(f.Function, "hob/daemon/sqlite.") {
+			continue
+		}
+		if !strings.HasSuffix(f.File, "_test.go") {
+			statements.Store(query, true)
+		}
+		return
+	}
+}
+
+// Statements returns the texts of all statements of the product that the stores opened here have used so far.
+func Statements() (list []string) {
+	statements.Range(func(query, _ any) bool {
+		list = append(list, query.(string))
+		return true
+	})
+	slices.Sort(list)
+	return list
+}
 
 // hurry lets commits to a prepared database return before they are on the disk.
 func hurry(c driversqlite.ExecQuerierContext, dsn string) error {
@@ -87,7 +120,8 @@ func Open(t testing.TB, dir string, change ...func(*store.Options)) *store.Store
 	Prepare(t, dir)
 	o := store.Options{
 		Dir: dir, Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
-		Owner: func() []event.Address { return nil }, Config: func() store.Config { return store.Config{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
+		Prepared: record,
+		Owner:    func() []event.Address { return nil }, Config: func() store.Config { return store.Config{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
