@@ -63,6 +63,7 @@ func emptyReason(said llm.Answer, info llm.Info) string {
 	}
 }
 
+// blank reports whether a text has no visible character. Such an answer counts as empty.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // answerItems turns an answer into transcript items. Calls get hob's own ids; the provider's ids stay in Raw.

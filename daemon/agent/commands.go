@@ -220,6 +220,7 @@ func stoppedText(id int64, children int) string {
 	}
 }
 
+// parked is the part of the answer to /stop all that counts the parked turns.
 func parked(n int) string {
 	switch n {
 	case 0:

@@ -83,6 +83,7 @@ func defangFileName(name string) string {
 	return strings.NewReplacer(".", "_", "@", "_", "。", "_", "．", "_", "｡", "_").Replace(name[:end]) + name[end:]
 }
 
+// defangAll returns a copy, because the caller may keep the list that it passed.
 func defangAll(s turn.Defanger, list []string) []string {
 	list = slices.Clone(list)
 	for i := range list {

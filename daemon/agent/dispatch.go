@@ -90,10 +90,12 @@ func (j Judged) Hash() string {
 // Judge validates a call, computes what it would touch and asks the permission rules. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	j := Judged{Call: call, Decision: policy.Decision{Verdict: policy.NotJudged}}
+	// Others see fewer tools: a name that only the owner may call does not exist for them.
 	set := d.Set
 	if a.Trust != event.Owner && d.Guests != nil {
 		set = d.Guests
 	}
+	// The checks come in the order of their cost, and each gives the model a reason that it can act on.
 	tool, ok := set.Find(call.Name)
 	if why := d.unavailable(call.Name); !ok && why != "" {
 		return j.refuse(tools.Fail(tools.ConfigError, "hob tool list --all says what each tool needs, hob config validate what is wrong with the config", "the tool %q cannot work here: %s", call.Name, why))
@@ -148,6 +150,7 @@ func (j Judged) refuse(r tools.Result) Judged {
 	return j
 }
 
+// firstLine shortens an error result to a reason for the audit.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

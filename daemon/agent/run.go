@@ -27,6 +27,7 @@ type run struct {
 	reserved turn.Step     // the request that the claim has reserved, until it is made; N 0: none
 }
 
+// newRun makes the run of a claimed turn. Its running time counts from now.
 func newRun(t *Thread, id int64) *run { return &run{thread: t, id: id, counted: t.Clock.Mono()} }
 
 // ran returns the running time since the last call, for the next commit.
@@ -134,6 +135,7 @@ func stopReason(t turn.Turn) string {
 
 // commit writes the result of a step. A commit that parks or ends the turn also ends the loop.
 func (r *run) commit(ctx context.Context, c turn.Commit) error {
+	// Here, and in stream, all text of a turn leaves it: no other place needs to think of links.
 	c = r.defanged(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()

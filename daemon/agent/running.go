@@ -15,6 +15,7 @@ type RunningTurn struct {
 	beat   atomic.Int64 // monotonic time of the last progress
 }
 
+// set notes the turn that the thread now steps, and how to cancel it; 0 and nil: the thread is idle.
 func (r *RunningTurn) set(id int64, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,6 +41,7 @@ func (r *RunningTurn) Running() int64 {
 	return r.id
 }
 
+// progress notes a sign of life. The watchdog restarts hob when none comes for too long.
 func (r *RunningTurn) progress(now time.Duration) { r.beat.Store(int64(now)) }
 
 // Beat returns the monotonic time of the thread's last progress. The watchdog compares it with the clock.

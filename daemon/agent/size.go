@@ -111,6 +111,7 @@ type tokenLimitError struct {
 	needs int
 }
 
+// Error is the reason that the owner reads. It names the setting that would allow the run.
 func (e *tokenLimitError) Error() string {
 	return fmt.Sprintf("it has used %d of the %d tokens that one run may use, and the next request needs about %d more (max_tokens of the job; hob cron update JOB --max-tokens N)", e.UsedTokens, e.MaxTokens, e.needs)
 }

@@ -141,4 +141,5 @@ func (t *Thread) notifyWaiting(ctx context.Context) error {
 	}
 }
 
+// progress is called at each step, at each piece of an answer and at each look for work.
 func (t *Thread) progress() { t.RunningTurn.progress(t.Clock.Mono()) }

@@ -50,6 +50,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", truncate(raw, 200)))
 		}
+		// The last call of such an answer may be half of one, and the model may have meant more calls after it.
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
 		}
@@ -413,6 +414,7 @@ func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
 	return e
 }
 
+// started is the event for clients that watch the turn. It is committed with the intent, so it comes before the effect.
 func (r toolCalls) started(j Judged) event.Event {
 	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
 }

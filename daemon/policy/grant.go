@@ -166,6 +166,7 @@ func covers(c Case, kind string, all []string) bool {
 	return !slices.ContainsFunc(all, func(to string) bool { return !hasRight(c, kind, to) })
 }
 
+// hasRight reports whether the trigger has exactly this right. Paths are compared by within instead.
 func hasRight(c Case, kind, to string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
 }
@@ -183,6 +184,7 @@ func mayRead(c Case, p tools.Path) bool {
 	}
 }
 
+// within reports whether a right of a kind names the path or a folder above it.
 func within(c Case, kind, path string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && inside(r.To, path) })
 }

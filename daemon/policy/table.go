@@ -17,6 +17,7 @@ const (
 	others  row = "somebody else, or a machine"
 )
 
+// rowOf picks the row of a call. Who asked weighs more than what the turn has read: others never get the rows of the owner.
 func rowOf(c Case) row {
 	switch {
 	case c.Asker != event.Owner:
@@ -150,6 +151,7 @@ type fault struct{ why, line string }
 // condition is what a cell allows.
 type condition func(Case) fault
 
+// anytime is the condition of a cell that allows every call.
 func anytime(Case) fault { return fault{} }
 
 // onlyReads is the condition of scheduling and memory in a tainted turn.
@@ -160,12 +162,15 @@ func onlyReads(c Case) fault {
 	return fault{why: "the turn has read foreign text"}
 }
 
+// never is the condition of a cell that allows no call by itself. A grant, a right or the owner's answer may still allow it.
 func never(why string) condition { return func(Case) fault { return fault{why: why} } }
 
+// anywhereReadable requires that no path may hold secrets. Reading elsewhere changes nothing, and its content counts as foreign.
 func anywhereReadable(c Case) fault {
 	return paths(c, false, tools.Workspace, tools.RootRW, tools.RootRO, tools.Scratch, tools.Outside)
 }
 
+// inTheRoots requires that everything the call writes is where the owner has allowed writing.
 func inTheRoots(c Case) fault { return paths(c, true, tools.Workspace, tools.RootRW, tools.Scratch) }
 
 // inTheWorkspace lets others read the workspace, except for the owner's private files and the scratch folders of other sessions.
@@ -218,6 +223,7 @@ func paths(c Case, writes bool, areas ...tools.Area) fault {
 	return fault{}
 }
 
+// inTheSandbox requires that the system confines the command, since its text does not show what it will do.
 func inTheSandbox(c Case) fault {
 	if c.Intent.Sandboxed {
 		return fault{}
@@ -225,6 +231,7 @@ func inTheSandbox(c Case) fault {
 	return fault{why: "the command would run outside a sandbox"}
 }
 
+// publicWeb requires known hosts outside private networks. Only a sandboxed command may leave its hosts unknown.
 func publicWeb(c Case) fault {
 	switch {
 	case c.Intent.Private:

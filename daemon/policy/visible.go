@@ -103,6 +103,7 @@ func mixedLetters(text []rune) map[int]bool {
 	return mixed
 }
 
+// isWordChar reports whether a character can be part of a word, for mixedLetters.
 func isWordChar(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) }
 
 // markToken marks the mixed letters in text[start:end], a group of words joined by punctuation.
@@ -130,6 +131,7 @@ func markToken(text []rune, start, end int, mixed map[int]bool) {
 	}
 }
 
+// hasLatin reports whether a text has a Latin letter, so that lookalikes of such letters in it imitate.
 func hasLatin(text []rune) bool {
 	for _, c := range text {
 		if scriptOf(c) == "Latin" {

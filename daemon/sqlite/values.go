@@ -29,6 +29,7 @@ func Stamp(t *time.Time) sql.Scanner { return stamp{t} }
 // stamp scans a stored time.
 type stamp struct{ to *time.Time }
 
+// Scan reads a column of microseconds; NULL is the zero time.
 func (s stamp) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -47,6 +48,7 @@ func JSON(to any) sql.Scanner { return blob{to} }
 // blob scans a JSON column; NULL leaves the value unchanged.
 type blob struct{ to any }
 
+// Scan decodes the column. A row that an older hob wrote may lack fields; they keep their zero values.
 func (b blob) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:

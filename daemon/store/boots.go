@@ -79,6 +79,7 @@ func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 // judgeCrashes examines the newest crashes within the window. If the same turn was running at all of them, it becomes a dead letter; otherwise
 // safe mode starts.
 func judgeCrashes(tx *Tx, b *Boot) error {
+	// One turn that is running at every crash is the likely cause; then hob needs no safe mode, only an end of that turn.
 	p := tx.core.opt.Config()
 	safe, err := readSetting(tx, keySafeMode)
 	if err != nil {

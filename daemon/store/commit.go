@@ -154,6 +154,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
+	// The approval is used up together with the intent, so that a crash cannot use it twice.
 	if err := useApproval(tx, c.UsedApproval); err != nil {
 		return fmt.Errorf("consume approval: %w", err)
 	}

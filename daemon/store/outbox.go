@@ -26,6 +26,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	if o.To == event.ToNone {
 		return nil
 	}
+	// The owner's address may change until the message is queued, so it is resolved here and not by the turn.
 	to := resolveAddress(tx, o.To)
 	state, ended := "ready", int64(0)
 	// The local chat reads the message from the store: it counts as sent.

@@ -185,6 +185,7 @@ type openPairing struct {
 	last string
 }
 
+// scanOpenPairing reads a pairing with the hash of its code, which only tryCode needs.
 func scanOpenPairing(rs *sql.Rows) (p openPairing, err error) {
 	return p, rs.Scan(&p.Pairing.ID, &p.Pairing.Channel, &p.Pairing.Hash, &p.Pairing.Tries, sqlite.Stamp(&p.Pairing.Until), &p.last)
 }

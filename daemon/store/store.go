@@ -77,6 +77,7 @@ func (p Config) buttons(to event.Address) bool { return p.Buttons != nil && p.Bu
 // edits reports whether the channel of an address can edit sent messages.
 func (p Config) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
+// named reports whether the section of its channel names an address.
 func (p Config) named(to event.Address) bool { return p.Named != nil && p.Named(to) }
 
 // Store is the open database. Each field is a service for one subject. All are safe for concurrent use.

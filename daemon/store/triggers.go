@@ -85,6 +85,7 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	if err != nil {
 		return 0, err
 	}
+	// The scheduler and the watcher read the trigger anew when the signal comes.
 	tx.Wake(sqlite.SignalJobs)
 	if t.ID == 0 {
 		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",

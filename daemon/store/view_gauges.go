@@ -159,6 +159,7 @@ func (t *requestTally) count(ctx context.Context, read *sqlite.Readers) ([]Reque
 	}), nil
 }
 
+// addTo adds the numbers to the sum of the same model and fault.
 func (r Requests) addTo(sums map[requestOutcome]Requests) {
 	key := requestOutcome{r.Model, r.Fault}
 	s := sums[key]

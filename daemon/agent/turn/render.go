@@ -60,6 +60,7 @@ func (r *renderer) one(i int) (int, error) {
 	}
 }
 
+// say appends a message. Nothing that was appended before ever changes.
 func (r *renderer) say(m llm.Message) { r.out = append(r.out, m) }
 
 // shown returns what a request shows of a result.
@@ -70,6 +71,7 @@ func shown(it llm.Item) []event.Part {
 	return it.Parts
 }
 
+// place names the step that an item comes from.
 func place(it llm.Item) llm.Place { return llm.Place{Turn: it.Turn, Step: it.Step} }
 
 // answer renders one answer of the model, its text and calls, followed by a message for each call.
@@ -102,6 +104,7 @@ func (r *renderer) answer(i int) (int, error) {
 	return end, nil
 }
 
+// sameAnswer reports whether two items belong to one answer of the model: they have the same turn and step.
 func sameAnswer(a, b llm.Item) bool {
 	return b.Turn == a.Turn && b.Step == a.Step && (b.Kind == llm.Text || b.Kind == llm.Reasoning || b.Kind == llm.CallItem)
 }
