@@ -52,7 +52,9 @@ func record(query string) {
 // Statements returns the texts of all statements of the product that the stores opened here have used so far.
 func Statements() (list []string) {
 	statements.Range(func(query, _ any) bool {
-		list = append(list, query.(string))
+		if text, ok := query.(string); ok {
+			list = append(list, text)
+		}
 		return true
 	})
 	slices.Sort(list)
