@@ -76,3 +76,6 @@ func (h *House) Close(ctx context.Context) error {
 	h.group.Wait()
 	return h.Store.Close(ctx)
 }
+
+// HoldGarbage switches garbage collection off until release is called.
+func HoldGarbage() (release func()) { return holdGarbage() }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -32,16 +31,12 @@ const drainTime = 10 * time.Second
 // keepEvents is how long events are kept.
 const keepEvents = 30 * 24 * time.Hour
 
-// memoryLimit is the soft memory limit of the Go runtime, in bytes.
-const memoryLimit = 200 << 20
-
 // Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse: first the config and the table of channels, then
 // the store, then the parts (wire), which receive messages last.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
-	if os.Getenv("GOMEMLIMIT") == "" { // a safety net: hob normally needs far less
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	release := holdGarbage()
+	defer release()
 	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewActive(), turn: &agent.RunningTurn{}}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = sys.NewGroup(d.log, nil)
@@ -66,7 +61,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
 	}
-	return d.serve(ctx, srv, start)
+	return d.serve(ctx, srv, start, release)
 }
 
 // open opens the store and recovers what an earlier process left unfinished. Everything here works without the parts.
@@ -167,7 +162,7 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 }
 
 // serve wires the parts and runs them until ctx ends.
-func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration) error {
+func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration, release func()) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
 	cliChannel := cli.New(d.store.Inbox, d.artifacts, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
@@ -195,6 +190,8 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "backups", d.backups.Run)
 	// Only now does hob say that it is ready; the service manager hears of it last.
 	d.ready(ctx, srv, start)
+	release()
+	in.Go(in.ctx, "memory", memoryRelease{d.store.Turns.InboxSignal, d.turn}.run)
 	d.supervise(in)
 	<-ctx.Done()
 	return d.drain(ctx, in, core, out)

@@ -89,9 +89,10 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
+	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory.
 	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
 	// savepoints in memory: each would be a file.
-	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-512)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
 		return err
 	}
-	readers, err := open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	readers, err := open(d.path, "mode=ro&_pragma=cache_size(-256)&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
