@@ -18,6 +18,8 @@ const (
 )
 
 // takeLock takes an exclusive flock, which lasts until the file is closed.
+//
+// The system releases the lock when the process dies, so a crash leaves no stale lock.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the state folder's own file
 	if err != nil {

@@ -306,6 +306,8 @@ func checkpointLog(ctx context.Context, path string) (err error) {
 }
 
 // keep gives a file a second name. again means that it already had this name, because an earlier restore was interrupted.
+//
+// A hard link needs no space and no time; the copy is for file systems without links.
 func keep(ctx context.Context, from, to string) (again bool, err error) {
 	mine, err := os.Lstat(from)
 	if err != nil {

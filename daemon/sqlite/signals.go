@@ -38,6 +38,8 @@ func (s *signals) wait(which Signal) <-chan struct{} {
 }
 
 // send wakes everybody who waits for one of the signals. Closing a channel wakes all its waiters.
+//
+// A receiver asks for a new channel before it reads the rows again, so it misses no later signal.
 func (s *signals) send(which Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

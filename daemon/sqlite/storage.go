@@ -109,6 +109,8 @@ func (f *files) moved() error {
 }
 
 // fault describes the loss of the database's file to the user, with the copy that was saved from the open file, if any.
+//
+// Stopping hob is necessary: the open file has no name any more, and a new database would be a second one.
 func (f *files) fault() *event.Fault {
 	hint := "stop hob; then hob backup list and hob backup restore PATH"
 	if f.rescued != "" {

@@ -149,6 +149,8 @@ func (w *writer) checkpoint() {
 }
 
 // gather collects the closures that are already waiting. One commit for all of them costs one flush to disk.
+//
+// It takes only what is there and never waits for more, so a single write is not delayed.
 func (w *writer) gather(first *closure) []*closure {
 	all := []*closure{first}
 	for len(all) < batch {

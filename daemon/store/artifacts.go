@@ -38,6 +38,8 @@ func (s Artifacts) Reserve(ctx context.Context, in event.In) (seq int64, r event
 
 // AcceptFiles commits an input under its reserved number, together with the rows of its files, whose bytes are already durable. For a known
 // (source, id), or an edit that changes nothing, it stores nothing, and the receipt has the numbers of the existing row.
+//
+// The bytes come first, then this commit: a crash in between leaves files without a row, which the clean-up removes.
 func (s Artifacts) AcceptFiles(ctx context.Context, seq int64, in event.In, list []artifacts.Artifact) (r event.Receipt, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		r, err = accept(tx, arrival{In: in, Number: seq, Files: list})

@@ -199,6 +199,8 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 }
 
 // openTurn creates a turn for an inbox row: its session, its first item, its fire and its event.
+//
+// From here on the input belongs to the turn: its state is joined, and only endTurn closes it.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err := beginAnew(tx, q.In); err != nil {
 		return 0, fmt.Errorf("begin session %s anew: %w", q.In.Session, err)
@@ -276,6 +278,8 @@ func beginAnew(tx *Tx, in event.In) error {
 
 // joinTurn adds an inbox row to a turn's transcript, in its present form: an edit may have changed it. It returns false if the row is no
 // longer queued.
+//
+// The UPDATE is the claim: of two transactions that want the row, only the first finds it queued.
 func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	rs, err := tx.Query("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued' RETURNING "+inboxColumns, t.ID, seq)
 	list, err := sqlite.Collect(rs, err, scanInput)

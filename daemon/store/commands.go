@@ -31,6 +31,8 @@ func (s Commands) Serve(ctx context.Context, q turn.Queued, do func(*Tx) (string
 }
 
 // closeCommand closes a command's row and sends its reply.
+//
+// The reply is queued in the same commit, so a crash can neither repeat the command nor lose its reply.
 func closeCommand(tx *Tx, q turn.Queued, reply string) error {
 	n, err := tx.Change("UPDATE inbox SET state = 'done', reason = 'served' WHERE seq = ? AND state = 'queued'", q.Seq)
 	if err != nil || n == 0 {

@@ -67,6 +67,8 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 }
 
 // Sending marks a part as being sent in this epoch. After a crash, the mark shows that the part may have arrived.
+//
+// The commit comes before the request to the platform. Without it a crash would leave no trace of a message that may have arrived.
 func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET state = 'sending', epoch = ?1, attempts = ?2, unsure = ?3, tried = CASE tried WHEN 0 THEN ?4 ELSE tried END
@@ -80,6 +82,8 @@ func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 }
 
 // Settle commits the result of a delivery.
+//
+// The message may have been dropped while it was being sent; then only the delivery is noted.
 func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verdict) error {
 	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error {
 		var open, draft bool

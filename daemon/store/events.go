@@ -17,6 +17,8 @@ func addEvent(tx *Tx, e event.Event) error {
 }
 
 // addEventSeq appends an event and ends the waits for it. A wait names the type, or "type:key" with the session's key.
+//
+// Clients follow the events by their numbers, and parked turns wait for them by their types.
 func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 	data, err := sqlite.Doc(e.Data)
 	if err != nil {

@@ -22,6 +22,8 @@ const askAfterFailures = 5
 const failingQuestion = "failing"
 
 // endFire ends the fire that a turn ran. A failure delays the job's next run; every fifth one in a row also asks the owner.
+//
+// It runs in the commit that ends the turn, so a fire is never open without a turn that will end it.
 func endFire(tx *Tx, id int64, f turn.Finish) error {
 	var fire, job int64
 	err := tx.One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
@@ -104,6 +106,8 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 }
 
 // clearFailures resets a trigger's failures, and lets held runs start. why is added to their reason.
+//
+// The rows that waited for the end of the backoff are moved forward here; nothing else looks at them before their time.
 func clearFailures(tx *Tx, id int64, why string) error {
 	var k triggerKind
 	var held bool

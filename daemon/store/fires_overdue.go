@@ -76,6 +76,8 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 
 // markLate marks the slots that were waiting when hob stopped and therefore run late. They are reported like slots that came due meanwhile.
 // last is when hob was last running.
+//
+// Slots that come due while hob is not running are marked by the scheduler; these were due before it stopped.
 func markLate(tx *Tx, last time.Time) error {
 	if last.IsZero() || tx.Now.Sub(last) <= scheduler.NormalDelay {
 		return nil

@@ -67,6 +67,8 @@ func textBefore(text string) string {
 }
 
 // readEdited finds the target of an edit; sql.ErrNoRows if the original was never accepted.
+//
+// An edit may itself have been edited, so the row with the present text is looked up through the newest edit.
 func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 	err = tx.One("SELECT seq, kind, person, reply_to FROM inbox WHERE source = ? AND ext_id = ?", []any{in.Source, in.Origin.Edits}, &m.seq, &m.kind, &m.person, &m.chat)
 	if err != nil {

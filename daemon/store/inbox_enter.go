@@ -94,6 +94,8 @@ func (a arrival) follow(tx *Tx) error {
 }
 
 // insertInput stores an input as a new row and returns its number; 0: it already exists.
+//
+// The pair (source, ext_id) is unique: a channel may deliver a message again after a crash without harm.
 func insertInput(tx *Tx, a arrival) (int64, error) {
 	in := a.In
 	parts, err := sqlite.Doc(in.Parts)

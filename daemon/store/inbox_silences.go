@@ -84,6 +84,8 @@ func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
 }
 
 // silenceSender stops answering a sender for a while, and tells the owner.
+//
+// The row of the silence outlives a restart, and checkBotLoop reads it for each message of that sender.
 func silenceSender(tx *Tx, a arrival) error {
 	in, now := a.In, tx.Now
 	err := tx.Run("INSERT INTO silences (address, person, until) VALUES (?, ?, ?) ON CONFLICT (address, person) DO UPDATE SET until = excluded.until",

@@ -22,6 +22,8 @@ func resolveAddress(tx *Tx, a event.Address) event.Address {
 
 // queueOut queues one message, once per key. It first offers the text to the draft of the turn's answer. A message to the local API is
 // delivered by this commit, through its event.
+//
+// All messages come through here: answers, questions, notices, replies to commands. The pump only sees rows.
 func queueOut(tx *Tx, o event.Out) error {
 	if o.To == event.ToNone {
 		return nil

@@ -79,6 +79,8 @@ func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
 }
 
 // takeOverDraft reuses the message that told somebody the number of messages ahead: it will be edited to show the answer.
+//
+// The reader then sees one message that changes, instead of the number of messages ahead and a second one with the answer.
 func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, error) {
 	var remote, nonce, body string
 	err := tx.One(`SELECT d.remote_id, d.nonce, d.body FROM inbox i JOIN outbox a ON a.key = 'ahead:' || i.seq AND a.state = 'done' JOIN deliveries d ON d.outbox = a.id
@@ -223,6 +225,8 @@ func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error)
 }
 
 // reopenDraft makes the part of a draft unsent, because its message cannot be edited. That message stays in the chat.
+//
+// The next attempt sends a new message with a new nonce, because the platform would refuse every edit of the old one.
 func reopenDraft(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return tx.Run("UPDATE deliveries SET state = 'ready', draft = 0, remote_id = '', nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ?",
 		d.Nonce, sqlite.Micros(v.At), v.Reason, d.Outbox, d.Part)

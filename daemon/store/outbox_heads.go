@@ -20,6 +20,8 @@ const (
 
 // readHeads returns, for each address, the oldest unfinished row that is due, with its open parts and the messages that can be joined to
 // it. A part that an earlier epoch was sending counts as interrupted.
+//
+// Order is kept for each address alone: a platform that is down holds up its own messages and no others.
 func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, error) {
 	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
 			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, ''), coalesce(p.final, 0)

@@ -147,6 +147,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // setQuiet makes it quiet until a time. A past time ends the quiet, including the current quiet hours. Held messages follow the new end.
+//
+// Rows that already wait get the new time in the same commit, so nothing is sent by the old one.
 func setQuiet(tx *Tx, until time.Time) error {
 	quiet, awake := "", ""
 	if until.After(tx.Now) {

@@ -15,6 +15,8 @@ func (s *core) rightOf(to event.Address) channels.Right {
 
 // rightForMessage returns the right under which a message is queued. A reply uses the permission that the sender had when the message was
 // accepted, even if it was revoked since. An address whose owner pairing was revoked receives only what the owner sends explicitly.
+//
+// The right is stored with the row. The pump compares it with the present one before it sends.
 func rightForMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	asker, err := askerAt(tx, o)
 	now := tx.core.rightOf(o.To)

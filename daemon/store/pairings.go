@@ -192,6 +192,8 @@ func scanOpenPairing(rs *sql.Rows) (p openPairing, err error) {
 
 // tryCode tries a message as the code of the newest open pairing of a channel. A repeated message is counted once, so that a channel that
 // delivers a message twice does not use up two tries.
+//
+// The tries are counted in the row, so a restart does not give a stranger new ones.
 func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Tried, error) {
 	var before int
 	// The same message has bound a pairing before.

@@ -105,6 +105,8 @@ func useApproval(tx *Tx, id int64) error {
 }
 
 // closeQuestion closes an open question and ends the wait for it. A choice by number is stored as words.
+//
+// A late answer finds the question closed, and its sender is told so.
 func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	q, err := questionByID(tx, id)
 	if err != nil {
@@ -206,6 +208,8 @@ func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 }
 
 // expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped.
+//
+// The caller is either the clock (until has passed) or the end of the turn that asked.
 func expireQuestions(tx *Tx, where string, arg any) error {
 	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {

@@ -95,6 +95,8 @@ func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, 
 }
 
 // writeTranscript formats the newest entries up to the limit, and counts the handles among them.
+//
+// It goes through the entries from the newest back, so that the limit drops the oldest ones.
 func writeTranscript(list []transcriptEntry) (text string, handles int) {
 	var lines []string
 	size := 0

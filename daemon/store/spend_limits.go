@@ -37,6 +37,8 @@ func (s *core) day(t time.Time) string {
 
 // reserveSpend reserves the possible cost of a model request before it starts, for the day and for the turn's source. A crash during the
 // request therefore never loses its cost.
+//
+// The commit of a step replaces the reservation by the real cost; after a crash bookOrphans books it as it is.
 func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	b, err := readBudget(tx)
 	if err != nil {

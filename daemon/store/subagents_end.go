@@ -69,6 +69,8 @@ func readEndedChild(tx *Tx, id int64) (endedChild, error) {
 }
 
 // wakeParent ends the waits for a subagent. A reader of a tainted result becomes tainted.
+//
+// Several calls may wait for one sub-agent; each of them gets the result.
 func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	rs, err := tx.Query("UPDATE waits SET met = ?, how = ? WHERE kind = 'child' AND met = 0 AND subject = ? RETURNING turn",
 		sqlite.Micros(tx.Now), strconv.FormatInt(c.Child.Turn, 10), c.Child.Agent)

@@ -88,6 +88,8 @@ func reviseTask(tx *Tx, r tasks.Revision) error {
 }
 
 // endTask ends the task that a turn ran, if any. The turn's text is the result; after a failure it is why.
+//
+// The input of the task names its attempt, so that a turn of an earlier attempt cannot end a later one.
 func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	o := tasks.Outcome{State: taskOutcome(state), Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'

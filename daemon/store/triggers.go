@@ -101,6 +101,8 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 }
 
 // removeTrigger removes a trigger. Its fires stay; those that have not started are cancelled.
+//
+// The row stays, marked as removed: fires, audit and hob why still refer to it.
 func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	version, err := nextTriggerVersion(tx)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 )
 
 // lowerTrust records that a turn has read foreign text. The turn becomes tainted, and its conversation with it.
+//
+// Trust only falls. /clean begins a new session instead, with what was said before.
 func lowerTrust(tx *Tx, turn int64, from string) error {
 	if from == "" {
 		return nil

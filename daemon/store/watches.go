@@ -123,6 +123,8 @@ func (s Watches) Saw(ctx context.Context, seen filewatch.Seen) error {
 
 // fireWatch writes the fire and the inbox row of an observation, unless they exist. While an earlier fire is held, the observation is added
 // to that one.
+//
+// The snapshot is stored in the same commit: a change is either seen and queued, or seen again at the next look.
 func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	held, err := readDelayedFire(tx, seen.Watch.ID)
 	if err != nil {

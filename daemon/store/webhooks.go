@@ -87,6 +87,8 @@ func (w Webhooks) Receive(ctx context.Context, h webhook.Hook, in event.In, cont
 }
 
 // receiveWebhook stores the request of a webhook as an input with a fire. A repeated request has the same id and creates no second fire.
+//
+// The sender gets its acknowledgement after this commit, and repeats the request if it gets none.
 func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) {
 	var live, known bool
 	err := tx.One(`SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'hook' AND removed = 0 AND paused = 0), EXISTS (SELECT 1 FROM inbox WHERE source = ? AND ext_id = ?)`,
