@@ -40,7 +40,7 @@ func ofSession(session int64) string {
 
 // OpenAgents lists the open subagents of all sessions, oldest first, for the status.
 func (r Sessions) OpenAgents(ctx context.Context) ([]tools.Agent, error) {
-	return r.agents(ctx, "t.ended = 0 ORDER BY c.turn")
+	return r.agents(ctx, "t.state IN ('ready', 'running', 'waiting') ORDER BY c.turn")
 }
 
 // agents reads sub-agents with their newest calls.
