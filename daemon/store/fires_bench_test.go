@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -104,6 +103,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer rs.Close() //nolint:errcheck // it has been read to its end
 	var late []time.Duration
 	for rs.Next() {
 		var us int64
@@ -112,7 +112,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 		}
 		late = append(late, time.Duration(us)*time.Microsecond)
 	}
-	if err := errors.Join(rs.Err(), rs.Close()); err != nil {
+	if err := rs.Err(); err != nil {
 		b.Fatal(err)
 	}
 	return late
