@@ -20,6 +20,7 @@ import (
 )
 
 // Exit codes.
+// Scripts depend on them, and the help of hob lists them (newRoot).
 const (
 	ExitFailed   = 1
 	ExitUsage    = 2
@@ -45,6 +46,7 @@ type App struct {
 func New() *App { return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
 // Problem is an error with a hint and an exit code of its own.
+// One without a Text and a Doc only sets the exit code: its message was printed before.
 type Problem struct {
 	Code int
 	Text string
@@ -77,6 +79,7 @@ func WantsJSON(args []string) bool {
 // Exit reports an error, once, and returns the exit code. It is the only place that prints errors: commands
 // return them.
 func (a *App) Exit(err error, inJSON bool) int {
+	// A command that could not print its answer has failed, even if it did everything else.
 	if err == nil {
 		err = a.lost
 	}
@@ -88,6 +91,7 @@ func (a *App) Exit(err error, inJSON bool) int {
 	if errors.As(err, &p) && p.Text == "" && p.Doc == nil {
 		return code // the message was printed before
 	}
+	// Messages may quote text of others, so control characters are removed. JSON escapes them.
 	if !inJSON {
 		a.Print(a.Err, "hob: "+console.Clean(text))
 		if hint != "" {
@@ -122,6 +126,7 @@ func Explain(err error) (code int, text, hint string) {
 	case errors.Is(err, context.Canceled):
 		return ExitFailed, "stopped", ""
 	}
+	// All other errors come from the API or have no kind. A kind that is not listed here is a plain failure.
 	text, hint, kind := client.Explain(err)
 	switch kind {
 	case "invalid":

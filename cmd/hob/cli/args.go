@@ -30,6 +30,7 @@ func Family(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 // sample is a use line with something to try in the place of what is to be named; what may be left out is.
 func sample(use string) string {
+	// Example values by placeholder. Words that are not listed stay as they are.
 	said := map[string]string{"JOB": "tea", "WATCH": "papers", "HOOK": "deploys", "TURN": "last", "SESSION": "garden", "CODE": "7K2M", "SEQ": "last", "ID": "last", "GRANT": "2", "TASK": "3", "CHANNEL": "alerts", "PAIRING": "3", "NAME": "read", "TEXT": `"by eight, please"`}
 	var words []string
 	for _, w := range strings.Fields(use) {
@@ -74,6 +75,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	for _, set := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
 		set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	}
+	// pflag gives the name without its dashes. A name of one letter is a shorthand.
 	dashes := "--"
 	if len(name) == 1 {
 		dashes = "-"
@@ -90,6 +92,7 @@ func flagValueError(see string, err error) error {
 	var none *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &bad):
+		// pflag names types as Go does. For types that are not listed, its own message is shown.
 		want := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number"}[bad.GetFlag().Value.Type()]
 		if want != "" {
 			return Usage(see, "--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), want)
@@ -125,6 +128,7 @@ func AtMost(n int, what string) cobra.PositionalArgs {
 // AtLeast needs n arguments; the words of a text may follow unquoted.
 func AtLeast(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		// An empty last text counts as missing. It is usually an unset variable of a script.
 		if len(args) < n || Joined(args[n-1:]) == "" {
 			return Usage("see: "+cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
 		}
@@ -143,6 +147,7 @@ func None(cmd *cobra.Command, args []string) error {
 // Filled refuses a flag with an empty text: "--gate $TEST" with an unset TEST would make a job without a gate.
 func Filled(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		// pflag prints an empty list as [].
 		if text := f.Value.String(); text == "" || text == "[]" {
 			err = Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
 		}

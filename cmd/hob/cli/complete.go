@@ -103,6 +103,7 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 	}
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
+	// A note about the system-wide hob would appear in the line that is being typed.
 	a.Quiet = true
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -139,6 +140,7 @@ func beginning(list []string, typed string) []string {
 }
 
 // RowID returns the number of a row; "last" is the newest row.
+// Only resources with numbers know "last". Any other name is returned unchanged.
 func RowID(ctx context.Context, c *client.Client, resource, name string) (string, error) {
 	n := namings(resource)
 	if !n.last || name != "last" {

@@ -53,6 +53,7 @@ func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) erro
 	switch {
 	case yes:
 		return nil
+	// Nobody can answer, and a script must not hang.
 	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
 		return Usage("add --yes", "%s, and nobody is here to be asked", loss)
 	}
@@ -64,11 +65,13 @@ func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) erro
 	if ok {
 		return nil
 	}
+	// An interrupt at the question counts as no.
 	return &Problem{Code: ExitFailed, Text: "nothing was changed"}
 }
 
 // askYesNo asks a question; every answer but yes is no.
 func (a *App) askYesNo(ctx context.Context, question string) (bool, error) {
+	// A killed conversation may have left the terminal in raw mode, in which Enter does not end a line.
 	if err := a.RestoreTerminal(); err != nil {
 		return false, err
 	}

@@ -27,6 +27,7 @@ func FieldFlags(cmd *cobra.Command, draft any, fields []scheduler.Field) {
 			if f.Commas {
 				flags.StringSliceVar(to, name, nil, f.Flag)
 			} else {
+				// A comma may be part of a value, so the flag is repeated for each value.
 				flags.StringArrayVar(to, name, nil, f.Flag)
 			}
 		case *bool:
@@ -50,6 +51,7 @@ func FieldFlags(cmd *cobra.Command, draft any, fields []scheduler.Field) {
 // CheckWords refuses the first flag that takes one of a few words and has another.
 func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
 	for _, f := range fields {
+		// Some commands declare the flags of only a part of the fields.
 		flag := cmd.Flags().Lookup(f.FlagName())
 		if flag == nil || len(f.Words) == 0 {
 			continue
@@ -78,6 +80,7 @@ func InFlags(text string, fields []scheduler.Field, others map[string]string, en
 	if ends == nil {
 		ends = []string{": ", ` "`}
 	}
+	// A text without a colon and without a space has an empty name, which is no field.
 	name := text[:max(strings.IndexAny(text, ": "), 0)]
 	flag, ok := flags[name]
 	if rest := text[len(name):]; ok && slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(rest, end) }) {

@@ -49,6 +49,7 @@ func HelpPage(cmd *cobra.Command, width int) string {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
+	// Only hob itself has groups. The commands of a family are listed below one heading.
 	for _, g := range cmd.Groups() {
 		members(&b, g.Title, cmd, g.ID, width)
 	}
@@ -105,9 +106,11 @@ func members(b *strings.Builder, title string, cmd *cobra.Command, group string,
 // and so do those before them; the others flow together.
 func Wrap(text, indent string, width int) string {
 	var b strings.Builder
+	// flow collects the lines of a paragraph. A blank or an indented line ends it, and so does the end of the text.
 	flow := ""
 	flush := func() {
 		line := indent
+		// A word that is wider than a line gets a line of its own.
 		for _, w := range strings.Fields(flow) {
 			if line != indent && console.Cells(line+" "+w) > width {
 				b.WriteString(line + "\n")

@@ -103,6 +103,7 @@ func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter)
 	if err != nil {
 		return err
 	}
+	// A Whole list is read completely and cut below.
 	asked := f
 	if l.Whole {
 		asked.Limit = 0
@@ -168,6 +169,7 @@ func ShowRow[R any](ctx context.Context, a *App, s api.Show[R], id string, draw 
 		return a.Document(doc)
 	}
 	clock := OwnersClock(ctx, c)
+	// All members are shown in the order of the daemon's document.
 	if draw == nil {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }}
 		return a.Text(sheet.Details(doc))
@@ -187,6 +189,7 @@ func Row[R any](ctx context.Context, c *client.Client, s api.Show[R], id string)
 }
 
 // Do carries out a verb and says what was done.
+// id is "" for a verb of hob as a whole, such as leaving safe mode. done is the sentence for a person.
 func Do[In, Out any](ctx context.Context, a *App, v api.Verb[In, Out], id string, in In, done string) error {
 	c, err := a.Client(ctx)
 	if err != nil {

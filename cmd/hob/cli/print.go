@@ -12,6 +12,7 @@ import (
 )
 
 // Document prints one JSON document.
+// It ends with a line feed, so that a command can print one document per line.
 func (a *App) Document(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -22,6 +23,7 @@ func (a *App) Document(v any) error {
 }
 
 // Text prints as it is.
+// It may contain escape sequences of hob's own, so the caller removes control characters from text of others.
 func (a *App) Text(s string) error {
 	_, err := io.WriteString(a.Out, s)
 	return err

@@ -22,6 +22,7 @@ func (a *App) RestoreTerminal() error {
 	if t.Oflag&unix.OPOST != 0 {
 		return nil
 	}
+	// Input: Enter gives a line feed, Ctrl-S and Ctrl-Q work. Output: a line feed returns the carriage. Local: echo, lines, Ctrl-C.
 	t.Iflag |= unix.BRKINT | unix.ICRNL | unix.IXON
 	t.Oflag |= unix.OPOST | unix.ONLCR
 	t.Lflag |= unix.ECHO | unix.ICANON | unix.ISIG | unix.IEXTEN

@@ -101,6 +101,7 @@ func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Prob
 	if err != nil {
 		a.Print(a.Err, "") // end the line of the prompt
 	}
+	// Ctrl-D means no. After any other error nobody has answered.
 	if err != nil && !errors.Is(err, io.EOF) {
 		no.Code, no.Text = ExitFailed, "stopped: nothing was done"
 	}
