@@ -47,6 +47,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 
 // drawQuestion prints a question as a conversation would show it, and how and until when it can be answered.
 func drawQuestion(a *cli.App, q api.Question, clock cli.Clock) error {
+	// The conversation in the terminal draws questions with the same type, so both look alike.
 	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn}
 	text := console.Clean(asked.Show()) + "\n"
 	if q.State == "open" {

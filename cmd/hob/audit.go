@@ -119,6 +119,7 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 		}
 		return client.List(ctx, c, api.Audit.Raw(), filter)
 	}
+	// Of the turn's details only the audit rows are decoded.
 	type calls struct {
 		Audit []json.RawMessage `json:"audit"`
 	}
@@ -126,6 +127,7 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 	if err != nil {
 		return nil, err
 	}
+	// An empty list must be [] in JSON, never null.
 	docs := []json.RawMessage{}
 	// A turn lists its calls in the order in which they ran; the list shows the newest first.
 	slices.Reverse(turn.Audit)
@@ -162,6 +164,7 @@ func auditPage(rows []api.AuditRow, p layout) string {
 		row := []string{
 			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(auditReason(r)) + ")", auditEffect(r),
 		}
+		// Where the last heading was left out, its cell is left out too.
 		cells = append(cells, row[:len(head)])
 	}
 	return console.Table(head, cells, p.width)

@@ -29,6 +29,7 @@ func backupCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := api.BackupPath{}
 			if len(args) == 1 {
+				// The daemon has another current folder, so it gets an absolute path.
 				path, err := filepath.Abs(args[0])
 				if err != nil {
 					return fmt.Errorf("find the folder: %w", err)
@@ -131,6 +132,7 @@ func verifyBackup(ctx context.Context, a *cli.App, path string) (daemon.BackupRe
 }
 
 // homeBackups lists the copies in the home of the caller.
+// The list has the copies that hob makes by schedule and those that were made by hand.
 func homeBackups(a *cli.App) (home string, list []daemon.BackupFile, err error) {
 	// The backups are read as files, so no daemon has to run.
 	if home, _, err = a.HomeDir(); err == nil {
@@ -155,6 +157,7 @@ func newestBackup(a *cli.App) (string, error) {
 	if len(list) == 0 {
 		return "", &cli.Problem{Code: cli.ExitFailed, Text: "there is no backup in " + filepath.Join(home, "state", "backups"), Hint: "make one with: hob backup create"}
 	}
+	// The list has the newest copy first.
 	return list[0].Path, nil
 }
 
@@ -164,6 +167,7 @@ func completeBackups(a *cli.App) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		// If the copies cannot be listed, the shell still offers its files.
 		_, list, err := homeBackups(a)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -221,6 +225,7 @@ func backupRestoreCommand(a *cli.App) *cobra.Command {
 }
 
 // restoreResult is the JSON document of a restore.
+// Lost is computed before the question, Held by the restore itself.
 type restoreResult struct {
 	Backup daemon.BackupReport `json:"backup"`
 	Lost   daemon.BackupLoss   `json:"lost"`
@@ -244,6 +249,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Backup.Digest == "" {
 		a.Note(digestText(done.Backup))
 	}
+	// This reads the database that is to be replaced. It fails with daemon.ErrRunning while a daemon holds it.
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return explainRunning(err)
 	}
@@ -257,6 +263,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if _, err := os.Lstat(old); err == nil {
 		done.Kept = old + ".before-restore"
 	}
+	// A daemon may have started while the person read the question, so this can fail with daemon.ErrRunning too.
 	if done.Held, err = daemon.RestoreBackup(ctx, home, path); err != nil {
 		return explainRunning(err)
 	}
@@ -298,6 +305,7 @@ func explainRunning(err error) error {
 func (r restoreResult) loses() string {
 	l := r.Lost
 	switch {
+	// A database that cannot be read is a common reason for a restore.
 	case l.Damaged != "":
 		return "what is lost cannot be told: " + l.Damaged
 	case l.Newest.IsZero():

@@ -47,6 +47,7 @@ func capText(most int64, show func(int64) string) string {
 func budgetPage(b api.Budget, p layout) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)
+	// used, held and most have the unit that show expects: millionths of money, or tokens.
 	row := func(name, usedUp string, used, held, most int64, show func(int64) string) {
 		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, usedUp, show(held), capText(most, show), percentText(used+held, most))))
 	}
@@ -68,6 +69,7 @@ func budgetPage(b api.Budget, p layout) string {
 }
 
 // budgetCommand makes hob budget.
+// The budget is a cap per day on what model requests may cost, in money and in tokens.
 func budgetCommand(a *cli.App) *cobra.Command {
 	return cli.Family("budget", "See and set what thinking may cost per day",
 		&cobra.Command{
@@ -98,6 +100,7 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9 || v == -1) {
 					return cli.Usage("for example --per-day 5.00; -1 takes the cap away", "--per-day %q is not an amount", perDay)
 				}
+				// The fields are pointers: nil leaves a cap as it is.
 				args.PerDay = &perDay
 			}
 			if cmd.Flags().Changed("tokens-per-day") {

@@ -29,6 +29,7 @@ func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) 
 }
 
 // directionWorks reports whether receiving or sending has no error.
+// A direction that was not used since the start counts as working.
 func directionWorks(d api.Direction) bool {
 	return d.State == api.DirectionOK || d.State == api.DirectionUntried
 }
@@ -66,6 +67,7 @@ func channelKind(r api.Channel) string {
 func channelFault(r api.Channel) string {
 	var list []string
 	for _, s := range []api.Direction{r.Receiving, r.Sending} {
+		// One cause, such as a wrong token, often stops both directions. It is named once.
 		if !directionWorks(s) && !slices.Contains(list, s.LastError) {
 			list = append(list, s.LastError)
 		}

@@ -101,6 +101,7 @@ func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 	}
 	value := ""
 	f.Var((*switchValue)(&value), flag, lowerFirst(usage))
+	// The flag without a value means true.
 	f.Lookup(flag).NoOptDefVal = "true"
 	return &value
 }
@@ -137,6 +138,7 @@ func channelExample(p config.Part) string {
 		line += " --name " + p.Named
 	}
 	for _, k := range p.Keys[1:] {
+		// Examples are written as TOML. Only a quoted text without spaces can be used as a flag's value as it is.
 		text, err := strconv.Unquote(k.Example)
 		if err == nil && !k.Apart && k.Default == nil && k.Unset == "none" && !strings.Contains(k.Name, ".") && !strings.ContainsAny(text, " '\"") {
 			line += " --" + keyFlagName(nil, p, k) + " " + text
@@ -146,6 +148,7 @@ func channelExample(p config.Part) string {
 }
 
 // sectionDraft is a section of config.toml that is being filled in.
+// Its way: give for each flag, then write, which calls free, complete, keep and done in this order.
 type sectionDraft struct {
 	app    *cli.App
 	ref    config.Reference
@@ -167,6 +170,7 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 	case value != "-":
 		return literalSecretError("--" + flag)
 	}
+	// The value is "-": the secret is piped in.
 	text, err := io.ReadAll(io.LimitReader(d.app.In, maxSecret))
 	if err != nil {
 		return fmt.Errorf("read the secret: %w", err)
@@ -181,12 +185,14 @@ func (d *sectionDraft) paste(k schema.Key, text string) error {
 		return cli.Usage("", "%s: want one line with the secret", k.Name)
 	}
 	d.pasted[k.Name] = text
+	// The file does not exist yet. The reference lets the section pass its check until keep writes the file.
 	d.values[k.Name] = "file:" + filepath.ToSlash(filepath.Join(secretsFolder, d.name+"-"+k.Name))
 	return nil
 }
 
 // write checks the section, asks for missing keys, writes the secrets and then the config.
 func (d *sectionDraft) write(ctx context.Context) error {
+	// The name becomes a TOML key, the beginning of addresses and a part of file names, so few characters are allowed.
 	if !regexp.MustCompile(`^[A-Za-z0-9][-_A-Za-z0-9]*$`).MatchString(d.name) {
 		return cli.Usage("for example --name "+d.part.Named, "--name %q: want letters, digits, - and _", d.name)
 	}
@@ -207,6 +213,7 @@ func (d *sectionDraft) write(ctx context.Context) error {
 	if err := d.free(before); err != nil {
 		return err
 	}
+	// next is the whole document with the new section. Nothing is written yet.
 	next, err := d.complete(ctx, path, before)
 	if err != nil {
 		return err
@@ -247,6 +254,7 @@ func (d *sectionDraft) key(name string) string {
 }
 
 // changes are the keys to set, the kind first.
+// The kind decides the types of the other keys (typedValue), so it has to be in the document before them.
 func (d *sectionDraft) changes() []keyChange {
 	list := []keyChange{{Key: d.key("kind"), Value: d.part.Kind}}
 	for _, k := range d.part.Keys[1:] {
@@ -260,6 +268,7 @@ func (d *sectionDraft) changes() []keyChange {
 // done reports the result and the next step. It waits for a running daemon to load the channel, because the next command needs it.
 func (d *sectionDraft) done(ctx context.Context, home, path string) error {
 	c, down := client.Find(ctx, home, false)
+	// has stays nil if the daemon does not load the channel in time.
 	var has *api.Channel
 	if down == nil {
 		has = d.taken(ctx, c)

@@ -55,6 +55,7 @@ func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
 		if !given && (subject || slices.Contains(words, each.Name)) {
 			return each, true
 		}
+		// The subject has a value already. It is asked for again only if no missing key explains the problem.
 		if subject {
 			k, ok = each, true
 		}
@@ -92,6 +93,7 @@ func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
 		d.app.Print(d.app.Err, "") // end the line of the prompt
 		return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
 	}
+	// The new answer may be a reference in the place of a secret that was pasted before.
 	delete(d.pasted, k.Name)
 	if k.Secret() && !secret.IsReference(line) {
 		return d.paste(k, line)
@@ -124,10 +126,12 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 		read <- hiddenLine{text, err}
 		return nil
 	})
+	// Nothing reports a change of the terminal's state, so it is polled.
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for asked, begun := false, time.Now(); ; {
 		select {
+		// The Enter of the person was not echoed, so the line of the prompt is ended here.
 		case line := <-read:
 			d.app.Print(d.app.Err, "")
 			return string(line.text), line.err
@@ -136,6 +140,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 			return "", errors.Join(ctx.Err(), term.Restore(fd, before))
 		case <-look.C:
 			now, err := term.GetState(fd)
+			// If the state cannot be read, the prompt is shown at once.
 			if asked || err == nil && reflect.DeepEqual(now, before) && time.Since(begun) < echoOffTimeout {
 				continue // the echo is still on
 			}
@@ -176,6 +181,7 @@ func createUnused(folder, name, text string) (string, error) {
 		if n > 1 {
 			free = fmt.Sprintf("%s-%d", name, n)
 		}
+		// O_EXCL makes the check and the creation one step, so two commands never share a file.
 		f, err := os.OpenFile(filepath.Join(folder, free), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue

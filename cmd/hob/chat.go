@@ -41,6 +41,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
 				return talk(cmd.Context(), a, session)
 			}
+			// Files are read before anything is sent, so a missing file sends nothing.
 			files, err := client.Attach(attach...)
 			if err != nil {
 				return err
@@ -116,6 +117,7 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 		// with exit code 5 and the question stays open.
 		o.Ask = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask
 	}
+	// Say returns when the turn has ended, or when it waits for an answer that cannot be asked for here.
 	answer, err := o.Say(ctx, m)
 	if err != nil {
 		return err
@@ -145,6 +147,7 @@ func verdict(a *cli.App, answer console.Answer) error {
 	default:
 		return nil
 	}
+	// With a Doc, Exit would print the Text even if it is empty.
 	if !a.JSON {
 		p.Doc = nil
 	}
@@ -189,5 +192,6 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 			return w, h
 		},
 	}
+	// The terminal leaves raw mode also when the conversation ends with an error.
 	return errors.Join(t.Run(ctx), term.Restore(fd, old))
 }

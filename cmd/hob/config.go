@@ -29,6 +29,7 @@ func configCommand(a *cli.App, reference func() config.Reference) *cobra.Command
 }
 
 // file is the path of config.toml.
+// The file need not exist: hob has defaults for every key.
 func (k configCommands) file() (string, error) {
 	home, _, err := k.app.HomeDir()
 	if err != nil {
@@ -87,6 +88,7 @@ func (k configCommands) docsCommand() *cobra.Command {
 			if out == "" {
 				return k.app.Text(configPage(k.reference()))
 			}
+			// WriteFile refuses to replace a file whose content has changed since it was read here.
 			before, err := config.FileContent(out)
 			if err != nil {
 				return err
@@ -118,6 +120,7 @@ func configError(err error) error {
 // tell says when a change takes effect: a running daemon of this home watches the file and loads it at once.
 func (k configCommands) tell(cmd *cobra.Command) {
 	if home, _, err := k.app.HomeDir(); err == nil {
+		// A system-wide hob does not count, because it has another config.
 		if _, err := client.Find(cmd.Context(), home, false); err == nil {
 			k.app.Note("the running hob takes it at once")
 			return

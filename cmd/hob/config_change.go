@@ -38,6 +38,7 @@ func setKeys(r config.Reference, file string, doc []byte, changes ...keyChange) 
 	if err != nil {
 		return nil, err
 	}
+	// Only the result of all changes is checked, so that keys which need each other can be set together.
 	for _, c := range changes {
 		if next, err = applyChange(r, file, next, c); err != nil {
 			return nil, err
@@ -61,6 +62,7 @@ func newProblems(before, after []config.Problem) config.Errors {
 	var list config.Errors
 	for _, p := range after {
 		same := func(q config.Problem) bool { return p.Key == q.Key && p.Text == q.Text }
+		// Advice never stops a change.
 		if !p.Advice && !slices.ContainsFunc(before, same) {
 			list = append(list, p)
 		}
@@ -99,6 +101,7 @@ func typedValue(r config.Reference, doc []byte, path []string, c keyChange) (str
 	}
 	text, err := tomlLiteral(k, c.Value)
 	if err != nil {
+		// Without a file the problem is one of the typed value, and configError makes a usage error of it.
 		return "", config.Errors{{Key: c.Key, Text: err.Error()}}
 	}
 	return text, nil
@@ -117,6 +120,7 @@ func checkRemovable(file string, doc []byte, path []string) error {
 			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
 		}
 	}
+	// An inline table is the value of one key and can be removed. A section with a header cannot.
 	if _, section := at.(map[string]any); section && !keyInFile(doc, path) {
 		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
 	}
@@ -169,6 +173,7 @@ func tomlLiteral(k schema.Key, text string) (string, error) {
 		}
 		return rawLiteral(text, "a list, like a,b or [\"a\", \"b\"]", want)
 	}
+	// Tables and lists of tables have no form of their own on the command line: they are typed as TOML.
 	return rawLiteral(text, "a value as TOML writes it, like { "+samplePair(k)+" }", want)
 }
 
@@ -190,6 +195,7 @@ func numberLiteral(text string, want func(string) (string, error)) (string, erro
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), nil
 	}
+	// The shortest text that is read back as the same number.
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(s, ".e") {
 		s += ".0"

@@ -25,6 +25,7 @@ func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The same change is made twice, to the bytes and to the tree. The trees of both must be equal afterwards.
 	next := rewriteDocument(doc, path, value)
 	after, err := parseTOML(next)
 	if err != nil {
@@ -38,6 +39,7 @@ func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 		}
 		want = alone["x"]
 	}
+	// %#v sorts the keys of maps and shows types, so that 1 and 1.0 differ.
 	if !putValue(before, path, want) || fmt.Sprintf("%#v", dropEmptyTables(before)) != fmt.Sprintf("%#v", dropEmptyTables(after)) {
 		return nil, errEditByHand
 	}
@@ -95,9 +97,11 @@ func rewriteDocument(doc []byte, path []string, value string) []byte {
 		if s.header || s.array || !hasPrefix(path, s.path) {
 			continue
 		}
+		// A removed key takes the comment on its line with it.
 		if len(s.path) == len(path) && value == "" {
 			return removeRange(doc, lineRange(doc, s.key, s.end))
 		}
+		// Only the value is replaced. A comment after it stays.
 		if len(s.path) == len(path) {
 			return splice(doc, byteRange{s.value, s.end}, value)
 		}
@@ -124,12 +128,15 @@ func insertKey(doc []byte, all []tomlStatement, path []string, value string) []b
 			return insertLineAfter(doc, s.end, string(indent)+config.KeyText(path[len(s.section):])+" = "+value, eol)
 		}
 	}
+	// The section has a header but no key yet.
 	for _, s := range all {
 		if s.header && !s.array && slices.Equal(s.path, section) {
 			return insertLineAfter(doc, s.end, config.KeyText(path[len(path)-1:])+" = "+value, eol)
 		}
 	}
+	// The section is new. A blank line separates it from what is above it.
 	text := "[" + config.KeyText(section) + "]" + eol + config.KeyText(path[len(path)-1:]) + " = " + value + eol
+	// A key of no section must come before the first header (TOML 1.0, "Table").
 	if len(section) == 0 {
 		return splice(doc, byteRange{}, config.KeyText(path)+" = "+value+eol)
 	}
@@ -152,8 +159,10 @@ func editInline(doc []byte, outer tomlStatement, path []string, value string) []
 			return editInline(doc, s, path, value)
 		case value != "":
 			return splice(doc, byteRange{s.value, s.end}, value)
+		// The comma before the pair is removed with it.
 		case i > 0:
 			return removeRange(doc, byteRange{outer.inner[i-1].end, s.end})
+		// The first pair takes the comma after it.
 		case len(outer.inner) > 1:
 			return removeRange(doc, byteRange{s.key, outer.inner[1].key})
 		default:
@@ -214,6 +223,7 @@ func hasPrefix(path, start []string) bool {
 }
 
 // tomlStatement is a header or a pair of a document, or a pair of an inline table, with the bytes that it takes.
+// All offsets are bytes from the beginning of the document.
 type tomlStatement struct {
 	section []string // of the header above it
 	path    []string // full name
@@ -274,6 +284,7 @@ func keyPath(e *unstable.Node) (path []string, from, to int) {
 func pairStatement(doc []byte, e *unstable.Node, section []string) tomlStatement {
 	path, from, to := keyPath(e)
 	s := tomlStatement{section: section, path: slices.Concat(section, path), key: from}
+	// The value begins after the equals sign and the white space around it.
 	s.value = len(doc) - len(bytes.TrimLeft(doc[to:], " \t="))
 	s.end = valueEnd(doc, s.value)
 	if v := e.Value(); v.Kind == unstable.InlineTable {
@@ -304,9 +315,11 @@ func valueEnd(doc []byte, from int) int {
 			if depth--; depth == 0 {
 				return i + 1
 			}
+			// The bracket belongs to the table or list around the value.
 			if depth < 0 {
 				return trimmedEnd(doc, from, i)
 			}
+		// Outside of brackets each of these ends the value. Inside, only the text of a comment has to be passed over.
 		case '#', ',', '\n':
 			if depth == 0 {
 				return trimmedEnd(doc, from, i)
@@ -336,6 +349,7 @@ func stringEnd(doc []byte, from int) int {
 	}
 	for ; i < len(doc); i++ {
 		switch {
+		// Only strings in double quotes have escapes (TOML 1.0, "String").
 		case doc[i] == '\\' && q == '"':
 			i++
 		case doc[i] == q && !multi:

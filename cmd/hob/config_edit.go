@@ -100,6 +100,7 @@ func (k configCommands) draft(ctx context.Context, draft, path string) ([]byte, 
 		if err != nil {
 			return nil, err
 		}
+		// Problems name the file that the person knows, not the copy.
 		problems := k.mistakes(path, doc)
 		if config.Valid(problems) {
 			return doc, nil
@@ -140,6 +141,7 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 	if line == "" {
 		line = os.Getenv("EDITOR")
 	}
+	// Neither variable is set: the editor that the system always has.
 	if line == "" {
 		line = "vi"
 		if runtime.GOOS == "windows" {

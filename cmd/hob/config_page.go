@@ -39,6 +39,7 @@ func writeExample(b *strings.Builder, p config.Part) {
 	if p.Several {
 		header = "[" + header + "]"
 	}
+	// An example that was written by hand replaces the generated one.
 	fmt.Fprintf(b, "%s\n%s", header, p.Example)
 	if p.Example != "" {
 		return
@@ -92,6 +93,7 @@ func keyTakes(k schema.Key) string {
 // keyDefault describes what applies if a key is left out.
 func keyDefault(k schema.Key) string {
 	switch v := k.Default.(type) {
+	// There is no default value. Unset says in words what happens.
 	case nil:
 		return markdownCell(k.Unset)
 	case []string:

@@ -23,6 +23,7 @@ type schemaObject map[string]any
 func configSchema(r config.Reference) ([]byte, error) {
 	top, defs := schemaObject{}, schemaObject{}
 	for _, p := range r.Parts() {
+		// A part is a section, a table inside a section, or the pattern of sections that the owner names.
 		group, below, nested := strings.Cut(p.Path, ".")
 		if !nested {
 			top[group] = partSchema(p)
@@ -35,6 +36,7 @@ func configSchema(r config.Reference) ([]byte, error) {
 			}
 		}
 		name := strings.Join(append([]string{group}, strings.Fields(p.Kind)...), "-")
+		// Each kind of channel gets a definition of its own, to which channelSchema refers.
 		defs[name] = partSchema(p)
 		if p.Kind == "" {
 			top[group] = schemaObject{"type": "object", "additionalProperties": schemaRef(name)}
@@ -59,6 +61,7 @@ func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/
 
 // channelSchema distinguishes the kinds of channels: a section has a key kind, unless its name is the kind.
 func channelSchema(kinds []string) schemaObject {
+	// In said a section names its kind. In named the section's name is a kind, so the key may be left out.
 	said := make([]any, len(kinds))
 	for i, k := range kinds {
 		said[i] = schemaObject{"allOf": []any{schemaRef("channels-" + k)}, "required": []string{"kind"}}
@@ -112,6 +115,7 @@ func keySchema(k schema.Key) schemaObject {
 	if k.Default != nil {
 		s["default"] = k.Default
 	}
+	// Examples are written as TOML, and the schema needs them as JSON values.
 	if tree, err := parseTOML([]byte("x = " + k.Example + "\n")); err == nil {
 		s["examples"] = []any{tree["x"]}
 	}
@@ -164,6 +168,7 @@ func limitSchema(k schema.Key, s schemaObject) schemaObject {
 		limits["maximum"] = json.Number(k.Most)
 	}
 	if k.Also != "" {
+		// Also has the value first, and after a space what it means.
 		other, _, _ := strings.Cut(k.Also, " ")
 		s["anyOf"] = []any{limits, schemaObject{"const": json.Number(other)}}
 		return s

@@ -68,6 +68,7 @@ func scheduleText(d scheduler.Draft) (string, error) {
 }
 
 // cronCall is a call of the cron tool. The flags are bound to its draft, except for the limits, which the tool reads as one text.
+// tools and maxTokens are the flags from which limits makes that text.
 type cronCall struct {
 	Action string
 	ID     int64 // of a job that gets a new name
@@ -108,6 +109,7 @@ func (c *cronCall) check(cmd *cobra.Command) error {
 	if err := cli.CheckWords(cmd, scheduler.JobFields()); err != nil {
 		return err
 	}
+	// The tool takes a time span, or one of two words.
 	if c.MaxLate != "" && c.MaxLate != scheduler.NoMaxLate && c.MaxLate != "default" {
 		if d, err := time.ParseDuration(c.MaxLate); err != nil || d <= 0 {
 			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", c.MaxLate)
@@ -242,8 +244,10 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 		return err
 	}
 	if !out.Success {
+		// The error names parameters of the tool, but a person has typed flags.
 		p := cli.ToolFailure(out)
 		p.Text, p.Hint = cronFlagText(p.Text), cronHint(in.Action, p.Hint)
+		// The error is about one flag, so the help of the command is the best hint.
 		if strings.HasPrefix(p.Text, "--") {
 			p.Hint = cronHint(in.Action, "the parameters are: ")
 		}
@@ -260,6 +264,7 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {
 		return fmt.Errorf("the job is not understood: %w", err)
 	}
+	// The sentence has the schedule as it is stored. A person gets it with readable time spans.
 	if !a.JSON {
 		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
@@ -271,6 +276,7 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 // withNotes adds to a stored job the notes on defaults that the call assumed; they are not stored.
 func withNotes(doc json.RawMessage, notes []string) json.RawMessage {
 	var now scheduler.View
+	// Notes are only a help: where they cannot be added, the job is printed without them.
 	if json.Unmarshal(doc, &now) != nil || len(notes) == 0 || len(now.Notes) > 0 {
 		return doc
 	}
@@ -302,4 +308,5 @@ func cronFlagText(text string) string {
 }
 
 // cronListHint is the tool's own hint.
+// cronHint recognises it by its exact text.
 const cronListHint = "action list shows the jobs"

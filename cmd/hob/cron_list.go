@@ -65,6 +65,7 @@ func jobHeld(j scheduler.View) string {
 // details keep their order. The details printer would show the estimate as an object and the backoff as a bare
 // instant.
 func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
+	// The values as they are in the document, to be found and replaced there.
 	var in struct {
 		Estimate json.RawMessage `json:"estimate"`
 		Held     json.RawMessage `json:"held_until"`

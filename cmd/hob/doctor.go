@@ -42,6 +42,7 @@ type checkFix struct {
 }
 
 // doctorReport is the JSON document.
+// It is printed also when a check failed, and then with exit code 1.
 type doctorReport struct {
 	OK     bool          `json:"ok"` // nothing failed
 	Checks []checkResult `json:"checks"`
@@ -158,6 +159,7 @@ func printChecks(a *cli.App, list []checkResult) error {
 		return &cli.Problem{Code: cli.ExitFailed, Doc: doc}
 	}
 	for _, r := range list {
+		// With --quiet only failures and repairs are printed.
 		if !a.Quiet || r.State == checkFail || len(r.Fixed) > 0 {
 			a.Say("%s", r.text())
 		}
@@ -166,6 +168,7 @@ func printChecks(a *cli.App, list []checkResult) error {
 		a.Say("%s: %d ok, %s, %d failed, %d not looked at", console.Plural(int64(len(list)), "check"), count[checkOK], console.Plural(count[checkWarn], "warning"), count[checkFail], count[checkSkip])
 	}
 	if !doc.OK {
+		// The results were printed above, so only the exit code is left to set.
 		return &cli.Problem{Code: cli.ExitFailed}
 	}
 	return nil
@@ -191,6 +194,7 @@ func (r checkResult) text() string {
 }
 
 // findings collects the findings of one check. The worst of them decides its outcome.
+// A check calls add for each problem and ends with result.
 type findings struct {
 	state  checkState
 	found  []string

@@ -19,6 +19,7 @@ import (
 // checkConfig checks config.toml, and what a running daemon reports about it. A key that
 // hob passes over is a warning. A section that is off, and a file that is no TOML, is a failure.
 func checkConfig(_ context.Context, s *doctorFacts) checkResult {
+	// A home that does not exist can be checked all the same: it has the defaults.
 	if r := s.unreadable(); r != nil && s.exists {
 		return *r
 	}
@@ -55,6 +56,7 @@ func (v *findings) shared(roots []string) {
 	// owner's words unless its mode is "foreign".
 	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
 	for _, root := range roots {
+		// A root is written PATH:MODE.
 		colon := strings.LastIndexByte(root, ':')
 		path, mode := root[:max(colon, 0)], root[colon+1:]
 		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
@@ -69,6 +71,7 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 	if s.config == nil {
 		return skipCheck("the config cannot be read")
 	}
+	// The keys are indexed by their name in the config, which the findings use.
 	keys := map[string]string{"model.api_key": s.config.Model.APIKey, "voice.api_key": s.config.Voice.APIKey}
 	for name, m := range s.config.Models {
 		keys["models."+name+".api_key"] = m.APIKey
@@ -123,6 +126,7 @@ func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
 }
 
 // filePath resolves the path of a reference file:PATH.
+// ~ is the home folder of the user; a relative path is below hob's home.
 func (s *doctorFacts) filePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		if dir, err := os.UserHomeDir(); err == nil {
@@ -164,6 +168,7 @@ func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	if !st.Enabled {
 		v.add(checkWarn, "hob service install", "the %s service does not start by itself", st.Scope)
 	}
+	// nil means that lingering does not matter here or is not known.
 	if st.Lingers != nil && !*st.Lingers {
 		v.add(checkWarn, "loginctl enable-linger", "the service stops when you log out")
 	}

@@ -84,6 +84,7 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 		}
 	}
 	switch {
+	// A model of the config is in use, and the text at the end names it.
 	case s.status.Model != "builtin":
 	case s.config == nil:
 		return v.result("the built-in interpreter serves; what is set cannot be read")
@@ -156,6 +157,7 @@ const nextJobs = 200
 
 // checkJobs reports jobs that cannot run, and jobs whose last runs failed.
 func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
+	// One request for the jobs that are known to be in trouble, one for the next jobs. A job can be in both answers.
 	known, err := client.List(ctx, s.client, api.Jobs, client.Filter{State: scheduler.InTrouble, Limit: 1000})
 	next, err2 := client.List(ctx, s.client, api.Jobs, client.Filter{Limit: nextJobs})
 	if err := errors.Join(err, err2); err != nil {
@@ -211,6 +213,7 @@ func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
 }
 
 // countSince counts the rows in a state whose time is after since.
+// It reads at most 1000 rows, so a number that high is a lower bound.
 func countSince[R any](ctx context.Context, c *client.Client, l api.List[R], state string, since time.Time, at func(R) time.Time) (n int64, err error) {
 	rows, err := client.List(ctx, c, l, client.Filter{State: state, Limit: 1000})
 	for _, row := range rows {

@@ -55,6 +55,7 @@ func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
 		v.add(checkWarn, "hob backup create", "there is no backup yet; hob makes one each night")
 		return v.result("")
 	}
+	// The list has the newest backup first.
 	newest := list[0]
 	if _, err := daemon.VerifyBackup(ctx, newest.Path); err != nil {
 		v.add(checkFail, "hob backup create", "the newest backup is not good: %v", err)

@@ -48,6 +48,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	if err := cli.CheckHome(s.home); err != nil {
 		return nil, err
 	}
+	// If the system-wide daemon answers, its home is checked instead of the caller's.
 	if s.client, s.clientErr = a.Client(ctx); s.client != nil && s.client.System {
 		s.home = client.SystemHome
 	}
@@ -80,6 +81,7 @@ func (s *doctorFacts) checkAccess() {
 	case !mine:
 		s.closedErr = errors.New("it belongs to another user")
 	default:
+		// Reading the folder is the test, because it also needs the permissions of the folders above.
 		_, s.closedErr = os.ReadDir(s.home)
 	}
 }

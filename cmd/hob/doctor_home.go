@@ -30,6 +30,7 @@ func checkHome(_ context.Context, s *doctorFacts) checkResult {
 		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
 	}
 	var v findings
+	// Folders that do not exist yet pass (private).
 	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
 		v.private(dir, 0o700)
 	}
@@ -39,6 +40,7 @@ func checkHome(_ context.Context, s *doctorFacts) checkResult {
 // private reports a file or folder with permissions beyond mode, and offers to change them. A missing one is fine.
 func (v *findings) private(path string, mode os.FileMode) {
 	info, err := os.Lstat(path)
+	// Windows has no such permission bits, and os.FileMode only imitates them.
 	if errors.Is(err, os.ErrNotExist) || runtime.GOOS == "windows" {
 		return
 	}
@@ -59,6 +61,7 @@ func checkFiles(_ context.Context, s *doctorFacts) checkResult {
 	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
 	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
+		// hob.db* includes the write-ahead log of SQLite, which holds rows too.
 		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
 		if err != nil {
 			return checkResult{State: checkFail, Found: err.Error()}

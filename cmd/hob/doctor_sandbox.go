@@ -18,6 +18,7 @@ const probeWait = 20 * time.Second
 // daemon it tries the sandbox itself.
 func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 	c := s.status.Sandbox
+	// A daemon that has just started may still be probing. Its result is worth the wait.
 	for end := time.Now().Add(probeWait); c.Probing && ctx.Err() == nil && time.Now().Before(end); {
 		sys.Sleep(ctx, 50*time.Millisecond)
 		if now, err := client.Show(ctx, s.client, api.ShowStatus, ""); err == nil {

@@ -183,6 +183,7 @@ func hookFlagError(err error) error {
 	if code != cli.ExitUsage {
 		return err
 	}
+	// In errors of this API a field is followed by a colon or by a space.
 	return cli.Usage(hint, "%s", cli.InFlags(text, webhook.Fields(), nil, ": ", " "))
 }
 
@@ -200,6 +201,7 @@ func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Webhook], short, done 
 			if err != nil {
 				return err
 			}
+			// It is already in the state that the verb would bring it to.
 			if h.Paused == (v == api.PauseWebhook) {
 				return a.Done(h, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
 			}
@@ -230,6 +232,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// %[1]s names the webhook a second time.
 			in, said := api.WebhookRotation{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
 			if first != "" {
 				in.Secret = first

@@ -27,6 +27,7 @@ func hookTestText(t webhook.Trial) string {
 		text += ": " + answer.Detail
 	case t.Inbox != 0 && t.Status == http.StatusAccepted:
 		text += fmt.Sprintf(": inbox row %d", t.Inbox)
+	// The delivery was recognised as a repetition, so the row is the one of the first time.
 	case t.Inbox != 0:
 		text += fmt.Sprintf(": inbox row %d, as before", t.Inbox)
 	}
@@ -83,6 +84,7 @@ func testHook(cmd *cobra.Command, a *cli.App, name string, in api.WebhookSample)
 		}
 		return err
 	}
+	// Only a status below 300 means that the webhook has accepted the delivery.
 	if t.Status >= http.StatusMultipleChoices {
 		p := &cli.Problem{Code: cli.ExitFailed, Text: hookTestText(t), Doc: t}
 		// A paused webhook answers like one that does not exist, so that its senders learn nothing. The owner

@@ -32,6 +32,7 @@ func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, err
 }
 
 // showPage reads a row and prints its page, with times in the owner's zone.
+// With --json it prints the row as the daemon wrote it. id may be "last" for rows with numbers.
 func showPage[R any](ctx context.Context, a *cli.App, s api.Show[R], id string, page func(R, layout) string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -87,10 +88,12 @@ func (p layout) line(text string) string {
 	if width <= 0 {
 		width = 200
 	}
+	// Line ends become a sign, so that no text can fake another line of the page.
 	text = strings.TrimRight(console.Clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\n", " ⏎ ")), " ")
 	if console.Cells(text) <= width {
 		return text
 	}
+	// used counts cells, and cut is an offset in bytes.
 	used, cut := 1, 0
 	for i, r := range text {
 		// One cell is kept for the ellipsis. Wide characters take two cells.
@@ -103,6 +106,7 @@ func (p layout) line(text string) string {
 }
 
 // percentText says how much of a cap is used, in per cent.
+// It is "" where there is no cap, and where the cap is 0.
 func percentText(used, most int64) string {
 	if most <= 0 {
 		return ""

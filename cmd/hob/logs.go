@@ -61,6 +61,7 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 	if f.limit < 0 {
 		return q, cli.Usage("", "--lines %d is less than nothing", f.limit)
 	}
+	// slog would also accept levels such as INFO+2, so the words are checked first.
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, f.level) || q.Level.UnmarshalText([]byte(f.level)) != nil {
 		return q, cli.Usage("the levels are: debug, info, warn, error", "there is no level %q", f.level)
 	}

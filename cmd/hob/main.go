@@ -38,5 +38,6 @@ func start(args []string) int {
 	a := cli.New()
 	root := newRoot(a, args)
 	root.SetArgs(args)
+	// --json is looked for in the arguments, because their parsing may be what failed.
 	return a.Exit(root.ExecuteContext(ctx), cli.WantsJSON(args))
 }

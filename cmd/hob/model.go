@@ -145,6 +145,7 @@ func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter
 func modelCells(m api.Model, clock cli.Clock) []string {
 	order, state := "-", "ready"
 	switch {
+	// Order is the place among the models that are asked. 0 means that this one is not asked.
 	case m.Order > 0:
 		order = fmt.Sprint(m.Order)
 	default:
@@ -176,6 +177,7 @@ func tokensText(n int) string {
 }
 
 // priceText shows prices of a million tokens. Prices are in the currency of the provider.
+// in and out are millionths of it.
 func priceText(free bool, in, out int64) string {
 	switch {
 	case free:
@@ -191,6 +193,7 @@ func priceText(free bool, in, out int64) string {
 // shown.
 func printServer(a *cli.App, s api.ModelServer, f modelFilter) error {
 	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
+	// No model of the config uses this server.
 	if len(s.Names) == 0 {
 		head += " (found on this machine; try it with: hob model test " + s.Backend + "/MODEL)"
 	}

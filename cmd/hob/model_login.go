@@ -101,6 +101,7 @@ type loginResult struct {
 // awaitLogin waits for the end of the sign-in; meanwhile it takes addresses that are pasted. One that is wrong is told, and the next
 // one may be right.
 func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account, error) {
+	// The buffer lets the sender end even if nobody receives any more.
 	over := make(chan loginResult, 1)
 	lines := make(chan string)
 	g := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
@@ -124,6 +125,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account,
 	})
 	for {
 		select {
+		// The daemon has ended the sign-in: with an account, or with an error such as its time limit.
 		case e := <-over:
 			return e.who, e.err
 		case text, more := <-lines:
@@ -138,6 +140,7 @@ func awaitLogin(ctx context.Context, a *cli.App, c *client.Client) (api.Account,
 				continue
 			}
 			if _, err := client.Do(ctx, c, api.FinishSignIn, "", api.SignInAddress{Address: text}); err != nil {
+				// A wrong address does not end the sign-in. The next one may be right.
 				said, hint, _ := client.Explain(err)
 				a.Note(strings.TrimSuffix(said+": "+hint, ": "))
 			}

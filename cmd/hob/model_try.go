@@ -39,6 +39,7 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if cli.IsTerminal(a.Err) {
 		a.Note("asking the model, which may take a while …")
 	}
+	// The daemon makes the requests, with the keys and the budget that it has.
 	t, err := client.Do(ctx, c, api.TestModel, name, api.None{})
 	if err != nil {
 		return err

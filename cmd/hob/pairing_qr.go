@@ -19,6 +19,7 @@ const (
 // qrText is a link as a QR code for a terminal, two modules in the height of a character, and how many characters it is wide. Without
 // colours the light modules are what is drawn, as it is right where letters are light on a dark ground; most phones read the other case too.
 func qrText(link string, colours bool) (text string, width int, err error) {
+	// Level M can restore about 15 % of the code (ISO/IEC 18004, "Error correction").
 	code, err := qr.Encode(link, qr.M)
 	if err != nil {
 		return "", 0, fmt.Errorf("draw %s: %w", link, err)
@@ -26,6 +27,7 @@ func qrText(link string, colours bool) (text string, width int, err error) {
 	width = code.Size + 2*qrMargin
 	drawn := func(x, y int) bool { return code.Black(x-qrMargin, y-qrMargin) == colours }
 	var b strings.Builder
+	// Outside of the code Black is false, which draws the margin.
 	for y := 0; y < width; y += 2 {
 		if colours {
 			b.WriteString(blackOnWhite)

@@ -144,16 +144,19 @@ const (
 // end waits for the end and returns the final row. It survives a restart of the daemon.
 func (w *pairingWatch) end(ctx context.Context) (r api.Pairing, doc json.RawMessage, err error) {
 	for {
+		// Each round reads the row first, because the end may have come before the stream was followed.
 		r, doc, err = cli.Row(ctx, w.client, api.ShowPairing, cli.ID(w.ID))
 		switch {
 		case err == nil && r.State != api.PairingOpen:
 			return r, doc, nil
+		// The pairing is still open: wait for something that may have changed it.
 		case err == nil:
 			err = w.change(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return r, nil, ctx.Err()
+		// A daemon that is gone may come back while the code is valid. Any other error ends the wait.
 		case errors.Is(err, client.ErrNoDaemon) && time.Now().After(w.Until), err != nil && !errors.Is(err, client.ErrNoDaemon):
 			return r, nil, err
 		case err != nil:
@@ -166,8 +169,10 @@ func (w *pairingWatch) end(ctx context.Context) (r api.Pairing, doc json.RawMess
 func (w *pairingWatch) change(ctx context.Context) error {
 	within, stop := context.WithDeadline(ctx, w.Until.Add(clockSlack))
 	defer stop()
+	// A reader ends Follow by returning an error. This one means success.
 	changed := errors.New("changed")
 	err := w.client.Follow(within, w.seq, true, func(f client.Frame) error {
+		// A frame without an event only says where the stream begins.
 		if f.Event == nil {
 			w.seq = max(w.seq, f.Start)
 			return nil
@@ -190,6 +195,7 @@ func (w *pairingWatch) change(ctx context.Context) error {
 
 // wrong shows a wrong code of this pairing.
 func (w *pairingWatch) wrong(kind string, data map[string]any) {
+	// encoding/json decodes numbers of untyped data as float64.
 	id, _ := data["pairing"].(float64)
 	left, _ := data["left"].(float64)
 	if kind != "pairing.wrong" || int64(id) != w.ID {

@@ -93,6 +93,7 @@ func nameShells(root *cobra.Command) {
 		c.Use, c.Short, c.Long = "completion", "Print a script that lets your shell complete commands and names", ""
 		c.Example = "  source <(hob completion bash)\n  hob completion fish > ~/.config/fish/completions/hob.fish"
 		c.Args, c.RunE = cli.NoSuch, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		// cobra has a command for each shell, with long texts of its own.
 		for _, shell := range c.Commands() {
 			shell.Short = "Print the script for " + shell.Name()
 			shell.Example = "  hob completion " + shell.Name()

@@ -99,6 +99,7 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if verb == "install" && m.UID == 0 && !f.user && !f.system {
 		return nil, cli.Usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
 	}
+	// install without a flag means the user's own service; any other verb means the one that is installed.
 	system := f.system || !f.user && verb != "install" && service.Choose(m)
 	spec := service.Spec{Program: program, System: system, Linger: f.linger}
 	home, named, err := a.HomeDir()
@@ -261,6 +262,7 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 			if st.Running {
 				return nil
 			}
+			// The text was printed above. The exit code tells scripts that the service does not run.
 			p := &cli.Problem{Code: cli.ExitNoDaemon}
 			if a.JSON {
 				p.Doc = st

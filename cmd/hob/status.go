@@ -77,6 +77,7 @@ func (s statusView) page(p layout) string {
 		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
 	}
 	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptimeText(s.UptimeMS), webAddress(s.Address))))
+	// What needs attention comes first.
 	for _, t := range s.Trouble {
 		line("trouble", t)
 	}
@@ -129,6 +130,7 @@ func (s statusView) page(p layout) string {
 // subagentText is one sub-agent: what it does, for how long, and how much of its time is left.
 func subagentText(c api.Subagent) string {
 	text := c.ID + " · " + c.Title
+	// Four sub-agents run at a time; the others wait.
 	if c.State != "running" {
 		return text + " · waits: four sub-agents run already"
 	}

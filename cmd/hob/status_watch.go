@@ -60,6 +60,7 @@ func fetchStatus(ctx context.Context, a *cli.App) (s statusView, doc json.RawMes
 // is cleared last (ECMA-48: CUP, EL, ED), so that nothing flickers.
 func redrawStatus(a *cli.App) func(statusView, json.RawMessage, error) error {
 	return func(s statusView, _ json.RawMessage, lost error) error {
+		// The width is read each time, because a window can be resized.
 		p := layout{width: cli.Columns(a.Out)}
 		text := ""
 		if lost != nil {
@@ -111,6 +112,7 @@ func (s statusView) brief() string {
 		}
 	}
 	for _, c := range s.Channels {
+		// A channel without problems adds nothing to the line.
 		if c.Receiving.State != "ok" || c.Sending.State != "ok" && c.Sending.State != "not tried" {
 			parts = append(parts, c.Name+": receiving "+string(c.Receiving.State)+", sending "+string(c.Sending.State))
 		}

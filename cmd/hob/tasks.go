@@ -161,6 +161,7 @@ func changeTask(ctx context.Context, a *cli.App, tool string, in map[string]any)
 	if !a.JSON {
 		return a.Done(nil, out.Message)
 	}
+	// The tool answers with a list, of which the first row is the changed task.
 	var made struct {
 		Tasks []json.RawMessage `json:"tasks"`
 	}
@@ -182,6 +183,7 @@ func taskFlagText(text string) string {
 }
 
 // taskHint replaces a hint that a tool writes for models by the matching command.
+// It recognises the tools' hints by their exact texts.
 func taskHint(hint string) string {
 	if slices.Contains([]string{"task_list shows them", "leave one of them out of blocked_by"}, hint) {
 		return "see: hob tasks list"

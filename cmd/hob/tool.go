@@ -129,7 +129,9 @@ func toolName(a *cli.App, args []string) (string, error) {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
 	// The flags of the tool are not known yet; they are passed over here.
 	set.ParseErrorsAllowlist.UnknownFlags = true
+	// pflag would print a usage text of its own.
 	set.Usage = func() {}
+	// Without this flag pflag would answer --help with an error, before the tool is known.
 	set.BoolP("help", "h", false, "")
 	globals(a, set)
 	rest, err := console.ParseFlags(set, args)

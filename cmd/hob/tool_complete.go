@@ -29,6 +29,7 @@ func completeTool(a *cli.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		// The arguments after the name of the tool.
 		behind := args[slices.Index(args, name)+1:]
 		words, anything := form.Complete(behind, typed)
 		if anything {

@@ -32,6 +32,7 @@ func (t timeline) page(p layout) string {
 	// A turn that waits for an answer can take days, so a new day gets a line of its own.
 	day := t.Started.In(p.zone).Format(time.DateOnly)
 	for _, m := range t.moments(p) {
+		// The width of a time of day.
 		when := strings.Repeat(" ", 8)
 		if !m.at.IsZero() {
 			if d := m.at.In(p.zone).Format(time.DateOnly); d != day {
@@ -93,6 +94,7 @@ func (t timeline) end() string {
 }
 
 // exactMoney shows amounts below a cent with four decimals.
+// micros are millionths of the provider's currency.
 func exactMoney(micros int64) string {
 	if micros%10_000 == 0 {
 		return console.Money(micros)
@@ -215,6 +217,7 @@ func (t timeline) call(p layout, s api.Step) timelineEntry {
 		parts = append(parts, span)
 	}
 	m := timelineEntry{at: stepStart(s)}
+	// The result is kept apart, because it comes below the decisions and waits that led to it.
 	var result []string
 	for _, it := range t.Items {
 		switch {

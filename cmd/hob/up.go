@@ -26,6 +26,7 @@ func upCommand(a *cli.App) *cobra.Command {
 		Example: "  hob up\n  hob up --no-chat --listen 127.0.0.1:4700",
 		Long:    "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A killed conversation may have left the terminal in raw mode.
 			if err := a.RestoreTerminal(); err != nil {
 				return err
 			}
@@ -60,6 +61,7 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 	if err := cli.CheckHome(home); err != nil {
 		return err
 	}
+	// end closes the log file. It is called last, because the daemon logs until it has stopped.
 	log, end := daemonLog(a, home, chat)
 	run := func(ctx context.Context, ready func()) error {
 		return daemon.Run(ctx, daemon.Options{

@@ -25,6 +25,7 @@ func version() versionInfo {
 	if !ok {
 		return v
 	}
+	// Without a version the Go tool writes nothing or "(devel)".
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}

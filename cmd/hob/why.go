@@ -68,6 +68,7 @@ func nodeParents(nodes []api.Node) []int {
 	turn := -1
 	for i, n := range nodes {
 		list[i] = i - 1
+		// A node after a fire is the cause of that fire, not of the turn.
 		if turn >= 0 && n.Kind != "turn" && nodes[i-1].Kind != "fire" {
 			list[i] = turn
 		}
@@ -86,6 +87,7 @@ func whyTree(nodes []api.Node, p layout) string {
 		below[parent] = append(below[parent], i)
 	}
 	var b strings.Builder
+	// first is written before the node's own line, rest before all lines below it.
 	var draw func(i int, first, rest string)
 	draw = func(i int, first, rest string) {
 		fmt.Fprintln(&b, p.line(first+nodeLine(nodes[i], p)))
