@@ -66,6 +66,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 		return fmt.Errorf("make a copy to edit: %w", err)
 	}
 	doc, err := k.draft(cmd.Context(), draft, path)
+	// An editor that was closed without a change must not touch the file.
 	if err == nil && bytes.Equal(doc, before) {
 		k.app.Say("nothing was changed")
 		return nil

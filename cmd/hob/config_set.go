@@ -71,6 +71,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 	if err != nil {
 		return configError(err)
 	}
+	// A running daemon watches the file and loads the change from it.
 	if err := saveConfig(path, before, next); err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ func (k configCommands) validate(path string, env []string) error {
 	valid := config.Valid(problems)
 	// An empty list must be [] in JSON, never null.
 	doc := config.Report{File: path, Valid: valid, Problems: append([]config.Problem{}, problems...)}
+	// An invalid file gets the same document, as the Doc of the error below.
 	if k.app.JSON && valid {
 		return k.app.Document(doc)
 	}

@@ -62,6 +62,7 @@ func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string)
 	if p.n < 1 || p.n > maxPreview {
 		return cli.Usage("", "-n %d is not a number from 1 to %d", p.n, maxPreview)
 	}
+	// The preview has only instants after this one.
 	after := time.Now()
 	if p.after != "" {
 		if after, err = time.Parse(time.RFC3339, p.after); err != nil {

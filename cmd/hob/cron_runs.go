@@ -32,6 +32,7 @@ func cronRunCells(r api.Fire, clock cli.Clock) []string {
 	if zone, err := scheduler.Zone(r.Zone); err == nil {
 		due = console.InZone(r.Due, zone, r.Due.Second() != 0)
 	}
+	// Reason is about the slot, Why about the delivery of the answer.
 	reason := console.ToYou(r.Reason)
 	if r.Why != "" {
 		reason += " (answer: " + r.Why + ")"
@@ -80,6 +81,7 @@ func cronRunsCommand(a *cli.App) *cobra.Command {
 		Example: "  hob cron runs\n  hob cron runs tea --state missed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				// For one job the column of names is left out.
 				f.Name = args[0]
 				l.None, l.Head, l.Row = "it has not come due yet", cronRunsHead(), cronRunCells
 				l.Empty = func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none

@@ -168,7 +168,7 @@ func checkService(ctx context.Context, s *doctorFacts) checkResult {
 	if !st.Enabled {
 		v.add(checkWarn, "hob service install", "the %s service does not start by itself", st.Scope)
 	}
-	// nil means that lingering does not matter here or is not known.
+	// nil means that lingering does not apply here.
 	if st.Lingers != nil && !*st.Lingers {
 		v.add(checkWarn, "loginctl enable-linger", "the service stops when you log out")
 	}

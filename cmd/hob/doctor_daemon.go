@@ -68,6 +68,7 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 	}
 	var v findings
 	for _, m := range roster.Models {
+		// A fault, such as a missing key, stays until the config changes. A model that rests is tried again by itself.
 		if m.Fault != "" {
 			v.add(checkFail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
 		} else if m.Resting != nil {
@@ -106,6 +107,7 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 	// Without an endpoint there is nothing before the colon.
 	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
 	switch {
+	// An endpoint that is only busy is no mistake of the config.
 	case voice.Error != "" && voice.Temporary:
 		v.add(checkWarn, "try it again in a while: hob doctor", "%s", found)
 	case voice.Error != "":

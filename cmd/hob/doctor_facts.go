@@ -54,6 +54,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	}
 	s.checkAccess()
 	if s.client != nil {
+		// checkDaemon warns if the answer takes longer than slowStatus.
 		start := time.Now()
 		s.status, s.statusErr = client.Show(ctx, s.client, api.ShowStatus, "")
 		s.took = time.Since(start)
@@ -65,6 +66,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	if s.client == nil && s.exists {
 		s.database, s.databaseErr = daemon.CheckDatabase(ctx, s.home)
 	}
+	// Load applies the environment of this terminal, which a service does not have.
 	s.config, s.problems, s.configErr = config.Load(filepath.Join(s.home, "config.toml"), os.Environ())
 	return s, nil
 }

@@ -42,6 +42,7 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Fires of webhooks are stored under this name, so that a job of the same name is not mixed up with them.
 			f.Name = "hook:" + name
 			return cli.ListRows(cmd.Context(), a, l, f)
 		},

@@ -100,6 +100,7 @@ func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) err
 		if err != nil {
 			return err
 		}
+		// The file is read in this process, so the caller needs the permission to read the home.
 		return logfile.Follow(ctx, filepath.Join(home, "state", "log", "hob.log"), q, follow, nil, each)
 	case err != nil:
 		return err

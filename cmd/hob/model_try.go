@@ -64,6 +64,7 @@ func modelTestText(t api.ModelTest) string {
 	line("tools", checkText(t.Call, "it calls tools", "it does not call tools"))
 	line("results", checkText(t.Result, "it uses their results", "it does not use their results"))
 	line("images", checkText(t.Vision, "it sees them", "it does not see them"))
+	// A model without a known price has tokens but no cost.
 	used, cost := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token")), "cost unknown"
 	if t.Usage.Priced {
 		cost = fmt.Sprintf("%.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
@@ -82,6 +83,7 @@ func textTestResult(t api.ModelTest) string {
 	if !t.Text.Streams {
 		text += ", in one piece"
 	}
+	// 0 means that the speed could not be measured.
 	if t.Text.Speed > 0 {
 		text += fmt.Sprintf(", %.0f tokens/s", t.Text.Speed)
 	}

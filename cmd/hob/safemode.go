@@ -22,6 +22,7 @@ func safeModeCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Of the whole status only this part is printed.
 			if a.JSON {
 				return a.Document(map[string]any{"on": s.SafeMode.On, "why": s.SafeMode.Why})
 			}
@@ -33,6 +34,7 @@ func safeModeCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
+	// Leaving is always the owner's decision: hob does not leave safe mode by itself.
 	cmd.AddCommand(&cobra.Command{
 		Use: "off", Short: "Leave safe mode", Args: cli.None, Example: "  hob safe-mode off",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -39,6 +39,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Whether it arrived is seen later, in the row of the outbox.
 			return a.Done(sent, fmt.Sprintf("queued as message %d for %s", sent.Outbox, args[0]))
 		},
 	}

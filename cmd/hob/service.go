@@ -250,6 +250,7 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 			if f.dry {
 				return cli.Usage("", "hob service status changes nothing; leave --dry-run out")
 			}
+			// The state comes from the service manager, which knows it even if hob does not answer.
 			st, err := s.manager.State(cmd.Context())
 			if err != nil {
 				return err

@@ -68,6 +68,7 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	if m.Session, err = sessionKey(ctx, c, m.Session); err != nil {
 		return err
 	}
+	// The answer comes after the commit of the inbox row, so the message survives a crash from here on.
 	r, err := c.Post(ctx, m)
 	if err != nil {
 		return err
@@ -124,6 +125,7 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	if err != nil {
 		return err
 	}
+	// The transcript stays. What is lost is the possibility to go on.
 	loss := fmt.Sprintf("this ends the conversation %s with its %s; it can be read, but not gone on with", s.Key, console.Plural(s.Turns, "turn"))
 	if err := a.Confirm(ctx, yes, loss, "archive it?"); err != nil {
 		return err
@@ -147,6 +149,7 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 			who = strings.TrimSpace(i.Kind + " " + i.Tool)
 		}
 		text := strings.ReplaceAll(console.Clean(strings.TrimSpace(i.Text)), "\n", "\n    ")
+		// Arguments of a call can be long JSON, so they are cut to one line.
 		if i.Args != "" {
 			text = strings.TrimSpace(text + " " + console.CellText(i.Args))
 		}

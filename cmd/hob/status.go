@@ -21,6 +21,7 @@ import (
 func sandboxText(c api.Sandbox) string {
 	text := c.Kind
 	switch {
+	// The result is not known yet, so nothing else is said about it.
 	case c.Probing:
 		text = "hob is probing whether it works"
 	case c.Works && c.Network:
@@ -92,6 +93,7 @@ func (s statusView) page(p layout) string {
 	if s.Questions > 0 {
 		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
 	}
+	// Each channel has two lines, because receiving and sending fail independently.
 	for _, c := range s.Channels {
 		line("channels", c.Name+" receiving "+statusDirection(c.Receiving, p))
 		line("channels", c.Name+" sending "+statusDirection(c.Sending, p))
@@ -99,6 +101,7 @@ func (s statusView) page(p layout) string {
 	for _, c := range s.Thread.Children {
 		line("sub-agent", subagentText(c))
 	}
+	// One line for each session that has a to-do list.
 	for _, t := range s.Thread.Todo {
 		line("todo", todoText(t))
 	}
@@ -163,6 +166,7 @@ func modelText(m api.Model, p layout) string {
 		name = m.Name + " " + name
 	}
 	switch {
+	// Order is the place among the models that are asked, from 1 on.
 	case m.Order == 0:
 		return "- " + name + " · cannot be asked: " + m.Fault
 	case m.Resting != nil:
@@ -178,6 +182,7 @@ func statusDirection(d api.Direction, p layout) string {
 	if !d.Since.IsZero() {
 		text += " since " + console.InZone(d.Since, p.zone, false)
 	}
+	// The last error stays in the status after a recovery. It is shown only while the direction has trouble.
 	if d.LastError != "" && d.State != "ok" {
 		text += " (" + d.LastError + ")"
 	}

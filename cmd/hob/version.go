@@ -10,6 +10,7 @@ import (
 )
 
 // versionInfo is the JSON document of hob version.
+// Commit is the full hash, and "" if the build had no checkout.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

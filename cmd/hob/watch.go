@@ -33,6 +33,7 @@ func watchCommand(a *cli.App) *cobra.Command {
 
 // watchKinds are the changes that a watch can report. They come from package filewatch, so that the command
 // line and the tool accept the same words.
+// The order is that of filewatch.Kinds, and error messages have it too.
 func watchKinds() []string {
 	var list []string
 	for _, k := range filewatch.Kinds() {
@@ -139,6 +140,7 @@ func changeWatch(ctx context.Context, a *cli.App, in watchCall) error {
 		return err
 	}
 	if !out.Success {
+		// The error names parameters of the tool, but a person has typed flags.
 		p := cli.ToolFailure(out)
 		p.Text, p.Hint = cli.InFlags(strings.TrimPrefix(p.Text, "watch add: "), filewatch.Fields(), map[string]string{"path": "path"}), watchHint(p.Hint, in.Action == "add")
 		return p

@@ -20,6 +20,7 @@ func watchState(w filewatch.View) string {
 		return "broken"
 	case w.Paused:
 		return "paused"
+	// A folder that does not exist yet, or is gone, is no fault: the watch begins when it is there.
 	case w.Waits != "":
 		return "waits for the folder"
 	case w.Trouble != "":
@@ -64,6 +65,7 @@ func watchRunsCommand(a *cli.App) *cobra.Command {
 		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
 		Example: "  hob watch runs papers\n  hob watch runs papers --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The route of fires takes a name or an id.
 			f.Name = watchID(cmd.Context(), a, args[0])
 			return cli.ListRows(cmd.Context(), a, l, f)
 		},

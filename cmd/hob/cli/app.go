@@ -91,7 +91,7 @@ func (a *App) Exit(err error, inJSON bool) int {
 	if errors.As(err, &p) && p.Text == "" && p.Doc == nil {
 		return code // the message was printed before
 	}
-	// Messages may quote text of others, so control characters are removed. JSON escapes them.
+	// Messages may quote text of others, so control characters are replaced. JSON escapes them.
 	if !inJSON {
 		a.Print(a.Err, "hob: "+console.Clean(text))
 		if hint != "" {

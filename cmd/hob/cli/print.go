@@ -23,7 +23,7 @@ func (a *App) Document(v any) error {
 }
 
 // Text prints as it is.
-// It may contain escape sequences of hob's own, so the caller removes control characters from text of others.
+// It may contain escape sequences of hob's own, so the caller replaces control characters in text of others.
 func (a *App) Text(s string) error {
 	_, err := io.WriteString(a.Out, s)
 	return err
