@@ -42,7 +42,7 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Fires of webhooks are stored under this name, so that a job of the same name is not mixed up with them.
+			// KIND:NAME selects the fires of webhooks only, because a job may have the same name.
 			f.Name = "hook:" + name
 			return cli.ListRows(cmd.Context(), a, l, f)
 		},
