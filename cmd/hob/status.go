@@ -21,7 +21,7 @@ import (
 func sandboxText(c api.Sandbox) string {
 	text := c.Kind
 	switch {
-	// The result is not known yet, so nothing else is said about it.
+	// The result is not known yet, so the kind is not shown.
 	case c.Probing:
 		text = "hob is probing whether it works"
 	case c.Works && c.Network:
