@@ -44,6 +44,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	if err := checkCopy(ctx, part); err != nil {
 		return errors.Join(err, remove(part))
 	}
+	// The checks are done: the copy gets its real name, then its digest.
 	if err := finishFile(part, path); err != nil {
 		return err
 	}
@@ -113,6 +114,7 @@ func stepThrough(ctx context.Context, driver any, to string) error {
 	if err != nil {
 		return err
 	}
+	// Step reports whether pages are left. Between two steps a cancelled context ends the copy.
 	for more := true; more && err == nil; {
 		if err = ctx.Err(); err == nil {
 			more, err = b.Step(stepPages)
@@ -161,12 +163,14 @@ func sizeOf(path string) int64 {
 
 // finishFile makes a written file durable and renames it.
 func finishFile(from, to string) error {
+	// The content comes before the name, so that the name never leads to a partial file after a power failure.
 	if err := syncFile(from); err != nil {
 		return err
 	}
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("name %s: %w", to, err)
 	}
+	// The new name is an entry of the folder, which needs its own flush.
 	return sys.SyncFolder(filepath.Dir(to))
 }
 

@@ -29,6 +29,7 @@ func (tx *Conn) Insert(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Without a new row, LastInsertId would return the id of an earlier insert.
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return 0, err
 	}

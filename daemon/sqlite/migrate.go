@@ -27,6 +27,7 @@ func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) err
 	if have > len(files) {
 		return fmt.Errorf("%w: it has schema %d, this one knows %d", ErrNewer, have, len(files))
 	}
+	// A new database has schema 0 and nothing to lose, so it needs no copy.
 	if have > 0 && have < len(files) {
 		if err := copyBefore(ctx, db, path); err != nil {
 			return err
@@ -46,6 +47,7 @@ func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, versio
 	if err != nil {
 		return fmt.Errorf("read migration: %w", err)
 	}
+	// A gap in the numbers would give a schema the version of another one.
 	if !strings.HasPrefix(name, fmt.Sprintf("%04d_", version)) {
 		return fmt.Errorf("migration %s: want number %04d", name, version)
 	}

@@ -78,10 +78,12 @@ func (r *Readers) snapshot(ctx context.Context, f func(executor) error) error {
 		}
 		r.view = newSession(conn, r.counts)
 	}
+	// BEGIN is deferred: the first query of f fixes the state that all of them see (sqlite.org/lang_transaction.html).
 	if _, err := r.view.ExecContext(ctx, "BEGIN"); err != nil {
 		return errors.Join(fmt.Errorf("begin read: %w", err), r.leave())
 	}
 	err := f(r.view)
+	// Nothing was written. A connection whose transaction does not end is of no further use.
 	if e := r.view.rollBack(ctx); e != nil {
 		return errors.Join(err, e, r.leave())
 	}

@@ -35,6 +35,7 @@ func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	if err := checkComplete(path); err != nil {
 		return err
 	}
+	// With immutable=1 SQLite takes no lock and looks for no log (sqlite.org/uri.html).
 	conn, err := open(path, "mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
 		return err
@@ -238,6 +239,7 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 	if err := errors.Join(d.Write(ctx, prepare), d.Close()); err != nil {
 		return fmt.Errorf("make the copy ready: %w", err)
 	}
+	// The migration and prepare wrote into the log of the copy. The rename moves only the main file.
 	if err := checkpointLog(ctx, o.Path); err != nil {
 		return err
 	}
@@ -252,6 +254,7 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 func putAside(ctx context.Context, path string) error {
 	_, err := os.Lstat(path)
 	switch {
+	// There is no old database, but a log without its database would be applied to the new one.
 	case errors.Is(err, os.ErrNotExist):
 		return errors.Join(remove(path+"-wal"), remove(path+"-shm"))
 	case err != nil:
@@ -316,6 +319,7 @@ func keep(ctx context.Context, from, to string) (again bool, err error) {
 	if there, err := os.Lstat(to); err == nil && os.SameFile(mine, there) {
 		return true, nil
 	}
+	// The rename replaces an older kept file in one step.
 	temp := to + Unfinished
 	if err := remove(temp); err != nil {
 		return false, err

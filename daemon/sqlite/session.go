@@ -28,6 +28,7 @@ type session struct {
 	counts *counts
 }
 
+// newSession makes a session that keeps no statement yet. The caller closes conn after its last use.
 func newSession(conn *sql.Conn, c *counts) *session {
 	return &session{conn: conn, kept: map[string]*sql.Stmt{}, counts: c}
 }
@@ -98,6 +99,7 @@ func (s *session) QueryRowContext(ctx context.Context, query string, args ...any
 
 // transact runs f between BEGIN and COMMIT. If either fails, it rolls everything back. own is the error of f; err is that of the transaction.
 func (s *session) transact(ctx context.Context, f func() error) (own, err error) {
+	// IMMEDIATE takes the write lock at once, so that the transaction cannot fail later for want of it.
 	if _, err := s.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}

@@ -98,12 +98,14 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	}
 	db.SetMaxOpenConns(1)
 	d.write = newWriter(ctx, db, d, o)
+	// A version with the bug is refused before the migration writes anything.
 	if err := checkVersion(ctx, db); err != nil {
 		return err
 	}
 	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
 		return err
 	}
+	// mode=ro and query_only: a statement that writes fails on these connections.
 	readers, err := open(d.path, "mode=ro&_pragma=cache_size(-256)&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
@@ -137,6 +139,7 @@ func (d *DB) Counts() Counts {
 // Close serves the queued writes, closes the connections and releases the lock.
 func (d *DB) Close() error {
 	var errs []error
+	// After a failed start, the readers or the writer are missing. The lock goes last, when no connection is open.
 	if d.read != nil {
 		errs = append(errs, d.read.close())
 	}
@@ -241,6 +244,7 @@ func Plain(err error) error {
 		return err
 	}
 	f := &event.Fault{Kind: event.Unavailable, Err: fmt.Errorf("%w: %w", ErrStorage, err)}
+	// The low byte of an extended result code is the primary one.
 	switch e.Code() & 0xff {
 	case sqliteCorrupt, sqliteNotADB:
 		f.Text, f.Hint = ErrCorrupt.Error(), "stop hob; then hob backup list and hob backup restore PATH"

@@ -99,6 +99,7 @@ func (f *files) moved() error {
 	for i, end := range [...]string{"", "-wal"} {
 		now, err := os.Lstat(f.path + end)
 		switch was := f.was[i]; {
+		// SQLite makes the log at the first write, so it is noted when it is first seen.
 		case was == nil && err == nil:
 			f.was[i] = now
 		case was != nil && errors.Is(err, fs.ErrNotExist), was != nil && err == nil && !os.SameFile(was, now):
@@ -170,6 +171,7 @@ func (d *DB) Storage(ctx context.Context) Storage {
 	if s.Fault == nil && w.files.moved() == nil || s.Fault != nil && w.now().Sub(tried).Abs() < tryEvery {
 		return s
 	}
+	// The empty write goes through the queue, so that the writer examines the files and writes its probe.
 	c := &closure{f: func(*Conn) error { return nil }, done: make(chan error, 1)}
 	if err := w.put(c); err != nil {
 		return s

@@ -91,6 +91,7 @@ func Collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (l
 	if err != nil {
 		return nil, err
 	}
+	// Rows that stay open would keep their connection.
 	defer func() {
 		if err := rs.Close(); e == nil {
 			e = err

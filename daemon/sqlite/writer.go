@@ -77,6 +77,7 @@ func (w *writer) start() error {
 
 // stop serves the queue and closes the connection. Later writes get ErrClosed.
 func (w *writer) stop() error {
+	// put holds the same mutex while it sends, so that nothing is sent on the closed channel.
 	w.mu.Lock()
 	w.closed = true
 	close(w.queue)
@@ -192,6 +193,7 @@ func (w *writer) transact(all []*closure) (Signal, error) {
 		err := w.alone(tx, all[0])
 		return tx.wake, Plain(err)
 	}
+	// Several closures share the commit. A failing one is undone alone, to its savepoint.
 	own, err := w.session.transact(w.ctx, func() (err error) {
 		for _, c := range all {
 			if c.err, err = w.inSavepoint(tx, c); err != nil {

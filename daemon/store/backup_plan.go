@@ -21,6 +21,7 @@ const (
 	backupMinute = 40
 )
 
+// backupDay is the interval from which copies are made at the quiet hour; shorter ones count from the last copy.
 const backupDay = 24 * time.Hour
 
 // Next returns when the next copy is due; zero: never. born is the creation time of the database. A result in the past means that the copy
@@ -35,6 +36,7 @@ func (p BackupPlan) Next(list []BackupFile, born, now time.Time, zone *time.Loca
 			last = f.Made
 		}
 	}
+	// A database that was made by a clock ahead must not delay the copies until then.
 	if last.After(now) {
 		last = now
 	}
@@ -65,6 +67,7 @@ func (p BackupPlan) Surplus(list []BackupFile, zone *time.Location) []BackupFile
 		made := f.Made.In(zone)
 		year, week := made.ISOWeek()
 		keep := firstOf(days, made.Format(time.DateOnly), p.Daily)
+		// Both are always called: a copy that is kept for its day uses up the place of its week as well.
 		keep = firstOf(weeks, fmt.Sprint(year, "-", week), p.Weekly) || keep
 		if !keep && !newest {
 			gone = append(gone, f)

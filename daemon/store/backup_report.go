@@ -21,6 +21,7 @@ func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupRep
 	if err := sqlite.Examine(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
 		return r, err
 	}
+	// The digest finds changes that leave the structure sound. Copies without a digest file pass with "".
 	var err error
 	r.Digest, err = sqlite.CheckDigest(path)
 	return r, err
@@ -39,6 +40,7 @@ func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
 		return err
 	}
+	// A schema version alone does not show that another program made the file.
 	if ours != 6 {
 		return fmt.Errorf("%w: its tables are others", sqlite.ErrForeign)
 	}

@@ -88,18 +88,21 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'sent')`, sqlite.Micros(n.At), why); err != nil {
 		return fmt.Errorf("give up drafts: %w", err)
 	}
+	// The process that was sending them is gone. Whether they arrived was unknown in the backup already.
 	if err := tx.Run("UPDATE deliveries SET state = 'unknown', error = ? WHERE state = 'sending'", why); err != nil {
 		return fmt.Errorf("hold deliveries: %w", err)
 	}
 	if n.Inputs, err = tx.Change("UPDATE inbox SET state = 'held', reason = ? WHERE state = 'queued'", n.Unanswered()); err != nil {
 		return fmt.Errorf("hold inputs: %w", err)
 	}
+	// The answers to questions about an earlier restore do not apply to this one.
 	if err := tx.Run("DELETE FROM catchups"); err != nil {
 		return fmt.Errorf("forget an earlier restore: %w", err)
 	}
 	if err := tx.One("SELECT count(*) FROM turns WHERE state IN ('ready', 'running', 'waiting')", nil, &n.Turns); err != nil {
 		return fmt.Errorf("count open turns: %w", err)
 	}
+	// The daemon reads the note at its next start: BackupSchedule tells the owner, holdRestored holds late messages.
 	text, err := json.Marshal(n)
 	if err != nil {
 		return fmt.Errorf("write the note: %w", err)

@@ -42,6 +42,7 @@ func BackupFolder(state string) string { return filepath.Join(state, "backups") 
 // Run tells the owner about a restore, once. Then it makes copies when they are due and deletes those that the plan does not keep, until
 // ctx ends.
 func (k BackupSchedule) Run(ctx context.Context) error {
+	// hob holds the lock, so no restore can be running.
 	if err := os.RemoveAll(filepath.Join(k.State, sqlite.Staging)); err != nil {
 		return fmt.Errorf("sweep an interrupted restore: %w", err)
 	}
@@ -57,6 +58,7 @@ func (k BackupSchedule) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
+		// The pause is measured with the monotonic clock: a change of the wall time neither ends nor extends it.
 		if k.Clock.Mono() < rest {
 			continue
 		}
@@ -128,6 +130,7 @@ func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, er
 	if path == "" {
 		path = filepath.Join(BackupFolder(k.State), HandBackupName(k.Clock.Wall()))
 	}
+	// Only hob's own folder is created. A missing folder that the caller named is an error.
 	if filepath.Dir(path) == BackupFolder(k.State) {
 		if err := os.MkdirAll(BackupFolder(k.State), 0o700); err != nil {
 			return BackupReport{}, fmt.Errorf("make backup folder: %w", err)

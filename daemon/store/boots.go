@@ -61,6 +61,7 @@ func (s *core) begin(ctx context.Context) error {
 
 // lastEnd reports whether the previous epoch crashed, and which turn was running then.
 func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
+	// The column clean of the newest boot is set at a regular end only. Without any boot the database is new.
 	var clean bool
 	err = tx.One("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1", nil, &clean)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -100,6 +101,7 @@ func judgeCrashes(tx *Tx, b *Boot) error {
 		b.CrashingTurn = culprit
 		return endTurn(tx, culprit, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow)})
 	}
+	// Safe mode is on already: the owner was told when it began.
 	if b.Safe {
 		return nil
 	}

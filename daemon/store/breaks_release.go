@@ -16,6 +16,7 @@ import (
 // acceptFire stores the inbox row of a fire in the transaction of the fire.
 func acceptFire(tx *Tx, in event.In) error { return mustAccept(tx, in) }
 
+// The functions below are called where a test build can break a commit in two. Here they break nothing.
 func snapshotBroken(context.Context, *core, filewatch.Seen) error    { return nil }
 func cursorBroken(context.Context, *core, *channels.Cursor) error    { return nil }
 func commitBroken(context.Context, *core, turn.Commit) (bool, error) { return false, nil }

@@ -25,14 +25,17 @@ func (s Calls) UseOrAsk(ctx context.Context, q turn.Question) (code string, used
 		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
 			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &id, &code, &state)
 		switch {
+		// There is neither an open question nor an unused approval: ask, and return the code for the caller to show.
 		case errors.Is(err, sql.ErrNoRows):
 			if id, err = askOwner(tx, &q); err != nil {
 				return err
 			}
 			return tx.One("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
+		// An open question is not asked again; the caller gets its code.
 		case err != nil || state == turn.Open:
 			return err
 		}
+		// The approval counts for one call. It is used up in this commit, before the call runs.
 		used = true
 		return useApproval(tx, id)
 	})
@@ -70,6 +73,7 @@ func (s Calls) RecordFrom(ctx context.Context, in event.In, list ...tools.Change
 				return err
 			}
 			out.Cause = event.Cause{Kind: event.ByCommand, ID: seq}
+			// applyAll below queues the message with this cause.
 			list[i] = out
 		}
 		return applyAll(tx, 0, list)

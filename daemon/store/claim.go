@@ -91,6 +91,7 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 
 // expireAll expires inputs, waits and questions. Each becomes an event. It also asks the owner about messages from before a restore.
 func expireAll(tx *Tx) error {
+	// One query first: most calls find nothing that has expired.
 	now := sqlite.Micros(tx.Now)
 	var due bool
 	if err := tx.One(`SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_expiring WHERE state = 'queued' AND not_after > 0 AND not_after <= ?1)
@@ -104,6 +105,7 @@ func expireAll(tx *Tx) error {
 	if err := askAboutRestored(tx); err != nil {
 		return err
 	}
+	// The waits for a question end before the question does, while its row still shows that it is open.
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
 		return err
 	}
@@ -166,6 +168,7 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string, first func(turn.Opening)
 
 // readWaiting reads the candidates. In safe mode only inputs and commands of the owner count.
 func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
+	// The smallest rank number is the most important.
 	worst := event.RankRest
 	if safe {
 		worst = event.RankOwner

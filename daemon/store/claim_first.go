@@ -41,10 +41,12 @@ func readOpening(tx *Tx, id int64) (o turn.Opening, err error) {
 		return o, err
 	}
 	st := turn.Snapshot{Turn: list[0], Steps: []turn.Step{}, Waits: []turn.Wait{}, Questions: map[int64]turn.Question{}, Epoch: tx.core.epoch, Now: tx.Now}
+	// A new turn has started no subagent, but its readers expect a map.
 	st.Relations.Children = map[string]turn.Child{}
 	if o.Transcript, err = transcriptIn(tx, st.Turn.Session); err != nil {
 		return o, err
 	}
+	// Overtaken is the newest input of another turn in this conversation.
 	for _, it := range o.Transcript {
 		switch {
 		case it.Turn == id:

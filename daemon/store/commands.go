@@ -35,6 +35,7 @@ func (s Commands) Serve(ctx context.Context, q turn.Queued, do func(*Tx) (string
 // The reply is queued in the same commit, so a crash can neither repeat the command nor lose its reply.
 func closeCommand(tx *Tx, q turn.Queued, reply string) error {
 	n, err := tx.Change("UPDATE inbox SET state = 'done', reason = 'served' WHERE seq = ? AND state = 'queued'", q.Seq)
+	// If the row is closed already, an earlier commit has sent the reply.
 	if err != nil || n == 0 {
 		return err
 	}
@@ -80,6 +81,7 @@ func decided(q turn.Question) string {
 func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer string) (turn.Question, error) {
 	var q turn.Question
 	err := s.core.write(ctx, func(tx *Tx) error {
+		// The question's row names the input that answered it, so the input comes first.
 		seq, err := insertIn(tx, in)
 		if err != nil {
 			return err
@@ -133,6 +135,7 @@ func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 		if err != nil {
 			return "", err
 		}
+		// The input opens a new turn. The failed one stays as it is.
 		tx.Wake(sqlite.SignalInbox)
 		return fmt.Sprintf("Trying again: %s", text), tx.Run("UPDATE inbox SET state = 'queued', turn = NULL, reason = 'tried again' WHERE seq = ?", seq)
 	})

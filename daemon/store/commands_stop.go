@@ -52,6 +52,7 @@ func (s Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err err
 			return err
 		}
 		stopped = true
+		// A running subagent is only marked here. Every other turn ends in this commit.
 		if n, err := haltSubagents(tx, "t.id = ? AND t.state = 'running'", id); err != nil || n > 0 {
 			return err
 		}

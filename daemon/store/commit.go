@@ -35,6 +35,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 		fail.Point("spend.reserved")
 		return turn.Begun{Reserve: b.Held.Reserve}, nil
 	}
+	// One commit holds the joined messages, the returned reservation and the new one. A crash leaves all of it or nothing.
 	err = s.core.write(ctx, func(tx *Tx) error {
 		begun = turn.Begun{}
 		var parts []event.Part
@@ -82,6 +83,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 
 // holds reports whether the claim has already reserved what a request needs.
 func holds(b turn.Begin) bool {
+	// The amount is computed again: it may differ from that of the claim.
 	return !b.Free && b.Held.N != 0 && b.Held.N == b.Step.N && b.Held.Model == b.Step.Model && b.Reserve != nil && b.Reserve(nil) == b.Held.Reserve
 }
 
@@ -132,6 +134,7 @@ func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	if broken, err := commitBroken(ctx, s.core, c); broken {
 		return err
 	}
+	// A compaction changes items, so the transcripts in memory are dropped before and after the commit.
 	if c.Compact != nil {
 		s.core.transcripts.forget()
 		defer s.core.transcripts.forget()
@@ -192,6 +195,7 @@ func settleStep(tx *Tx, id int64, p turn.Step) error {
 		if err := tx.spendRows().settle(id, p); err != nil {
 			return err
 		}
+		// The reservation is settled, so the row of the step keeps none.
 		p.Reserve = turn.Amount{}
 	}
 	if p.Kind == turn.ToolStep && p.State != turn.StepAsked && p.State != turn.StepAllowed {
@@ -257,6 +261,7 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	if err := tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE turn = ? AND state = 'joined'", row, why, id); err != nil {
 		return err
 	}
+	// Nothing may wake the turn any more.
 	if err := tx.Run("DELETE FROM waits WHERE turn = ?", id); err != nil {
 		return err
 	}
@@ -274,6 +279,7 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	if err := endTask(tx, id, state, why); err != nil {
 		return fmt.Errorf("end task: %w", err)
 	}
+	// The event carries the turn's text and reason to the clients of the API.
 	if err := noteFinished(tx, id, state, why); err != nil {
 		return err
 	}
@@ -307,6 +313,7 @@ func deadText(tx *Tx, id int64, why string) string {
 
 // closeCalls adds a result for every call without one. A provider rejects a request with an open call.
 func closeCalls(tx *Tx, id int64, why string) error {
+	// The model reads this text as the result of a call that did not run.
 	if why == "" {
 		why = "the turn had ended"
 	}

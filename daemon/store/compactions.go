@@ -48,6 +48,7 @@ func (c inForce) arranged(items []llm.Item) []llm.Item {
 	return items
 }
 
+// btoi is 0 for false and 1 for true: false sorts first.
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -78,6 +79,7 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 	if err != nil {
 		return err
 	}
+	// A handle stands for a long result in later requests. The result itself stays in its row.
 	for seq, handle := range c.Handles {
 		if err := tx.Run("UPDATE items SET handle = ? WHERE seq = ? AND session = ? AND kind = 'result'", handle, seq, session); err != nil {
 			return err
@@ -93,16 +95,19 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 			return err
 		}
 	}
+	// A compaction without summaries keeps those of the one before it.
 	if len(c.Summaries) > 0 {
 		if err := tx.Run("UPDATE compactions SET summaries = id WHERE id = ?", n); err != nil {
 			return err
 		}
 	}
+	// The provider's cache is lost by the compaction in any case, so the prefix may change as well. An order of the owner is done.
 	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
 }
 
 // Lasting reads the rows of a session that a summary must not lose, and the turns of the session that wait.
 func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err error) {
+	// After the first error, rows reads nothing more; err is checked once after the last list.
 	rows := func(query string) []turn.Row {
 		if err != nil {
 			return nil
@@ -130,6 +135,7 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 	if err != nil {
 		return l, err
 	}
+	// The newest request of the owner is passed on in full, because the summary must not change it.
 	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner')", session)
 	if err != nil {
 		return l, err

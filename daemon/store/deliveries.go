@@ -50,6 +50,7 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 		if cut {
 			return fmt.Errorf("outbox row %d has its parts already: %w", id, channels.ErrNotReady)
 		}
+		// The joined rows end in this commit: their text is part of the parts below, and must not go out twice.
 		if err := join(tx, id, joined); err != nil {
 			return err
 		}
@@ -94,6 +95,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 		if silent && v.State != channels.Sent && v.State != channels.Retry {
 			v.State = channels.Joined // a draft is taken back; the final text becomes a message of its own
 		}
+		// The turn ended while its draft was being sent. A refused draft is deleted, and the final text is sent on its own.
 		if open && !draft && (v.State == channels.Dead || v.State == channels.Retry) {
 			if gone, err := draftRefused(tx, d, v); err != nil || gone {
 				return err
@@ -102,6 +104,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 		if err := settleRow(tx, d, v); err != nil || !open || silent {
 			return err // the outcome of a dropped message is reported to nobody
 		}
+		// The notice or question about the outcome is committed with the outcome.
 		if v.Tell != nil {
 			out := event.Out{Key: v.Tell.Key, Cause: event.Cause{Kind: event.ByNotice, ID: d.Outbox}, To: v.Tell.To, Body: v.Tell.Text, Urgency: event.Urgent}
 			if err := queueOut(tx, out); err != nil {
@@ -167,6 +170,7 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	// All parts have arrived: the files are no longer needed, and the event says that the message was sent.
 	if err := filesDelivered(tx, d.Outbox); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Doc encodes nil as null; readers of the events expect an object.
 	if e.Data == nil {
 		data = "{}"
 	}
@@ -32,6 +33,7 @@ func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
 	tx.Wake(sqlite.SignalEvents)
+	// A turn's own events do not end its waits.
 	return seq, tx.Run("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
 		sqlite.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
 }

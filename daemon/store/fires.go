@@ -44,6 +44,7 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 	if err != nil {
 		return err
 	}
+	// f.Run names slots by their index. Slots without an entry are recorded and do not run.
 	runs := map[int]event.In{}
 	for _, q := range f.Run {
 		runs[q.Slot] = q.In
@@ -67,6 +68,7 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 // addSlot writes the row of one slot and, if it runs, its inbox row. It returns the row's id. If the slot already has a row, nothing
 // changes and the id is 0: this prevents double runs.
 func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) (int64, error) {
+	// An earlier run of the job is open. Unless the policy is to queue, this slot is folded into that run.
 	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.OverlapQueue {
 		run = false
 		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, fmt.Sprintf("waiting for #%d", open)
@@ -74,6 +76,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 			return 0, err
 		}
 	}
+	// After failures the slot waits. Its reason tells the owner until when.
 	if (run || slot.State == scheduler.StateDue) && j.BackoffUntil.After(tx.Now) {
 		slot.Reason = backoffReason(j, slot.Reason)
 	}

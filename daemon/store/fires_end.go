@@ -71,6 +71,7 @@ func failReported(tx *Tx, call, report string) error {
 	if err != nil || why == "" {
 		return err
 	}
+	// The turn reported success when it ended; now the slot counts as failed and delays the next run.
 	if err := tx.Run("UPDATE fires SET outcome = 'failed', ended = ?, reason = ? WHERE id = ?", sqlite.Micros(tx.Now), why, fire); err != nil {
 		return err
 	}
@@ -95,6 +96,7 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 	if err := tx.Run("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, sqlite.Micros(hold), job); err != nil {
 		return err
 	}
+	// One open question about the same trigger is enough.
 	var asked bool
 	if err := tx.One("SELECT EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until > ? AND subject = ? AND ref = ? AND action_hash = ?)",
 		[]any{sqlite.Micros(tx.Now), turn.AboutJob, job, failingQuestion}, &asked); err != nil || asked || !ask {
@@ -136,6 +138,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 
 // jobAnswered carries out the answer to a question about a job: continue or pause after failures; run or skip missed slots.
 func jobAnswered(tx *Tx, q turn.Question) error {
+	// This question came after several failures. Any answer but no lets the trigger go on.
 	if q.ActionHash == failingQuestion {
 		if q.Answer != turn.AnswerNo {
 			return clearFailures(tx, q.Ref, "the owner let it go on")
@@ -153,6 +156,7 @@ func jobAnswered(tx *Tx, q turn.Question) error {
 	if q.Answer == turn.AnswerNo {
 		return nil
 	}
+	// The question about missed slots. "run once now" starts one run for all of them.
 	rs, err := tx.Query("SELECT "+jobColumns+" FROM triggers WHERE id = ? AND removed = 0", q.Ref)
 	list, err := sqlite.Collect(rs, err, scanJob)
 	if err != nil || len(list) == 0 {

@@ -64,11 +64,13 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 		}
 		tx.Wake(sqlite.SignalJobs) // the job's next slot may have waited for this one
 		switch v.Outcome {
+		// The gate is open: the slot gets its inbox row, and a turn will run it.
 		case "":
 			if fail.Broken("gate-seen-early") {
 				err = fireSucceeded(tx, v.Fire, v.Job)
 			}
 			return errors.Join(err, mustAccept(tx, v.In))
+		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
 			return backOffTrigger(tx, v.Job, v.Reason)
 		default:

@@ -62,9 +62,11 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 		var shut, blind bool
 		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
 		switch {
+		// A run has served the older slots, so both counts stay.
 		case o.Runs > 0:
 		case blind:
 			o.Gone, o.Coalesced = o.Gone+o.Coalesced, 0
+		// A closed gate decided against the newest slot, and so against the older ones that it represents.
 		case shut:
 			o.Coalesced = 0
 		}

@@ -18,6 +18,7 @@ func missUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
 	}
 	old, now := list[0], tx.Now
 	f, some, err := scheduler.Slots(old, now)
+	// Without a usable old schedule, the new one tells which slots were due.
 	spoilt := err != nil || old.Broken != ""
 	if spoilt {
 		f, some, err = scheduler.Slots(withNewSchedule(old, next), now)

@@ -109,6 +109,7 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	open, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q OpenAsk, err error) {
 		return q, rs.Scan(&q.ID, &q.Commanded, &q.Replied, &q.Here)
 	})
+	// The rule is a pure function; the query above collects its facts.
 	id := AnsweredAsk(open, in.ReplyRef != "")
 	if err != nil || id == 0 {
 		return err
@@ -116,6 +117,7 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	if err := closeQuestion(tx, id, strings.TrimSpace(in.Text()), seq); err != nil {
 		return err
 	}
+	// The text was the answer, so it opens no turn of its own.
 	return closeIn(tx, seq, "done", "it answered a question")
 }
 

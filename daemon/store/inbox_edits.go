@@ -55,6 +55,7 @@ func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 		a.Receipt = event.Receipt{Inbox: m.row, New: true}
 		return true, m.replace(tx, *a)
 	}
+	// A turn has read the old text. The edit becomes a new input that quotes it.
 	a.edits = &m
 	a.In.Typed = false
 	a.In.Parts = append(event.Say(textBefore(m.text)), a.In.Parts...)
@@ -115,6 +116,7 @@ func (m editedMessage) same(tx *Tx, a *arrival) (bool, error) {
 		}
 		had[sum] = true
 	}
+	// A file with another hash is new, so the edit changes something.
 	for _, f := range a.Files {
 		if !had[f.SHA256] {
 			return false, nil

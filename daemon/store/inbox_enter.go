@@ -102,6 +102,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Inputs of hob itself carry no time of receipt; theirs is the time of this commit.
 	if in.Received.IsZero() {
 		in.Received = tx.Now
 	}
@@ -150,6 +151,7 @@ func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	if err := tx.One("SELECT count(*), coalesce(min(received), 0)"+waiting, args, &n, sqlite.Stamp(&first)); err != nil { // #nosec G202 -- constants
 		return false, err
 	}
+	// Without a waiting message, this one starts the window.
 	if n == 0 {
 		first = now
 	}

@@ -127,6 +127,7 @@ func settleRestored(tx *Tx, source string, state InboxState, reason string) (int
 	if err != nil {
 		return 0, err
 	}
+	// The expiry is removed: the message waited for the owner's decision, and that time must not count.
 	for _, seq := range list {
 		if err := tx.Run("UPDATE inbox SET state = ?, reason = ?, not_after = 0 WHERE seq = ?", state, reason, seq); err != nil {
 			return 0, err

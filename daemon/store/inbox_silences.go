@@ -72,6 +72,7 @@ func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
 	if err != nil || len(answers) < BotLoopReplies {
 		return 0, err
 	}
+	// The newest rows are read first because of the limit; InstantReplies expects the oldest first.
 	slices.Reverse(answers)
 	rs, err = tx.Query(`SELECT received, coalesce((SELECT sum(length(value ->> 'text')) FROM json_each(parts)), 0) FROM inbox
 		WHERE source = ? AND person = ? AND person <> '' AND reply_to = ? AND received >= ? ORDER BY seq DESC LIMIT ?`, in.Source, in.Origin.Person, in.ReplyTo, sqlite.Micros(answers[0].From), lastReplies)

@@ -46,9 +46,11 @@ func (s Turns) UntranscribedNotes(ctx context.Context, id int64) ([]turn.VoiceNo
 
 // StoreTranscript stores the transcript of a voice note after the note.
 func (s Turns) StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error {
+	// This changes an item, so no transcript in memory may outlive the commit.
 	s.core.transcripts.forget()
 	defer s.core.transcripts.forget()
 	return s.core.write(ctx, func(tx *Tx) error {
+		// Only the process that runs the turn may change its items.
 		if err := ownTurn(tx, id, 0); err != nil {
 			return err
 		}

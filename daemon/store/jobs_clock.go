@@ -59,6 +59,7 @@ const jumpPage = 1000
 // UndoJump takes back what jobs did while the clock was far ahead.
 func (d Jobs) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time) error {
 	return d.core.write(ctx, func(tx *Tx) error {
+		// All corrected jobs get one new version, by which the scheduler finds that they have changed.
 		tx.Wake(sqlite.SignalJobs)
 		version, err := nextTriggerVersion(tx)
 		if err != nil {
@@ -99,6 +100,7 @@ func undoJumpOfJob(tx *Tx, j scheduler.Job, from, now time.Time, version int64) 
 		return err
 	}
 	old := j
+	// A last run in the future came from the wrong clock. The newest slot of the past takes its place.
 	if j.Last.After(now) {
 		var err error
 		if j.Last, err = newestSlot(tx, j.ID, now); err != nil {

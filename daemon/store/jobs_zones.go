@@ -34,6 +34,7 @@ func (d Jobs) Crons(ctx context.Context, after int64, most int) ([]scheduler.Job
 // Redate moves due times, and stores the fingerprint of the rules that they follow.
 func (d Jobs) Redate(ctx context.Context, print string, list []scheduler.Redated) error {
 	return d.core.write(ctx, func(tx *Tx) error {
+		// A job that was changed since it was read keeps the due time of that change.
 		for _, r := range list {
 			err := tx.Run("UPDATE triggers SET due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0", sqlite.Micros(r.Due), r.Job.ID, sqlite.Micros(r.Job.Due), r.Job.Version)
 			if err != nil {

@@ -126,6 +126,7 @@ func (m *Marks) moved(path string) string {
 	if !ok {
 		return ""
 	}
+	// Paths lists this path as well, while the content is still there.
 	m.found[path] = true
 	return c.why + ", as " + from
 }
@@ -191,6 +192,7 @@ func (m *Marks) Note(path, why string) {
 
 // put adds a mark and its entries in the indexes by inode and by size, with which copies and hard links are found.
 func (m *Marks) put(path string, c markedContent) {
+	// An older entry of the path leaves the indexes first: its inode and size may have changed.
 	m.drop(path)
 	m.list[path] = c
 	if c.inode != "" {
@@ -289,6 +291,7 @@ func (m *Marks) Accept(ctx context.Context, path, hash string) error {
 	if err := m.Accepts(path, hash); err != nil {
 		return err
 	}
+	// The mark leaves memory only after the commit. A failed commit must not make the file trusted.
 	err := m.core.write(ctx, func(tx *Tx) error { return dropMark(tx, path) })
 	if err == nil {
 		m.Forget(path)

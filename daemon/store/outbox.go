@@ -48,6 +48,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	if filled, err := fillDraft(tx, tx.core.epoch, o, right, policy.edits); err != nil || filled {
 		return err
 	}
+	// From here on the message is a row of its own.
 	body, buttons, err := choicesBelow(tx, o, tx.core.opt.Owner(), policy.buttons)
 	if err != nil {
 		return err
@@ -77,6 +78,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	case ended == 0:
 		return nil
 	}
+	// The local chat needs no pump: its delivery is recorded as sent at once.
 	if err := tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, attempts, tried, epoch, state) VALUES (?, 0, ?, ?, 1, ?, ?, 'sent')", id, o.Body, o.Key, ended, tx.core.epoch); err != nil {
 		return err
 	}
@@ -137,6 +139,7 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 		if err := closeIn(tx, seq, "done", "sent straight to a channel"); err != nil {
 			return err
 		}
+		// The input's number makes the key unique, and finds the row below.
 		key := fmt.Sprintf("send:%d", seq)
 		if err := queueOut(tx, event.Out{Key: key, Cause: event.Cause{Kind: event.ByCommand, ID: seq}, To: to, Body: body, Urgency: event.Urgent, Files: list}); err != nil {
 			return err
@@ -157,6 +160,7 @@ func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 		if err := changedRow(tx, n, err, "outbox", id, "cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list"); err != nil {
 			return err
 		}
+		// Parts that arrived are not sent again.
 		tx.Wake(sqlite.SignalOutbox)
 		return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0, tried = 0 WHERE outbox = ? AND state <> 'sent'", id)
 	})
@@ -182,6 +186,7 @@ func resolveUnknown(tx *Tx, id int64, resend bool) error {
 	if !resend {
 		return tx.Run("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id)
 	}
+	// created is set anew, because the age of a message limits how long it is sent.
 	tx.Wake(sqlite.SignalOutbox)
 	if err := tx.Run("UPDATE outbox SET state = 'ready', created = ?, not_after = 0, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id); err != nil {
 		return err

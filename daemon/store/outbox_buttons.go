@@ -47,6 +47,7 @@ func foreignCause(tx *Tx, c event.Cause) (yes bool, err error) {
 	}
 	err = tx.One("SELECT t.asker <> 'owner' OR t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{c.ID}, &yes)
 	if errors.Is(err, sql.ErrNoRows) {
+		// A turn that cannot be found counts as foreign: the safe answer.
 		return true, nil
 	}
 	return yes, err

@@ -19,6 +19,7 @@ func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Cl
 	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM closings c CROSS JOIN outbox o ON o.id = c.outbox WHERE "+ended+")").Scan(&lost); err != nil {
 		return nil, fmt.Errorf("look for closed questions: %w", err)
 	}
+	// Nearly always there is nothing to delete, so the writer is used only if a reader has found such rows.
 	if lost {
 		err := s.core.write(ctx, func(tx *Tx) error {
 			return tx.Run("DELETE FROM closings WHERE outbox IN (SELECT o.id FROM outbox o WHERE " + ended + ")") // #nosec G202 -- a constant

@@ -55,6 +55,7 @@ func openDraft(tx *Tx, epoch int64, o channels.NewDraft, right channels.Right) e
 		return err
 	}
 	out := draftMessage{event.Out{Key: finalKey(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}, right}
+	// NewMessage allows a message of its own. Otherwise only an existing message can become the draft.
 	if taken, err := takeOverDraft(tx, epoch, out, "draft"); err != nil || taken || !o.NewMessage {
 		return err
 	}
@@ -181,6 +182,7 @@ func endDraftRow(tx *Tx, id int64, line string) error {
 	if err != nil || n > 0 {
 		return err
 	}
+	// Somebody may have seen it: the pump edits it to the line.
 	return fillDraftRow(tx, id, line)
 }
 

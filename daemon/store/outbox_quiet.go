@@ -103,6 +103,7 @@ type QuietTimes struct {
 // End returns when the quiet at an instant ends; the instant itself if it is not quiet.
 func (q QuietTimes) End(at time.Time) time.Time {
 	end := later(at, q.Asked)
+	// Quiet that was asked for can end within the quiet hours, which then extend it.
 	if q.Hours != nil && !end.Before(q.Awake) {
 		end = later(end, q.Hours(end))
 	}
@@ -150,6 +151,7 @@ func later(a, b time.Time) time.Time {
 //
 // Rows that already wait get the new time in the same commit, so nothing is sent by the old one.
 func setQuiet(tx *Tx, until time.Time) error {
+	// "" removes a setting. At most one of the two is set.
 	quiet, awake := "", ""
 	if until.After(tx.Now) {
 		quiet = until.UTC().Format(time.RFC3339)

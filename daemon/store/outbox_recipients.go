@@ -30,6 +30,7 @@ func rightForMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	case now != channels.NoRight || o.Cause.Kind == event.ByCommand:
 		return now, nil
 	}
+	// The address has no right now. If it was paired once, the pump must see that its right was revoked since.
 	var once bool
 	err = tx.One("SELECT EXISTS (SELECT 1 FROM pairings WHERE person <> '' AND channel = ? AND person = ?)", []any{o.To.Channel(), o.To.Local()}, &once)
 	if once {

@@ -47,6 +47,7 @@ func (o *PairedOwners) lapsed(channel, account string) bool {
 }
 
 const (
+	// pairingColumns are the columns that Pairings.scan reads. bound selects the pairings that hold.
 	pairingColumns = "id, channel, tries, until, created, person, name, bound, revoked, account"
 	bound          = "person <> '' AND revoked = 0"
 )
@@ -94,6 +95,7 @@ func (b Pairings) SetAccount(ctx context.Context, channel, account string) (laps
 			return nil, err
 		}
 	}
+	// The account is set before Load, which compares the pairings with it.
 	b.owners.accounts.Store(channel, account)
 	if err := b.Load(ctx); err != nil {
 		return nil, err
@@ -296,5 +298,6 @@ func (b Pairings) Revoke(ctx context.Context, id int64) error {
 		}
 		return addEvent(tx, event.Event{Type: "pairing.revoked", Data: map[string]any{"pairing": id}})
 	})
+	// Memory is read anew even after an error, so that it never grants more than the rows do.
 	return errors.Join(err, b.Load(ctx))
 }

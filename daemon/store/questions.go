@@ -127,6 +127,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	q.State, q.Answer = turn.Answered, text
 	tx.Wake(sqlite.SignalInbox | sqlite.SignalQuestions)
 	fail.Point("question.answered")
+	// What the answer starts is committed with the answer.
 	if err := followAnswer(tx, q); err != nil {
 		return err
 	}
@@ -193,6 +194,7 @@ func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 	if yes, ok := planApproval(q.Tool); ok && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
 		v.Text, v.Approves = yes, false
 	}
+	// Each kind of question accepts its own answers; the hint names the command that fits.
 	text, ok := acceptedAnswer(q, v.Text)
 	switch {
 	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:

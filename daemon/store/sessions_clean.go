@@ -52,6 +52,7 @@ func cleanSession(tx *Tx, key string) (string, error) {
 		return "", err
 	}
 	text, left := writeTranscript(list)
+	// An item needs a turn. The note gets the newest turn of the old session, which has ended.
 	if text != "" && last != 0 {
 		parts, err := sqlite.Doc(event.Say(text))
 		if err != nil {

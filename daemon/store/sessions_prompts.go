@@ -32,6 +32,7 @@ func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func
 	if err != nil {
 		return "", nil, err
 	}
+	// The first 16 bytes of the hash name the prefix, so sessions with equal text share one row.
 	sum := sha256.Sum256([]byte(system + "\x00" + list))
 	hash := hex.EncodeToString(sum[:16])
 	err = s.core.write(ctx, func(tx *Tx) error {
@@ -84,6 +85,7 @@ func (k *keptPrompt) read(row func(query string, args []any, dest ...any) error,
 	return system, tools, true, nil
 }
 
+// ignoreNoRows turns sql.ErrNoRows into nil, because a session without a stored prefix is not an error.
 func ignoreNoRows(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil

@@ -16,10 +16,12 @@ import (
 
 // exceeds reports whether a limit forbids the amount.
 func exceeds(b api.Budget, a turn.Amount) bool {
+	// Reservations count as spent, so that parallel requests cannot pass the limit together.
 	money := b.Used.Micros() + b.ReservedMicros
 	if a.Micros > 0 {
 		return b.PerDayMicros >= 0 && money+a.Micros > b.PerDayMicros
 	}
+	// From here on the request has no price.
 	if b.PerDayMicros >= 0 && money >= b.PerDayMicros {
 		return true // the server may report a cost afterwards
 	}
@@ -65,6 +67,7 @@ func readBudget(tx *Tx) (api.Budget, error) {
 		if err != nil {
 			return b, err
 		}
+		// A missing or unreadable setting leaves the limit of the config.
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
 			*to, b.Set = n, true
 		}

@@ -58,6 +58,7 @@ func (b spendRows) settle(id int64, p turn.Step) error {
 	if err != nil {
 		return err
 	}
+	// A priced request counts in money, an unpriced one in tokens, as its reservation did.
 	used := turn.Amount{Micros: p.Usage.Cost}
 	if !p.Usage.Priced {
 		used = turn.Amount{Tokens: p.Usage.Tokens()}

@@ -63,6 +63,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	if err != nil {
 		return err
 	}
+	// The subagent answers to nobody: its parent gets the result from subagentEnded.
 	id, err := tx.Insert("INSERT INTO turns (session, parent, state, epoch, asker, reply_to, started) VALUES (?, ?, 'ready', ?, ?, ?, ?)",
 		session, s.Call.Turn, p.epoch, p.turn.Asker, event.ToNone, sqlite.Micros(tx.Now))
 	if err != nil {
@@ -90,6 +91,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 
 // subagentSession returns the subagent's session: a new one, or that of the resumed subagent.
 func subagentSession(tx *Tx, p parentTurn, s tools.Spawn) (session int64, err error) {
+	// A new session inherits the trust of its parent's session, so it is never more trusted than its parent.
 	if s.Resume == "" {
 		session, err = tx.Insert("INSERT INTO sessions (key, title, kind, watermark, foreign_from, created) VALUES (?, ?, 'child', ?, ?, ?)",
 			"child:"+s.Call.ID, s.Title, p.watermark, p.turn.Foreign, sqlite.Micros(tx.Now))

@@ -23,6 +23,7 @@ func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool,
 			return false, err
 		}
 	}
+	// No row means that the turn belongs to no subagent.
 	c, err := readEndedChild(tx, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil

@@ -16,6 +16,7 @@ type Subagents struct{ core *core }
 // TakeChild claims the oldest subagent's turn that can continue. held are the turns that lanes are running; another one that is marked as
 // running was left by an error. It returns false if there is nothing to do, and always in safe mode.
 func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, err error) {
+	// The readers are asked first, so that idle lanes write nothing.
 	var work bool
 	err = k.core.read().QueryRowContext(ctx, `SELECT (EXISTS (SELECT 1 FROM turns WHERE parent IS NOT NULL AND state = 'ready') AND NOT EXISTS (SELECT 1 FROM settings WHERE key = 'safe_mode'))
 		OR (SELECT count(*) FROM turns WHERE parent IS NOT NULL AND state = 'running') > ?`, len(held)).Scan(&work)

@@ -100,6 +100,7 @@ func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	if err != nil {
 		return err
 	}
+	// After a failure the turn has no result, only a reason.
 	if o.State != tasks.Done {
 		o.Text = why
 	}
@@ -147,6 +148,7 @@ func runTaskStep(tx *Tx, s tasks.Step) error {
 			return err
 		}
 	}
+	// Ended is the task that this step has ended; nil: none.
 	t := s.Ended
 	if t == nil {
 		return nil

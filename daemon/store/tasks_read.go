@@ -91,6 +91,7 @@ func (r Tasks) Tallies(ctx context.Context) ([]tasks.Tally, error) {
 		return w, rs.Scan(&w.key, &w.plan, &w.todo.Content, &w.todo.Status, &w.todo.ActiveForm)
 	})
 	var sums []tasks.Tally
+	// The rows are sorted by session. Each round takes those of one session.
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(w row) bool { return w.key != rows[0].key })
 		if n < 0 {

@@ -65,6 +65,7 @@ func putTodos(tx *Tx, c tasks.Todos) error {
 	if err != nil {
 		return err
 	}
+	// The tool always sends the whole list.
 	if err := tx.Run("DELETE FROM todos WHERE session = ?", id); err != nil {
 		return err
 	}

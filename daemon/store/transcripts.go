@@ -51,6 +51,7 @@ func (k *transcripts) changed() int64 {
 func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	// An item changed while the rows were read, so the list may be outdated.
 	if k.changes != changes {
 		return
 	}
@@ -58,6 +59,7 @@ func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
 	if sizeOfItems(items) > largestKept {
 		return
 	}
+	// The one that was put longest ago makes room.
 	if len(k.kept) == keptTranscripts {
 		k.kept = slices.Delete(k.kept, 0, 1)
 	}
@@ -72,6 +74,7 @@ func (k *transcripts) forget() {
 	k.kept = nil
 }
 
+// sizeOfItems estimates the memory of items in bytes. The constants stand for their fixed fields.
 func sizeOfItems(items []llm.Item) (n int) {
 	for _, it := range items {
 		n += len(it.Args) + len(it.Raw) + 300
@@ -136,6 +139,7 @@ func itemsIn(tx *Tx, where string, args ...any) ([]llm.Item, error) {
 	return sqlite.Collect(rs, err, scanItem)
 }
 
+// lastSeq returns the number of the last item; 0 for none. Later items of the session have higher numbers.
 func lastSeq(items []llm.Item) int64 {
 	if len(items) == 0 {
 		return 0

@@ -87,6 +87,7 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	}
 	// The scheduler and the watcher read the trigger anew when the signal comes.
 	tx.Wake(sqlite.SignalJobs)
+	// A live trigger of the same kind and name makes the insert do nothing, which is a clash.
 	if t.ID == 0 {
 		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.BackoffUntil), version)
@@ -141,6 +142,7 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 		return err
 	}
 	tx.Wake(sqlite.SignalJobs)
+	// The slots that came due until now get their rows before the due time is overwritten.
 	if paused {
 		if err := missUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
 			return err

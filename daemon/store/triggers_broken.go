@@ -28,6 +28,7 @@ func (d Jobs) DisableUnreadable(ctx context.Context) error {
 	for _, h := range hooks {
 		spoilt[h.ID] = h.Broken
 	}
+	// One commit each: an error about one trigger does not undo the others.
 	for id, why := range spoilt {
 		if why == "" {
 			continue

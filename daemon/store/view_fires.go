@@ -77,6 +77,7 @@ const (
 // asked no model do not count. Zero means that there are none.
 func RunCost(ctx context.Context, read *sqlite.Readers, job int64, since time.Time) (scheduler.Cost, error) {
 	c, err := meanCost(ctx, read, newest+"f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
+	// Without runs of its own, a new job gets the mean of the others.
 	if err != nil || c.Tokens > 0 {
 		return c, err
 	}

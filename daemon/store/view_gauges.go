@@ -141,6 +141,7 @@ func (t *requestTally) count(ctx context.Context, read *sqlite.Readers) ([]Reque
 	now := map[requestOutcome]Requests{}
 	for _, a := range list {
 		t.through = max(t.through, a.turn)
+		// Only the sums of ended turns last. Those of open turns are counted anew each time.
 		into := t.sums
 		if !a.ended {
 			into = now
@@ -210,6 +211,7 @@ func countRequests(p *api.Metrics, list []Requests) {
 		asked[r.Model] += r.Count
 		unpriced[r.Model] += r.Unpriced
 		cost[r.Model] += float64(r.Micros) / 1e6
+		// Input includes the cached tokens; the page shows them apart.
 		c := counted[r.Model]
 		counted[r.Model] = [3]int64{c[0] + r.Input - r.Cached, c[1] + r.Cached, c[2] + r.Output}
 		if r.Fault != "" {

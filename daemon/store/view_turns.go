@@ -53,6 +53,7 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]a
 			Seq: it.Seq, Turn: it.Turn, Step: it.Step, Role: string(it.Role), Kind: string(it.Kind), Text: event.TextOf(it.Parts), Tool: it.Tool, CallID: it.CallID, Args: string(it.Args),
 			IsError: it.IsError, Source: it.Source,
 		}
+		// Inputs are shown as their senders wrote them. Other text may repeat foreign links.
 		if it.Kind != llm.Input && it.Trust != event.Owner {
 			r.Text, r.Args = speech.Defang(r.Text), speech.Defang(r.Args)
 		}

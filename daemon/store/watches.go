@@ -138,11 +138,13 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	if !until.IsZero() {
 		slot.Reason = "held for " + until.Sub(tx.Now).Round(time.Second).String()
 	}
+	// A fire is waiting already: the observation gets a row for the history, and its text goes into the waiting input.
 	if held.seq != 0 {
 		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, fmt.Sprintf("told with #%d", held.fire)
 	}
 	fire, err := addFire(tx, seen.Watch.ID, slot)
 	switch {
+	// A known key: this observation has been committed before.
 	case err != nil || fire == 0:
 		return err
 	case held.seq != 0:
@@ -211,6 +213,7 @@ const delayedOverflow = "More has changed since than is listed here: look at the
 
 // add appends an observation to a held row. The first part, the prompt, is the same in both and not repeated.
 func (h delayedFire) add(tx *Tx, parts []event.Part) error {
+	// The note about the overflow is added once; after it, nothing more.
 	last := h.parts[len(h.parts)-1]
 	switch more := parts[min(1, len(parts)):]; {
 	case last.Text == delayedOverflow:

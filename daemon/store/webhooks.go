@@ -74,6 +74,7 @@ func (w Webhooks) Pause(ctx context.Context, id int64, paused bool) error {
 func (w Webhooks) Receive(ctx context.Context, h webhook.Hook, in event.In, content string) (r event.Receipt, err error) {
 	fail.Point("hook.before")
 	err = w.core.write(ctx, func(tx *Tx) error {
+		// With the id of the earlier delivery, the steps below treat this one as its repetition.
 		if in.ExtID, err = sentBefore(tx, h, in, content); err != nil {
 			return err
 		}
@@ -98,6 +99,7 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 		return event.Receipt{}, err
 	case !live:
 		return event.Receipt{}, event.NewFault(event.Missing, kindHook.listed()+" shows them", "there is no webhook %s", h.Name)
+	// A repeated delivery: acceptIn finds the first one and returns its numbers.
 	case known:
 		return acceptIn(tx, in)
 	}
