@@ -150,7 +150,7 @@ func (d *DB) Close() error {
 }
 
 // createFile creates an empty database file with mode 0600 if there is none. The log inherits the mode. SQLite would delete the log of a missing
-// database; begin renames it to keep its content.
+// database; createFile renames it to keep its content.
 func createFile(path string, lost func(what string) error) error {
 	info, err := os.Lstat(path)
 	what := "is missing"

@@ -101,7 +101,7 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 			return err
 		}
 	}
-	// The provider's cache is lost by the compaction in any case, so the prefix may change as well. An order of the owner is done.
+	// The provider's cache is lost by the compaction in any case, so the prefix may change as well. A request of /compact is done.
 	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
 }
 
@@ -135,7 +135,7 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 	if err != nil {
 		return l, err
 	}
-	// The newest request of the owner is passed on in full, because the summary must not change it.
+	// The owner's newest request belongs to what a summary must not lose.
 	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner')", session)
 	if err != nil {
 		return l, err

@@ -18,6 +18,7 @@ func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error 
 	if err != nil || len(rows) == 0 {
 		return err
 	}
+	// The list is in the order in which turns take the messages, so the place in it is the number to tell.
 	return s.core.write(ctx, func(tx *Tx) error {
 		for i, q := range rows {
 			if err := tellAhead(tx, q, i+1); err != nil {
@@ -31,6 +32,7 @@ func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error 
 // tellAhead tells the sender, once, how many messages are ahead in the queue: as an event for clients of the live view, and as a message on
 // channels that want it.
 func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
+	// The event also records that the sender was told.
 	var told bool
 	err := tx.One("SELECT EXISTS (SELECT 1 FROM events WHERE inbox = ? AND type = 'queue.ahead')", []any{q.Seq}, &told)
 	if err != nil || told {
@@ -59,6 +61,7 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	if to == "" || to.Channel() == event.CLI.Channel() || !edits || !own && q.In.Trust == event.Machine {
 		return false, nil
 	}
+	// In a quiet time nothing is sent: the number would be outdated at its end.
 	until, _, err := delayOf(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)
 	if err != nil || until.After(tx.Now) {
 		return false, err

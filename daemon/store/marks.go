@@ -241,6 +241,7 @@ func (m *Marks) Accepts(path, hash string) error {
 	seen, shown := m.shown[path]
 	m.mu.RUnlock()
 	if !marked {
+		// The path is foreign by its folder, or as a moved or copied file. Only the marked path itself can be accepted.
 		if why := m.Why(path); why != "" {
 			return event.NewFault(event.Missing, "accept the path that is named here", "%s has no mark of its own; it counts as foreign because it was %s", path, why)
 		}

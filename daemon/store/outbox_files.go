@@ -30,6 +30,7 @@ func encloseFiles(tx *Tx, outbox int64, list []event.Enclosed) error {
 		return nil
 	}
 	for _, f := range list {
+		// The file was too large to be sent, so no bytes are stored.
 		if f.Artifact == "" {
 			continue
 		}

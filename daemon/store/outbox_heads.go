@@ -34,6 +34,7 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
 		return r, err
 	})
+	// After the first error nothing more is read; the error is returned at the end.
 	for i := range rows {
 		if err == nil {
 			rows[i].Todo, err = openDeliveries(tx, rows[i].ID)
@@ -58,6 +59,7 @@ func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
 // quietWaiters lists the messages that follow a row directly and waited through the same quiet hours, oldest first. They can be sent as one
 // message.
 func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.HeldBack, error) {
+	// A row that was split already, or is urgent, is sent alone.
 	if r.Parts > 0 || r.Urgent {
 		return nil, nil
 	}

@@ -131,6 +131,7 @@ func (b Pairings) FormerPairings() []event.Address {
 func (b Pairings) Begin(ctx context.Context, p channels.Pairing) (id int64, err error) {
 	err = b.core.write(ctx, func(tx *Tx) error {
 		now := sqlite.Micros(tx.Now)
+		// Only one code can be open on a channel.
 		if err := tx.Run("UPDATE pairings SET tries = 0 WHERE channel = ? AND person = ''", p.Channel); err != nil {
 			return err
 		}
@@ -166,6 +167,7 @@ func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (
 		tried, err = tryCode(tx, channel, account, m)
 		return err
 	})
+	// The new owner counts from the next message on: memory is read anew after the commit.
 	if err != nil || tried != channels.Bound {
 		return tried, err
 	}
@@ -265,6 +267,7 @@ func (b Pairings) List(ctx context.Context, now time.Time, state string, limit i
 		return nil, fmt.Errorf("list pairings: %w", err)
 	}
 	list := []channels.PairingRow{}
+	// The state depends on the time and on hob's account, so it cannot be selected in SQL.
 	for _, r := range all {
 		if len(list) < limit && (state == "" || string(r.State) == state) {
 			list = append(list, r)

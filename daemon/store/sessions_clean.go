@@ -146,6 +146,7 @@ func (e transcriptEntry) handle() string {
 	if what == "" {
 		what = "note"
 	}
+	// An input is known to the owner by its number in the inbox.
 	number := e.seq
 	if e.inbox != 0 {
 		number = e.inbox

@@ -76,6 +76,7 @@ func (s Settings) SafeMode(ctx context.Context) (string, error) {
 // LeaveSafeMode ends safe mode. It wakes the thread and the scheduler.
 func (s Settings) LeaveSafeMode(ctx context.Context) error {
 	return s.core.write(ctx, func(tx *Tx) error {
+		// Inputs, turns and slots that safe mode held back can start after this commit.
 		tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
 		if err := putSetting(tx, keySafeMode, ""); err != nil {
 			return err

@@ -19,6 +19,7 @@ type Charge struct {
 func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (Charge, error) {
 	c := Charge{source: "source:" + source, amount: most}
 	err := s.core.write(ctx, func(tx *Tx) error {
+		// The limit is checked in the commit that books, so two requests cannot share the last of it.
 		b, err := readBudget(tx)
 		if err != nil {
 			return err

@@ -104,6 +104,7 @@ func (b spendRows) bookOrphans() error {
 	// Book the whole reservation: the provider may have charged it.
 	for _, o := range list {
 		used := o.r
+		// A priced request was reserved in money; its tokens do not count against the limit of tokens.
 		if used.Micros > 0 {
 			used.Tokens = 0
 		}

@@ -208,6 +208,7 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error { return s.c
 
 // Close marks the epoch as ended cleanly and closes the database. All writers must have ended.
 func (s *Store) Close(ctx context.Context) error {
+	// The mark is the last commit. Without it, the next start counts this epoch as a crash.
 	err := s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE boots SET clean = 1 WHERE epoch = ?", s.core.epoch)
 	})

@@ -107,6 +107,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	if c.asker == event.Owner {
 		rank = event.RankResumed // the owner's own request continues
 	}
+	// The call's id makes the report unique. The parent's address gets the answer to it.
 	_, err := acceptIn(tx, event.In{
 		Source: "sub-agent", ExtID: c.call, Session: c.key, Kind: event.Report, Rank: rank, Trust: c.asker, ReplyTo: c.reply,
 		Tainted: c.Child.Tainted, Parts: event.Say(text), Received: tx.Now,

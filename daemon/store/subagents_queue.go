@@ -54,6 +54,7 @@ func claimSubagent(tx *Tx) (int64, error) {
 		if err != nil || id == 0 {
 			return 0, err
 		}
+		// It was stopped while it waited for a lane.
 		if halt {
 			if err := endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"}); err != nil {
 				return 0, err

@@ -65,6 +65,7 @@ func scanTrigger[T any](rs *sql.Rows, common func(*T) *scheduler.Trigger, more .
 	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.BackoffUntil)}, more...)...); err != nil {
 		return t, err
 	}
+	// A body that decodes only in part must not be used, so everything decoded is dropped.
 	if err := json.Unmarshal([]byte(body), &t); err != nil {
 		t = *new(T)
 		row.Broken = unreadable + err.Error()
@@ -122,6 +123,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 
 // cancelFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.
 func cancelFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
+	// The inbox rows go first: a row that a turn has taken is joined, and its fire then continues.
 	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
 		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
 	if err != nil {

@@ -195,6 +195,7 @@ func (s *View) Counts(ctx context.Context) (Counts, error) {
 		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
 		(SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
 		Scan(&c.Queued, &c.Running, &c.Waiting, &c.Questions, &c.Unsent, &c.Held, &c.Jobs, &pages, &size)
+	// The size counts free pages as well, as the file does.
 	c.Bytes = pages * size
 	if err != nil {
 		return c, fmt.Errorf("count: %w", err)

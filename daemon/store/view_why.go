@@ -33,6 +33,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	if err != nil {
 		return api.Why{}, err
 	}
+	// The id is unknown, or "last" was asked before hob has sent anything.
 	if len(rows) == 0 {
 		return api.Why{}, event.NewFault(event.Missing, "hob outbox list shows what was sent", "there is no such message")
 	}
@@ -100,6 +101,7 @@ func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 		return c.inboxNode(ctx, "seq = ?", by.ID)
 	case event.ByFire:
 		return c.fireNode(ctx, by.ID)
+	// A notice has no cause in another table: the chain ends here.
 	default:
 		c.add(api.Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
 		return nil
@@ -154,6 +156,7 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
+	// A cost of 0 or -1 is not shown: nothing was paid, or the price is unknown.
 	detail := fmt.Sprintf("%d ms running, %d tokens", v.RunningMS, v.Tokens)
 	if v.Cost > 0 {
 		detail += fmt.Sprintf(", cost %.4f", float64(v.Cost)/1e6)
@@ -165,6 +168,7 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 	if err := c.compactionNodes(ctx, id); err != nil {
 		return err
 	}
+	// Calls and questions explain what the turn did; the inputs after them explain why it ran.
 	for _, a := range v.Audit {
 		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + causeExcerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}

@@ -262,6 +262,7 @@ func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
 		if err != nil || text == "" {
 			return err
 		}
+		// The key has the text's hash and the day: another trouble is told at once, the same one tomorrow.
 		sum := sha256.Sum256([]byte(text))
 		key := fmt.Sprintf("watch:%d:%s:%s", id, hex.EncodeToString(sum[:6]), tx.Now.UTC().Format(time.DateOnly))
 		return addNotice(tx, key, id, fmt.Sprintf("Watch %s: %s", name, text))

@@ -55,6 +55,7 @@ func (w Webhooks) Put(ctx context.Context, h webhook.Hook, secret string) (id in
 // Remove removes a webhook and its secret. Its fires and inbox rows stay.
 func (w Webhooks) Remove(ctx context.Context, id int64) error {
 	return w.core.write(ctx, func(tx *Tx) error {
+		// The hashes serve only to recognise repetitions.
 		if err := tx.Run("DELETE FROM contents WHERE hook = ?", id); err != nil {
 			return fmt.Errorf("forget what it was sent: %w", err)
 		}
@@ -140,6 +141,7 @@ func sentBefore(tx *Tx, h webhook.Hook, in event.In, content string) (string, er
 
 // noteWebhookContent stores the hash of a delivery and deletes the outdated ones.
 func noteWebhookContent(tx *Tx, h webhook.Hook, in event.In, content string) error {
+	// Each delivery removes the old hashes of its webhook, so the table needs no clean-up of its own.
 	if err := tx.Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, sqlite.Micros(tx.Now.Add(-h.SameBody()))); err != nil {
 		return fmt.Errorf("forget old contents: %w", err)
 	}
