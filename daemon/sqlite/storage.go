@@ -171,7 +171,7 @@ func (d *DB) Storage(ctx context.Context) Storage {
 	if s.Fault == nil && w.files.moved() == nil || s.Fault != nil && w.now().Sub(tried).Abs() < tryEvery {
 		return s
 	}
-	// The empty write goes through the queue, so that the writer examines the files and writes its probe.
+	// The empty write goes through the queue, so that the writer examines the files and, after a failure, writes its probe.
 	c := &closure{f: func(*Conn) error { return nil }, done: make(chan error, 1)}
 	if err := w.put(c); err != nil {
 		return s

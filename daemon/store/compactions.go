@@ -79,7 +79,7 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 	if err != nil {
 		return err
 	}
-	// A handle stands for a long result in later requests. The result itself stays in its row.
+	// A handle replaces a long result in later requests. The result itself stays in its row.
 	for seq, handle := range c.Handles {
 		if err := tx.Run("UPDATE items SET handle = ? WHERE seq = ? AND session = ? AND kind = 'result'", handle, seq, session); err != nil {
 			return err

@@ -74,7 +74,7 @@ func (k *transcripts) forget() {
 	k.kept = nil
 }
 
-// sizeOfItems estimates the memory of items in bytes. The constants stand for their fixed fields.
+// sizeOfItems estimates the memory of items in bytes. The constants cover their fixed fields.
 func sizeOfItems(items []llm.Item) (n int) {
 	for _, it := range items {
 		n += len(it.Args) + len(it.Raw) + 300
