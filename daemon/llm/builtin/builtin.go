@@ -32,6 +32,7 @@ type Options struct {
 	Why     string  // a sentence that says why the configured model does not answer; empty: none is configured
 }
 
+// model implements llm.Model. Its fields are those of Options.
 type model struct {
 	phrases Phrases
 	owner   string

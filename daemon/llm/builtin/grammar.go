@@ -46,6 +46,7 @@ const (
 // parse parses one text. The first rule that accepts it wins. If none does, the plan is zero, or contains a hint to say.
 func (g *grammar) parse(text string) plan {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	// The order decides between commands that begin alike: "run job NAME" must reach jobs before ran makes it a shell command.
 	for _, rule := range []func(string) (plan, bool){
 		helped, said, g.remind, watches, g.scheduled, jobs, ran, read, listed, found, known, written, sent,
 	} {
@@ -63,6 +64,7 @@ func helped(text string) (plan, bool) {
 
 // said parses "say TEXT".
 func said(text string) (plan, bool) {
+	// The form with a colon is the one that action writes into a job's prompt.
 	rest, ok := strings.CutPrefix(lowered(text, 4), "say:")
 	if !ok {
 		rest, ok = after(text, "say")
@@ -91,6 +93,7 @@ func (g *grammar) scheduled(text string) (plan, bool) {
 			return add(words, action(prompt)), true
 		case err == nil && strings.TrimSpace(rest) == "":
 			return plan{say: "What shall I do then? Write it after the colon, for example: " + words + ": run date"}, true
+		// This part was meant as a time but is wrong. A later colon may still give a correct schedule.
 		case err != nil && wrong == nil && !errors.Is(err, ErrNoPhrase):
 			wrong = err
 		}
@@ -109,6 +112,7 @@ func colons(text string) []int {
 		if line[i] != ':' {
 			continue
 		}
+		// In "at 9:30: run date" only the second colon can end the schedule.
 		if next, _ := utf8.DecodeRuneInString(line[i+1:]); !unicode.IsDigit(next) {
 			at = append(at, i)
 		}
@@ -182,6 +186,7 @@ func jobs(text string) (plan, bool) {
 		return call(toolCron, "action", "list"), true
 	}
 	for _, c := range []struct{ words, action string }{
+		// The user's words, and the action of the cron tool.
 		{"pause", "pause"},
 		{"resume", "resume"},
 		{"delete", "remove"},
@@ -214,11 +219,13 @@ func jobName(text string) string {
 	return strings.TrimPrefix(name, "#") // lists show jobs as #3
 }
 
+// ran parses "run COMMAND". The rest of the text, further lines included, goes to the shell as it is.
 func ran(text string) (plan, bool) {
 	command, ok := after(text, "run")
 	return call(toolExec, "command", command), ok && command != ""
 }
 
+// read parses "read PATH".
 func read(text string) (plan, bool) {
 	rest, ok := after(text, "read")
 	path := filePath(rest)
@@ -246,6 +253,7 @@ func found(text string) (plan, bool) {
 		return plan{}, false
 	}
 	what, where := rest, ""
+	// The last " in " separates the place, since the searched text may contain another. A quoted text has no place.
 	if i := strings.LastIndex(rest, " in "); i > 0 && unquote(rest) == rest {
 		what, where = strings.TrimSpace(rest[:i]), filePath(rest[i+len(" in "):])
 		if where == "" {
@@ -286,6 +294,7 @@ func written(text string) (plan, bool) {
 	return plan{}, false
 }
 
+// spaceAt reports whether white space is at position i; false after the end.
 func spaceAt(text string, i int) bool {
 	return i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')
 }
@@ -296,6 +305,7 @@ func sent(text string) (plan, bool) {
 	if !ok {
 		return plan{}, false
 	}
+	// The first word is the address, with a colon after it or not.
 	word, _, _ := strings.Cut(rest, " ")
 	content := strings.TrimSpace(rest[len(word):])
 	to, err := event.ParseAddress(strings.TrimSuffix(word, ":"))
@@ -317,6 +327,7 @@ func call(tool string, pairs ...any) plan {
 	e.SetEscapeHTML(false) // people read the arguments: && stays &&
 	b.WriteByte('{')
 	for i, s := range pairs {
+		// A name follows a comma, and its value follows a colon.
 		if i > 0 {
 			b.WriteByte(",:"[i%2])
 		}

@@ -34,6 +34,7 @@ func abilities(tools map[string]bool) string {
 		{toolMemory, "what do you know about bread"},
 		{toolMessage, "send telegram:1 hello"},
 	} {
+		// The watch tool may be missing from the request and still be reachable through the catalog tool.
 		if tools[a.tool] || a.tool == toolWatch && tools[toolCatalog] {
 			lines = append(lines, "  "+a.line)
 		}

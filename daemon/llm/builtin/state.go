@@ -31,6 +31,7 @@ func (m *model) open(r llm.Request) *state {
 		return s
 	}
 	s.drawn = slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Envelope != nil })
+	// The newest message belongs to the running turn.
 	turn := r.Messages[len(r.Messages)-1].Step.Turn
 	for _, msg := range r.Messages {
 		s.take(msg, turn)
@@ -64,9 +65,11 @@ func (s *state) next() []llm.Call {
 	for _, msg := range s.messages[s.last+1:] {
 		c, ok := s.wants(msg)
 		if !ok {
+			// The message is not a command, but it may be the failed result of one that a watch can answer.
 			c, ok = s.again(msg)
 		}
 		if ok {
+			// The number counts all calls of the turn, so that no id occurs twice.
 			c.ID = fmt.Sprintf("b%d", len(s.calls)+len(calls)+1)
 			calls = append(calls, c)
 		}

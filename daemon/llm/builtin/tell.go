@@ -19,6 +19,7 @@ func (s *state) outcomes() string {
 			parts = append(parts, text)
 		}
 	}
+	// Calls whose late result is not in the transcript yet are still running or wait for an approval.
 	for range waiting {
 		parts = append(parts, "One thing is still waiting. I will tell you when it is done.")
 	}
@@ -61,6 +62,7 @@ func (s *state) late(text string, waiting map[string]string) string {
 	if found == nil {
 		return ""
 	}
+	// The number connects the late result with the call that was left pending.
 	place := "pending #" + found[1]
 	id := waiting[place]
 	delete(waiting, place)

@@ -20,6 +20,7 @@ func watches(text string) (plan, bool) {
 		return call(toolWatch, "action", "list"), true
 	}
 	for _, c := range []struct{ word, action string }{{"pause", "pause"}, {"resume", "resume"}, {"delete", "remove"}, {"remove", "remove"}} {
+		// Without the word "watch", the rule jobs takes the text, and again tries a watch if no job has the name.
 		for _, words := range [][]string{{c.word, "watch"}, {c.word, "the", "watch"}} {
 			rest, ok := after(text, words...)
 			if name := jobName(rest); ok && name != "" {
@@ -31,6 +32,7 @@ func watches(text string) (plan, bool) {
 	if !ok {
 		return plan{}, false
 	}
+	// The path ends at the first colon before white space, because a Windows path has a colon of its own.
 	for i := 1; i < len(rest) && rest[i] != '\n'; i++ {
 		if rest[i] != ':' || i+1 < len(rest) && !spaceAt(rest, i+1) {
 			continue
@@ -55,6 +57,7 @@ func (s *state) reach(p plan) (llm.Call, bool) {
 	return llm.Call{Name: p.tool, Args: p.args}, p.tool != "" && s.tools[p.tool]
 }
 
+// reachable reports whether the tool of a plan can be called, directly or through the catalog.
 func (s *state) reachable(p plan) bool {
 	_, ok := s.reach(p)
 	return ok
@@ -116,6 +119,7 @@ func (s *state) nowhere(msg llm.Message) (string, bool) {
 	if msg.Role != llm.ToolRole || !msg.IsError || c.Name != toolWatch || json.Unmarshal(c.Args, &n) != nil || !strings.HasPrefix(event.TextOf(msg.Parts), "NOT_FOUND: there is no watch ") {
 		return "", false
 	}
+	// The name counts as unknown only if the same action was tried on a job before.
 	for _, c := range s.calls {
 		var j named
 		if c.Name == toolCron && json.Unmarshal(c.Args, &j) == nil && j == n {

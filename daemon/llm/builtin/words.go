@@ -12,6 +12,7 @@ func after(text string, words ...string) (string, bool) {
 			return "", false
 		}
 		rest := strings.TrimLeftFunc(text[len(w):], unicode.IsSpace)
+		// No white space follows, so the text goes on within the word: "runs" is not "run".
 		if len(rest) == len(text)-len(w) && rest != "" {
 			return "", false
 		}
@@ -69,6 +70,7 @@ func filePath(text string) string {
 	if strings.ContainsAny(text, "\n\r") {
 		return ""
 	}
+	// Quotes allow any name. Without them, several words are a path only if they end like a file name.
 	if bare := unquote(text); bare != text {
 		return bare
 	}

@@ -24,6 +24,7 @@ const mostInput = 4000
 // Answer sends one request, if the budget of the day allows it.
 func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	info := m.Info()
+	// A local model costs nothing, so the budget of the day does not concern it.
 	if info.Local {
 		return m.Model.Answer(ctx, r, delta)
 	}
@@ -31,6 +32,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	if r.MaxOutput > 0 {
 		out = min(out, r.MaxOutput)
 	}
+	// The real size is unknown before the answer, so the reservation assumes the longest input and the longest answer.
 	correct, err := m.reserve(ctx, amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
 	if errors.Is(err, turn.ErrBudget) {
 		return llm.Answer{}, &llm.Error{Fault: llm.OverBudget}
@@ -38,6 +40,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	if err != nil {
 		return llm.Answer{}, err
 	}
+	// The correction is booked even when the caller has left: the request was made.
 	answer, err := m.Model.Answer(ctx, r, delta)
 	switch {
 	case err == nil:

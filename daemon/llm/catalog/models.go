@@ -94,15 +94,18 @@ func (m *Models) Use(ctx context.Context, name string) (text string, err error) 
 	if err != nil {
 		return "", err
 	}
+	// A model that cannot be created is not chosen: its error goes to the owner, and the lineup stays as it is.
 	if _, err := m.Registry.Connect(ctx, label, section); err != nil {
 		return "", err
 	}
+	// An empty choice follows [model], even if the config names another model there later.
 	if label == Default {
 		name = ""
 	}
 	if err := m.Choice.ChooseModel(ctx, name); err != nil {
 		return "", fmt.Errorf("choose a model: %w", err)
 	}
+	// The choice is stored before it is used, so a restart asks the same model.
 	next := m.Registry.Lineup(ctx, c, name)
 	m.lineup.Store(&next)
 	text = "From now on I ask " + next.Chain.First().Info().Name()
@@ -162,6 +165,7 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "proxy: %v", err)
 	}
+	// Trial brings its own files, so it creates the model; key and client are ready before.
 	open := func(files llm.Files) (llm.Model, error) {
 		model, err := m.Registry.Build(label, section, key, web, files)
 		return metered{model, m.Reserve}, err
@@ -172,6 +176,7 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	if report.Text.Outcome == Yes {
 		m.Wake(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model })
 	}
+	// A wrong name is the usual mistake here, so the server's list is searched for a similar one.
 	if report.Text.Fault == llm.NotFound {
 		m.Registry.Suggest(ctx, label, section, &report)
 	}

@@ -59,11 +59,14 @@ func similarity(wrong, id string) (rank int, ok bool) {
 	return 3 + d, d <= limit
 }
 
+// unprefixed returns an id without the provider: "openai/gpt-5" becomes "gpt-5".
 func unprefixed(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
+// untagged returns an id without its tag: "qwen3:latest" becomes "qwen3".
 func untagged(id string) string {
 	name, _, _ := strings.Cut(id, ":")
 	return name
 }
 
+// short returns only the model's own name.
 func short(id string) string { return untagged(unprefixed(id)) }

@@ -72,6 +72,7 @@ func fallbacks(c *config.Snapshot, name string, section config.Model) []string {
 // interpreter answers.
 func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Lineup {
 	var l Lineup
+	// A choice that the config no longer knows is reported, and [model] takes its place.
 	first, section, err := r.Pick(c, chosen)
 	if err != nil {
 		l.Faults = append(l.Faults, Fault{chosen, err})
@@ -241,6 +242,7 @@ func Backends(backends []llm.Backend) []string { return append([]string{Builtin}
 // Missing returns what a section still needs before its model can be created, and an example; both are "" when nothing is missing. It makes
 // no request and assumes that keys and accounts exist.
 func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
+	// A section without a backend is judged as "compatible", so that the example names every key that could be needed.
 	b, known := find(backends, cmp.Or(m.Backend, "compatible"))
 	switch {
 	case m.Backend == "" && m.Model == "" && m.BaseURL == "" || m.Backend == Builtin:
@@ -282,4 +284,5 @@ func price(p config.Price) llm.Price {
 	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Output: micros(p.Output)}
 }
 
+// micros converts an amount to millionths, rounded to the nearest.
 func micros(amount float64) int64 { return int64(math.Round(amount * 1e6)) }

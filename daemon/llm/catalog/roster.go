@@ -57,6 +57,7 @@ func (r Registry) Roster(l Lineup, chosen string) Roster {
 		}
 		list.Models = append(list.Models, row)
 	}
+	// The rest is known but not asked. The interpreter is no model to list, nor is an empty [model].
 	for _, name := range Known(c) {
 		if name == Builtin || name == Default && c.Model.Backend == "" || slices.Contains(l.Names, name) {
 			continue
@@ -76,6 +77,7 @@ func (r Registry) row(c *config.Snapshot, name string) Row {
 	_, section, err := r.Pick(c, name)
 	if err == nil {
 		row.Backend, row.Model, row.BaseURL = section.Backend, section.Model, r.baseURL(section)
+		// Build needs neither key nor client here, because only the model's description is read.
 		var m llm.Model
 		if m, err = r.Build(name, section, "", nil, r.Files); err == nil {
 			info := m.Info()
@@ -88,6 +90,7 @@ func (r Registry) row(c *config.Snapshot, name string) Row {
 	return row
 }
 
+// baseURL returns the address that requests of a section go to; "" if neither the section nor the backend has one.
 func (r Registry) baseURL(m config.Model) string {
 	b, _ := r.backend(m.Backend)
 	return cmp.Or(m.BaseURL, b.BaseURL)
@@ -96,6 +99,7 @@ func (r Registry) baseURL(m config.Model) string {
 // Servers asks all servers for their models, at the same time: the servers of the config and of names, and those found on this machine.
 func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error) {
 	rows := r.configured(names)
+	// The search of this machine and the lists run together. Each goroutine writes only its own row.
 	found := make(chan []openai.Found, 1)
 	g := sys.NewGroup(r.Log, nil)
 	g.Once("look for model servers", func() error {
@@ -109,6 +113,7 @@ func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error)
 		})
 	}
 	g.Wait()
+	// A server that the config also names keeps the row of the config.
 	for _, f := range <-found {
 		if !slices.ContainsFunc(rows, func(r Server) bool { return r.BaseURL == f.BaseURL }) {
 			rows = append(rows, Server{Backend: f.Backend, BaseURL: f.BaseURL, Names: []string{}, Models: f.Models})
@@ -149,6 +154,7 @@ func (r Registry) list(ctx context.Context, row *Server) {
 	_, section, err := r.Pick(r.Config(), row.Names[0])
 	server := llm.Config{Provider: row.Backend, BaseURL: row.BaseURL}
 	b, known := r.backend(row.Backend)
+	// Each step runs only if those before it succeeded, so the row reports the first error.
 	if err == nil && !known {
 		err = fmt.Errorf("the backend %q is not known", row.Backend)
 	}

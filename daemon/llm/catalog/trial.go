@@ -144,6 +144,7 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 	})
 	h.Answer, h.took = a, t.clock.Mono()-start
 	if err != nil {
+		// A failed request that may have been billed has an unknown cost, and so has the sum.
 		t.priced = t.priced && (!llm.Billable(err) || t.model.Info().Local)
 		return h, err
 	}
@@ -313,10 +314,12 @@ func failure(err error, took time.Duration) Check {
 func refusal(err error, took time.Duration) Check {
 	check := failure(err, took)
 	switch check.Fault {
+	// These say that the server does not take such a request. Other faults say nothing about the ability.
 	case llm.BadRequest, llm.NotFound, llm.NoImages:
 		check.Outcome = Refused
 	}
 	return check
 }
 
+// say returns a message of the user without an envelope.
 func say(text string) llm.Message { return llm.Message{Role: llm.User, Parts: event.Say(text)} }

@@ -84,6 +84,7 @@ func own(err error) error {
 // good reports whether tokens can be handed out. p.mu must be held.
 func (p *tokenStore) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.rejected }
 
+// usable is good for callers that do not hold p.mu.
 func (p *tokenStore) usable(t *tokens) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,6 +105,7 @@ func (p *tokenStore) join(ctx context.Context) (*flight, error) {
 	case p.flight != nil:
 		return p.flight, nil
 	}
+	// The flight begins with an error. Its callers get that error if the renewal panics before it has a result.
 	f := &flight{done: make(chan struct{}), err: &llm.Error{Fault: llm.Malformed, Text: "the renewal of the sign-in broke off"}}
 	p.flight = f
 	p.group.Once("renew the codex sign-in", func() error {
@@ -140,6 +142,7 @@ func (p *tokenStore) fresh(ctx context.Context) (*tokens, error) {
 	if err != nil {
 		return nil, unusable(err)
 	}
+	// The first call after a start finds only the vault filled, and its tokens may still be good.
 	if p.usable(t) {
 		p.adopt(t)
 		return t, nil
@@ -161,6 +164,7 @@ func (p *tokenStore) renew(ctx context.Context, t *tokens) (*tokens, error) {
 		return renewed, nil
 	}
 	fault := no.renewal()
+	// The refusal is kept in memory, so that each model call fails at once instead of asking the server again.
 	if no.spent() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

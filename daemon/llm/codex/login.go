@@ -78,7 +78,9 @@ func (d *logins) begin(ctx context.Context) (Login, error) {
 	if d.closed {
 		return Login{}, errStopping()
 	}
+	// The earlier sign-in ends first, because both need the same port.
 	d.end(d.login, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
+	// Both values have 32 random bytes. The state ties the redirect to this attempt, the verifier ties the code to this program.
 	at := &attempt{
 		state: oauth2.GenerateVerifier(), verifier: oauth2.GenerateVerifier(),
 		until: d.cfg.Now().Add(d.cfg.LoginTime), over: make(chan struct{}),
@@ -144,6 +146,7 @@ func parse(pasted string) (url.Values, error) {
 	return values, nil
 }
 
+// copyHint tells the user which address to paste. On another machine the last page does not load, but its address has the code.
 const copyHint = "copy the whole address from the browser once it shows http://localhost… (a page that does not load is fine)"
 
 // finish completes an attempt with the parameters of the redirect (RFC 6749, section 4.1.2).
@@ -159,6 +162,7 @@ func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at.busy = false
+	// The server could not be reached, so the code may still be valid: the attempt stays open for the same address.
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Unavailable {
 		return err
 	}
@@ -218,6 +222,7 @@ func (d *logins) cancel(why error) {
 	d.end(d.login, why)
 }
 
+// close ends the running sign-in. Later calls of begin fail.
 func (d *logins) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -248,10 +253,12 @@ func declined(values url.Values) error {
 	return event.NewFault(event.Refused, "begin again with: "+command, "the sign-in was declined: %s", reply{code: code, words: words}.text())
 }
 
+// errExpired is the result of an attempt that reached Config.LoginTime.
 func errExpired(after time.Duration) error {
 	return event.NewFault(event.Clash, "begin again with: "+command, "the sign-in has expired: it took longer than %v", after)
 }
 
+// errStopping is the result of sign-ins that run, or are begun, after Account.Close.
 func errStopping() error {
 	return event.NewFault(event.Unavailable, "begin again once it runs", "hob is stopping")
 }

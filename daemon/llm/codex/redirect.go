@@ -29,6 +29,7 @@ func listen(ctx context.Context, port int) ([]net.Listener, error) {
 	if err == nil {
 		return []net.Listener{four, six}, nil
 	}
+	// Find out why ::1 failed. If IPv6 works at all, another program has the port and could receive the code, so both are given up.
 	probe, none := c.Listen(ctx, "tcp6", "[::1]:0")
 	if none != nil {
 		return []net.Listener{four}, nil
@@ -38,6 +39,7 @@ func listen(ctx context.Context, port int) ([]net.Listener, error) {
 
 // serve answers at the redirect address until the attempt ends or expires. d.mu must be held.
 func (d *logins) serve(ctx context.Context, at *attempt) {
+	// A request may exchange the code and then store the tokens. Each takes up to Patience, and then the page has to be sent.
 	srv := &http.Server{
 		Handler: d.redirect(at), MaxHeaderBytes: maxPasted, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: lastPage, ReadTimeout: lastPage, WriteTimeout: 2*d.cfg.Patience + lastPage,

@@ -36,6 +36,7 @@ func (s *server) sort(err error) reply {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return s.answered(r)
 	}
+	// The request got no response.
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return reply{fault: llm.Network, err: u}
 	}
@@ -132,6 +133,7 @@ func said(body []byte) (code, words string) {
 	if json.Unmarshal(body, &frame) != nil {
 		return "", ""
 	}
+	// The forms are tried from the standard to the most unusual one.
 	var inner plain
 	if json.Unmarshal(frame.Error, &code) == nil && code != "" {
 		return code, frame.Words

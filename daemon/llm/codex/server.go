@@ -60,6 +60,7 @@ func (s *server) exchange(ctx context.Context, code, verifier string) (*tokens, 
 // renew trades a refresh token for new tokens, which uses it up. On failure it returns the server's reply.
 func (s *server) renew(ctx context.Context, t *tokens) (*tokens, *reply) {
 	sent := s.cfg.Now()
+	// A token without an access token counts as expired, so the library asks the server at once.
 	got, err := s.oauth().TokenSource(ctx, &oauth2.Token{RefreshToken: t.Refresh}).Token()
 	if err != nil {
 		r := s.sort(err)
@@ -90,6 +91,7 @@ func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens
 	switch {
 	case got.ExpiresIn > 0:
 		t.Until = sent.Add(time.Duration(got.ExpiresIn) * time.Second)
+	// An expiry of 1e11 or more is in milliseconds or wrong: in seconds it would be after the year 5000.
 	case access.Expires > 0 && access.Expires < 1e11:
 		t.Until = time.Unix(int64(access.Expires), 0).UTC()
 	default:

@@ -65,6 +65,7 @@ func (p *tokenStore) adopt(t *tokens) {
 	p.current, p.unsaved, p.refused = t, nil, nil
 }
 
+// pending returns new tokens that the vault refused to store; nil without any.
 func (p *tokenStore) pending() *tokens {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,6 +91,7 @@ func (p *tokenStore) put(ctx context.Context, t *tokens, alive func() error) err
 		return unkept(err)
 	}
 	defer free()
+	// The wait above may have been long: a sign-in that was cancelled meanwhile must not store an account.
 	if err := alive(); err != nil {
 		return err
 	}
@@ -112,6 +114,7 @@ func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 		t = nil // it is deleted, also when it cannot be read
 	}
 	err = p.cfg.Vault.Delete(ctx, Name)
+	// Tokens that were never stored are newer than those of the vault. Their refresh token is the one to revoke.
 	if latest := p.forget(); latest != nil {
 		t = latest
 	}
@@ -127,6 +130,7 @@ func (p *tokenStore) forget() *tokens {
 	return latest
 }
 
+// close makes later calls fail. A running renewal goes on; Account.Close waits for it.
 func (p *tokenStore) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,6 +30,7 @@ const bytesPerToken = 4
 
 // finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
+	// Text that could have been the start of a tag is certain now.
 	a.say(a.tags.rest())
 	calls, err := a.made()
 	if err != nil {
@@ -50,6 +51,7 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 	switch {
 	case a.finish == "error":
 		return ""
+	// The words are of Chat Completions; "max_tokens" is what servers write that pass on Anthropic's stop_reason.
 	case a.finish == "length" || a.finish == "max_tokens":
 		return llm.Length
 	case a.finish == "content_filter" || a.refused:
@@ -64,13 +66,16 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 // count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
+	// The estimate has a price too, so a server without counts still uses up the budget of the day.
 	if a.usage == nil || !credible(a.usage.Prompt, a.usage.Completion, sent, m.cfg.MaxOutput) {
 		return m.cfg.Price.Of(estimate(out, sent))
 	}
 	w := a.usage
 	u.Input, u.Output = tokens(w.Prompt), tokens(w.Completion)
+	// Cached tokens are part of the input, and reasoning is part of the output. A larger number is an error of the server.
 	u.Cached = min(tokens(max(w.PromptOf.Cached, w.CacheHit)), u.Input)
 	u.Reasoning = min(tokens(w.CompletionOf.Reasoning), u.Output)
+	// The cost that the server charges counts before the price of the config.
 	if micros, ok := charged(w); ok {
 		u.Cost, u.Priced = micros, true
 		return u
@@ -113,6 +118,7 @@ func charged(w *wireUsage) (int64, bool) {
 		return 0, false
 	}
 	cost := *w.Cost
+	// With the user's own key, the service charges only its fee; the upstream provider's bill comes on top of it.
 	if w.BYOK {
 		cost += w.CostOf.Upstream
 	}
@@ -140,6 +146,7 @@ func (m chat) keep(a *assembly) json.RawMessage {
 	}
 	for i, c := range a.calls {
 		if c.extra != nil {
+			// Earlier calls without extra content get null, so that the index of a call is the index of its content.
 			for len(k.Extra) < i {
 				k.Extra = append(k.Extra, json.RawMessage("null"))
 			}
@@ -163,6 +170,7 @@ func (m chat) replay(raw json.RawMessage) kept {
 		return kept{}
 	}
 	for i, e := range k.Extra {
+		// null in the list means that the call has no extra content.
 		if !present(e) {
 			k.Extra[i] = nil
 		}
@@ -214,6 +222,7 @@ func extend(block, more map[string]any) {
 		old, wasText := block[k].(string)
 		s, isText := v.(string)
 		switch {
+		// A later piece may write null for a field that an earlier one has set.
 		case v == nil:
 		case isText && wasText && (k == "text" || k == "summary" || k == "data"):
 			block[k] = old + s

@@ -196,6 +196,7 @@ func (a *assembly) ReadAll(in *events) error {
 		if err != nil {
 			return a.unstreamed(err)
 		}
+		// The end mark of Chat Completions. It is not JSON.
 		if string(data) == "[DONE]" {
 			return drain(in)
 		}
@@ -212,6 +213,7 @@ func (a *assembly) unstreamed(err error) error {
 	if !ok {
 		return err
 	}
+	// The object counts only if it has a finish reason. Otherwise the caller gets the error with the body's beginning.
 	c, wrong := decodeChunk(body.JSON)
 	if wrong != nil || !slices.ContainsFunc(c.Choices, func(c choice) bool { return c.Index == 0 && c.Message != nil && c.Finish != "" }) {
 		return err
@@ -285,6 +287,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 	if err := a.spend(len(thought) + len(said) + len(p.Refusal)); err != nil {
 		return err
 	}
+	// Tags in the text are a second source of reasoning, next to the fields.
 	text, inner := a.tags.take(said)
 	a.refused = a.refused || p.Refusal != ""
 	a.say(text+string(p.Refusal), thought+inner)
@@ -365,6 +368,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 // position returns the index of the call that a piece belongs to, or -1 for a new call.
 func (a *assembly) position(p *callPiece) int {
 	at := len(a.calls) - 1
+	// With an index that was not seen before, the call is new. Otherwise it is the indexed call, and without an index the newest.
 	if p.Index != nil {
 		known, ok := a.byIndex[*p.Index]
 		if !ok {
@@ -376,6 +380,7 @@ func (a *assembly) position(p *callPiece) int {
 		return -1
 	}
 	c := a.calls[at]
+	// A name, complete arguments or another id can show that a new call begins in spite of the index.
 	switch named := p.Function.Name != ""; {
 	case named && p.Index == nil && p.ID == "":
 		return -1
@@ -422,6 +427,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 		if c.name == "" {
 			return nil, &llm.Error{Fault: llm.Malformed, Err: errNoName}
 		}
+		// The rest makes what hob needs from every server: an object as arguments, and an id of each call.
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
 			args = "{}" // some servers send nothing for a tool without parameters

@@ -17,6 +17,7 @@ func (s *server) show(ctx context.Context, p event.Part, left *fileBudget) (stri
 		Files: s.cfg.Files, Blind: s.blind.Load(),
 		Documents: slices.Contains([]string{openAI, openRouter, codex}, s.cfg.Provider),
 	}
+	// Only these servers accept a file as a part of a message.
 	text, shown, err := v.Part(ctx, p, left)
 	if err != nil {
 		err = s.fault(ctx, ctx, llm.BadRequest, err)
@@ -46,6 +47,7 @@ func (w *writer) add(ctx context.Context, m *server, p event.Part, left *fileBud
 	if shown == nil {
 		return false, nil
 	}
+	// The text before it ends with the line that names the file.
 	w.pieces = append(w.pieces, fragment{text: w.text.String()}, fragment{media: shown})
 	w.text.Reset()
 	return true, nil
@@ -86,6 +88,7 @@ func (s *server) asNoImages(err error) error {
 // supported. The model's own name is ignored, since names such as llava-vision prove nothing.
 func refusesImages(e *llm.Error, model string) bool {
 	words, model := strings.ToLower(e.Text), strings.ToLower(model)
+	// Without the name, an error such as "model llava-vision not found" says nothing about images.
 	if has(model, imageSigns()) {
 		words = strings.ReplaceAll(words, model, "")
 	}
@@ -107,6 +110,7 @@ func imageSigns() []string {
 	}
 }
 
+// has reports whether a text contains one of the signs.
 func has(words string, signs []string) bool {
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(words, sign) })
 }

@@ -62,6 +62,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 	client := loopbackClient()
 	defer client.CloseIdleConnections()
 	found := make([]*Found, len(places))
+	// Each port has its own time limit, so the whole search takes little longer than the slowest answer.
 	err := each(log, "look for a model server", len(places), len(places), func(i int) {
 		inner, stop := context.WithTimeout(ctx, cmp.Or(p.Wait, patience))
 		defer stop()
@@ -157,6 +158,7 @@ func loopback(host string) (netip.Addr, bool) {
 
 // loopbackClient returns a client that can connect to this machine only, and uses no proxy.
 func loopbackClient() *http.Client {
+	// Control runs after names are resolved and before the connection, so a name that points to another machine fails too.
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		place, err := netip.ParseAddrPort(address)
 		if err != nil || !place.Addr().IsLoopback() {
@@ -174,6 +176,7 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	if err != nil {
 		return nil
 	}
+	// Every server of the list in Ports answers this request. One that does not is another program, and gets no further request.
 	l, ok := a.ownList(ctx, "/v1/models")
 	if !ok || !l.real() {
 		return nil

@@ -39,6 +39,7 @@ func (e *events) Next() (name string, data []byte, err error) {
 		if err != nil {
 			return "", nil, err
 		}
+		// An empty line ends an event. Without data there is no event, and the name is forgotten.
 		if len(line) == 0 {
 			if has {
 				e.given++
@@ -59,6 +60,7 @@ func (e *events) field(line []byte, has *bool) error {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
+		// The lines of one event are joined by line breaks.
 		if *has {
 			e.data = append(e.data, '\n')
 		}
@@ -66,6 +68,7 @@ func (e *events) field(line []byte, has *bool) error {
 		*has = true
 	case "event":
 		e.name = string(value)
+	// An empty name is a comment.
 	case "", "id", "retry":
 	default:
 		if !e.any {
@@ -80,6 +83,7 @@ func (e *events) field(line []byte, has *bool) error {
 func (e *events) line() ([]byte, error) {
 	e.long = e.long[:0]
 	for {
+		// The usual line fits into the reader's buffer and is not copied. A longer one is collected in e.long.
 		piece, err := e.r.ReadSlice('\n')
 		e.read += len(piece)
 		if e.read > maxBody {
@@ -121,6 +125,7 @@ func (e *events) endError() error {
 	if bytes.IndexByte(rest, '\r') >= 0 {
 		return bareCR()
 	}
+	// A body without a line end, such as one JSON object, arrives here.
 	if !e.any && len(rest) > 0 && !opening(rest) {
 		return e.foreign(rest)
 	}
@@ -139,10 +144,12 @@ func opening(b []byte) bool {
 	return false
 }
 
+// bareCR is the error for a line end that the standard allows but no model server uses.
 func bareCR() error {
 	return &llm.Error{Fault: llm.Malformed, Text: "the stream's lines end with a bare CR"}
 }
 
+// tooLong is the error for a body of more than maxBody bytes. The rest is not read.
 func tooLong() error {
 	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
 }
@@ -150,12 +157,14 @@ func tooLong() error {
 // wholeBody is the cause of the error for a body that is one JSON object instead of a stream. Its receiver may still use the object.
 type wholeBody struct{ JSON []byte }
 
+// Error is the last part of the message about a body that is not a stream.
 func (w *wholeBody) Error() string { return "one JSON object" }
 
 // foreign returns the error for a body that is not an event stream: JSON, a web page or plain text. An error object in JSON becomes the
 // error it describes.
 func (e *events) foreign(first []byte) error {
 	begin := bytes.TrimLeft(first, " \t")
+	// A body in JSON is read whole, because it may be an error or a complete answer. Of others the beginning is enough.
 	rest, err := e.remainder(len(begin) == 0 || begin[0] == '{')
 	if err != nil {
 		return err

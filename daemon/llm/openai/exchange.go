@@ -68,6 +68,7 @@ type stream interface {
 // exchange posts a body and feeds the response to a. One timer guards the silences: first until the response starts, then between pieces.
 // more adds a protocol's own headers.
 func (s *server) exchange(ctx context.Context, path string, body []byte, a stream, more ...option.RequestOption) error {
+	// The trace sets sent when the request has left this machine. From then on an error may have been billed.
 	var sent atomic.Bool
 	inner, cancel := context.WithCancelCause(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) },
@@ -76,6 +77,7 @@ func (s *server) exchange(ctx context.Context, path string, body []byte, a strea
 	start, alarm := time.Now(), time.AfterFunc(s.cfg.First, func() { cancel(errIdle) })
 	defer alarm.Stop()
 
+	// Until the response begins, the alarm cancels inner after Config.First.
 	res, err := s.send(inner, path, body, more)
 	if err != nil {
 		return begun(s.fault(ctx, inner, llm.Network, err), sent.Load())
@@ -103,6 +105,7 @@ func begun(err error, yes bool) error {
 
 // send posts the body. An HTTP response with any status is a result; an error means that there was no response.
 func (s *server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
+	// The library decodes no answer here: it hands over the response, whose body hob reads itself.
 	var res *http.Response
 	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMiddleware(to(path))}, more...)
 	_, err := s.api.New(ctx, api.ResponseNewParams{}, options...)
@@ -179,6 +182,7 @@ func (w *watched) says(piece []byte) (something bool) {
 		switch {
 		case c == '\n' || c == '\r':
 			w.within = false
+		// The first byte of a line shows its kind: a comment (:), event or id (e, i), or retry (r).
 		case !w.within:
 			w.within, w.empty = true, strings.IndexByte(":eir", c) >= 0
 		}
@@ -202,6 +206,7 @@ func (s *server) patience(a stream, left time.Duration, late *time.Time) time.Du
 func (s *server) streamFault(ctx, inner context.Context, a stream, err error) error {
 	var known *llm.Error
 	switch {
+	// An error with a known cause wins, except when the caller has left: then the cause is the end of ctx.
 	case errors.As(err, &known) && ctx.Err() == nil:
 		return known
 	case a.Complete() && known == nil:
@@ -217,6 +222,7 @@ func (s *server) streamFault(ctx, inner context.Context, a stream, err error) er
 
 // fault names the cause of an error: the caller cancelled, the server was silent, or otherwise.
 func (s *server) fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
+	// The contexts are asked first: after a cancellation, the error of the connection only describes its consequence.
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask the model %s: %w", s.cfg.Model, context.Cause(ctx))
 	}

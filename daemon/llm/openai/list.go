@@ -29,6 +29,7 @@ func List(ctx context.Context, s llm.Config) ([]llm.Entry, error) {
 		return nil, err
 	}
 	defer a.close()
+	// One limit covers the required list and all the details after it.
 	inner, stop := context.WithTimeoutCause(ctx, maxWait, errSlow)
 	defer stop()
 	found, err := a.models(inner)
@@ -36,6 +37,7 @@ func List(ctx context.Context, s llm.Config) ([]llm.Entry, error) {
 		return nil, a.explain(ctx, inner, err)
 	}
 	more, err := a.more(inner, found)
+	// A caller that has left gets an error, even if the required list was complete.
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -51,6 +53,7 @@ func (a *asker) more(ctx context.Context, c *collection) (*collection, error) {
 	case lmStudio:
 		a.addLMStudio(ctx, c)
 	case ollama:
+		// First the models on disk, then which of them are loaded, then the newest in detail.
 		names := a.addTags(ctx, c)
 		a.addRunning(ctx, c)
 		return c, a.addShown(ctx, c, names[:min(len(names), maxShown)])
@@ -64,18 +67,21 @@ type collection struct {
 	hidden map[string]bool // models that produce no text, such as embeddings
 }
 
+// newCollection returns an empty collection.
 func newCollection() *collection {
 	return &collection{byID: map[string]llm.Entry{}, hidden: map[string]bool{}}
 }
 
 // add merges an entry into the existing one with the same ID. A field that e leaves empty keeps its value.
 func (c *collection) add(e llm.Entry) {
+	// The texts come from a server and are shown in a terminal.
 	e.ID, e.Name = llm.Printable(e.ID, maxName), llm.Printable(e.Name, maxName)
 	e.Parameters, e.Quantization = llm.Printable(e.Parameters, maxName), llm.Printable(e.Quantization, maxName)
 	if e.Name == e.ID {
 		e.Name = ""
 	}
 	old, ok := c.byID[e.ID]
+	// Above the limit, known models still get details; new ones are dropped.
 	if e.ID == "" || !ok && len(c.byID) == maxEntries {
 		return
 	}

@@ -36,6 +36,7 @@ func newAsker(s llm.Config) (*asker, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", s.BaseURL)
 	}
+	// The client is copied, because the redirect rule below must not change the caller's.
 	a := &asker{server: s, base: u, client: &http.Client{}}
 	if s.HTTP != nil {
 		*a.client = *s.HTTP
@@ -122,6 +123,7 @@ func (a *asker) read(res *http.Response) ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, a.refusal(res)
 	}
+	// One byte above the limit shows that the body is too long.
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
 		return nil, &llm.Error{Fault: llm.Network, Err: fmt.Errorf("read the answer: %w", err)}

@@ -20,6 +20,7 @@ func (a *asker) refusal(res *http.Response) error {
 	}
 	words, code := said(body)
 	e := &llm.Error{Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
+	// Redirects are not followed (newAsker), so the error names the target.
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
 		e.Text = a.clean("the server redirects to " + to + "; set base_url to where it really is")
 	}
@@ -46,6 +47,7 @@ func (a *asker) explain(ctx, inner context.Context, err error) error {
 	if !ok {
 		return fmt.Errorf("list the models at %s: %w", a.base.Redacted(), err)
 	}
+	// A missing list is an error of the address. Everything else may work later or with another key.
 	kind := event.Unavailable
 	if e.Fault == llm.NotFound {
 		kind = event.Missing

@@ -44,6 +44,7 @@ func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
 
 // addStudio1 adds a list of protocol version 1.
 func (l wireList) addStudio1(c *collection) {
+	// max_context_length is what the model was trained for; the instances have the length that was set when they were loaded.
 	type wireStudio struct {
 		Type         string `json:"type"` // llm, embedding
 		Key          string `json:"key"`
@@ -91,6 +92,7 @@ func (l wireList) addStudio0(c *collection) bool {
 		Loaded       float64  `json:"loaded_context_length"`
 		Can          []string `json:"capabilities"`
 	}
+	// Other servers with a list at this path have no state in its rows.
 	marked := false
 	for _, m := range rows[wireStudio](l.Data) {
 		if m.State == "" {
@@ -138,6 +140,7 @@ func (a *asker) addRunning(ctx context.Context, c *collection) {
 	if !ok {
 		return
 	}
+	// All are unloaded at first; the list of running models then corrects that.
 	no, yes := false, true
 	for id := range c.byID {
 		c.add(llm.Entry{ID: id, Loaded: &no})
@@ -153,6 +156,7 @@ func (a *asker) addShown(ctx context.Context, c *collection, names []string) err
 	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
 	for i, s := range shown {
 		c.add(llm.Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
+		// An old release reports no capabilities, and then the model stays visible.
 		if s.Can != nil && !slices.Contains(s.Can, "completion") {
 			c.hide(names[i])
 		}
@@ -205,6 +209,7 @@ func each(log *slog.Logger, name string, n, limit int, f func(int)) error {
 		defer mu.Unlock()
 		failed = append(failed, err)
 	})
+	// A fixed number of goroutines take the next number each, until none is left.
 	var next atomic.Int64
 	for range min(n, limit) {
 		g.Once(name, func() error {

@@ -81,6 +81,7 @@ func rows[T any](raw []json.RawMessage) []T {
 	all := make([]T, 0, len(raw))
 	for _, r := range raw {
 		var row T
+		// Field is empty when the row itself has the wrong type.
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(r, &row)); ok && wrong.Field == "" {
 			continue
 		}
@@ -168,6 +169,7 @@ func among(list []string, name string) *bool {
 
 // price converts prices per token, in dollars as decimal texts. A negative price means that it varies, so it is unknown.
 func price(input, cached, output string) (p llm.Price, free bool) {
+	// Both prices must be known: with one of them the cost of a request would be too low.
 	in, okIn := perMillion(input)
 	out, okOut := perMillion(output)
 	if !okIn || !okOut {
@@ -184,6 +186,7 @@ func perMillion(dollars string) (int64, bool) {
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1 {
 		return 0, false
 	}
+	// A million tokens and a million millionths per dollar give the factor 1e12.
 	micros := int64(math.Round(f * 1e12))
 	if micros == 0 && f > 0 {
 		micros = 1

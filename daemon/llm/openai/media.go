@@ -57,6 +57,7 @@ const (
 
 // formOf returns the form of a file and the media type to declare.
 func formOf(declared string, data []byte) (form, string) {
+	// DetectContentType reads at most the first 512 bytes.
 	seen := mediaType(http.DetectContentType(data))
 	switch seen {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -64,9 +65,11 @@ func formOf(declared string, data []byte) (form, string) {
 	case "application/pdf":
 		return document, seen
 	}
+	// For the rest the declared type is more exact, because most text formats look alike.
 	if named := mediaType(declared); named != "" && named != "application/octet-stream" {
 		seen = named
 	}
+	// A declared text must also be text: a zero byte or invalid UTF-8 shows a binary file.
 	if textual(seen) && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
 		return writing, seen
 	}
@@ -114,6 +117,7 @@ func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (strin
 	if v.Files == nil || p.Artifact == "" || p.Voice {
 		return name, nil, nil
 	}
+	// Only the end of ctx is an error. A file that cannot be opened is described instead, and the request goes on.
 	data, err := v.Files.Bytes(ctx, p.Artifact)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -201,6 +205,7 @@ func written(data []byte) string {
 	end := "[end of the file]"
 	if len(data) > maxFileText {
 		cut := maxFileText
+		// The cut is before a whole character.
 		for !utf8.RuneStart(data[cut]) {
 			cut--
 		}

@@ -78,6 +78,7 @@ func withDefaults(c llm.Config) llm.Config {
 	if c.Provider == codex && c.Auth != nil {
 		c.MaxOutput = orElse(c.MaxOutput, codexOutput)
 	}
+	// These defaults apply to every backend.
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
 	c.Context = orElse(c.Context, contextOf(c.Provider))
 	c.Idle = orElse(c.Idle, defaultIdle)
@@ -89,6 +90,7 @@ func withDefaults(c llm.Config) llm.Config {
 	return c
 }
 
+// orElse returns v if it is positive, and the other value if not.
 func orElse[T int | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
@@ -129,6 +131,7 @@ func check(c llm.Config) error {
 		return event.NewFault(event.Invalid, "set base_url, or use one of the backends "+strings.Join([]string{lmStudio, ollama, openRouter, openAI, codex, compatible}, ", "),
 			"no address is known for the backend %q", c.Provider)
 	}
+	// The rest of the config is checked only after the address is known.
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", c.BaseURL)

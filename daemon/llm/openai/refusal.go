@@ -24,6 +24,7 @@ const (
 // refusal returns the error of a response with a status other than 200.
 func (s *server) refusal(ctx, inner context.Context, res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
+	// If only the body was cut off, the status is enough.
 	if err != nil && ctx.Err() != nil {
 		return s.fault(ctx, inner, llm.Network, err)
 	}
@@ -69,6 +70,7 @@ func faultOf(status int, code, words string) llm.Fault {
 // overflows reports whether the request exceeded the model's context. The protocol has no status for this, so it looks for each server's
 // code or message.
 func overflows(status int, code, words string) bool {
+	// 413 always means this; with the other three the size is not the reason, whatever the text says.
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		return true
@@ -191,6 +193,7 @@ func plain(body []byte) string {
 	return strings.TrimSpace(string(body))
 }
 
+// page reports whether a body is a web page: it begins with a tag.
 func page(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
 // cleaned applies clean to the text of any *llm.Error.
@@ -228,6 +231,7 @@ func shown(r rune) rune {
 // retryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with
 // the server's own Date, so that a wrong local clock does no harm.
 func retryAfter(h http.Header, now func() time.Time) time.Duration {
+	// OpenAI sends milliseconds in addition; they are more exact than the standard's seconds.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return span(ms / 1000)
 	}

@@ -33,10 +33,12 @@ type wireStream struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
+// wireReasoning is OpenRouter's own form of reasoning_effort.
 type wireReasoning struct {
 	Effort string `json:"effort"`
 }
 
+// wireTool is a tool that the model may call. The protocol knows the type "function" only.
 type wireTool struct {
 	Type     string   `json:"type"`
 	Function llm.Tool `json:"function"`
@@ -52,6 +54,7 @@ type wireMessage struct {
 	ToolCallID       string          `json:"tool_call_id,omitempty"`
 }
 
+// wirePart is a text, an image or a file; Type says which of the other fields is set.
 type wirePart struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
@@ -59,15 +62,18 @@ type wirePart struct {
 	File     *wireFile `json:"file,omitempty"`
 }
 
+// wireURL is the content of an image, as a data URL.
 type wireURL struct {
 	URL string `json:"url"`
 }
 
+// wireFile is a document with its name. FileData is a data URL.
 type wireFile struct {
 	Filename string `json:"filename"`
 	FileData string `json:"file_data"`
 }
 
+// wireCall is a call of an earlier answer, with the id that its result refers to.
 type wireCall struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
@@ -75,6 +81,7 @@ type wireCall struct {
 	Extra    json.RawMessage `json:"extra_content,omitempty"`
 }
 
+// wireFunction names the tool. Arguments is JSON text, not an object.
 type wireFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -88,6 +95,7 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 	}
 	a := m.newAssembly(delta, m.most(r))
 	err = m.exchange(ctx, "chat/completions", body, a)
+	// The refusal may be about the images, and then the next attempt describes them in words.
 	if err != nil && shows {
 		err = m.asNoImages(err)
 	}
@@ -172,6 +180,7 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	if msg.Role == llm.ToolRole {
 		return t.result(ctx, msg)
 	}
+	// Any other message ends the results of the last answer, even if some are missing.
 	t.settle()
 	if msg.Role == llm.Assistant {
 		t.out = append(t.out, t.m.spoken(msg, content(msg)))
@@ -248,6 +257,7 @@ func (t *transcript) settle() {
 // spoken returns an earlier message of the model. Arguments go back byte for byte as they came.
 func (m chat) spoken(msg llm.Message, text string) wireMessage {
 	w := wireMessage{Role: "assistant"}
+	// The protocol requires content in a message without calls.
 	if text != "" || len(msg.Calls) == 0 {
 		w.Content = text
 	}

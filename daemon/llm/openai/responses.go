@@ -106,12 +106,14 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 		return err
 	}
 	status := statusOf(v.code)
+	// The code in the body is more exact than the status, except after 401, which only new credentials correct.
 	if status != 0 && e.Status != 0 && e.Status != http.StatusUnauthorized {
 		e.Fault = faultOf(status, v.code, e.Text)
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = v.wait
 	}
+	// The caller retries with a request that leaves the reasoning out (forget).
 	if v.code == staleReasoning {
 		m.forget.Store(true)
 		if !replayed {
@@ -227,6 +229,7 @@ func waitIn(words string) time.Duration {
 	if len(fields) == 0 {
 		return 0
 	}
+	// The wait may end the sentence.
 	first := strings.TrimRight(fields[0], ".,;")
 	if d, err := time.ParseDuration(first); err == nil {
 		return span(d.Seconds())

@@ -54,6 +54,7 @@ func (o *output) reason(calls int) (llm.Finish, error) {
 		refused = refused || it.refused
 	}
 	switch {
+	// The reasons are those of incomplete_details in the protocol.
 	case o.end == "incomplete: max_output_tokens":
 		return llm.Length, nil
 	case refused || o.end == "incomplete: content_filter":
@@ -130,6 +131,7 @@ func (m *responses) keep(o *output) json.RawMessage {
 	for _, it := range o.items {
 		item := keptItem{Type: it.kind, Phase: it.phase}
 		switch {
+		// Reasoning that is not encrypted cannot be sent back, and a dropped call has no place in the transcript.
 		case it.kind == itemReasoning && it.sealed == "", it.kind == itemCall && !o.made(it):
 			continue
 		case it.kind == itemReasoning:
@@ -138,6 +140,7 @@ func (m *responses) keep(o *output) json.RawMessage {
 				item.Summary = json.RawMessage("[]")
 			}
 		}
+		// The position of texts and calls matters only next to encrypted reasoning or a phase.
 		needed = needed || item.Encrypted != "" || item.Phase != ""
 		k.Output = append(k.Output, item)
 	}

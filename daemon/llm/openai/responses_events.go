@@ -81,6 +81,7 @@ type wireItem struct {
 	Encrypted string      `json:"encrypted_content"`
 }
 
+// wirePiece is a part of a message or of reasoning. A refusal has its text in a field of its own.
 type wirePiece struct {
 	Type    string `json:"type"`
 	Text    string `json:"text"`
@@ -215,6 +216,7 @@ func (o *output) find(e *streamEvent, kind string) *outputItem {
 }
 
 // open returns the item that an event belongs to, and creates it if necessary.
+// open returns the item
 func (o *output) open(e *streamEvent, kind string) *outputItem {
 	if it := o.find(e, kind); it != nil {
 		return it
@@ -245,6 +247,7 @@ func (o *output) begin(e *streamEvent) error {
 
 // known decodes an item of a kind that hob uses; nil for others.
 func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
+	// The type is read first: the content of an unknown kind may have any form.
 	var head struct {
 		Type string `json:"type"`
 		ID   string `json:"id"`
@@ -344,6 +347,7 @@ func (o *output) settle(it *outputItem, whole string) error {
 	if whole == "" || whole == got {
 		return nil
 	}
+	// Pieces are missing at the end: the listener gets them, too.
 	if rest, ok := strings.CutPrefix(whole, got); ok {
 		return o.add(it, rest)
 	}
@@ -375,6 +379,7 @@ func (o *output) whole(e *streamEvent, raw json.RawMessage) error {
 		return err
 	}
 	if it := o.find(e, w.Type); it != nil && it.done {
+		// The same item a second time.
 		if it.id == w.ID || e.Index == nil {
 			return nil
 		}

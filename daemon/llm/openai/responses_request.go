@@ -14,6 +14,7 @@ import (
 
 // The same rules as in request.go: hob's own structs, and growing parts last.
 
+// responsesRequest is the body of POST /responses (https://platform.openai.com/docs/api-reference/responses/create).
 type responsesRequest struct {
 	Model           string             `json:"model"`
 	Stream          bool               `json:"stream"`
@@ -29,11 +30,13 @@ type responsesRequest struct {
 	Input           []any              `json:"input"`
 }
 
+// responsesReasoning asks for a level of thinking, and for a summary that people can read.
 type responsesReasoning struct {
 	Effort  string `json:"effort,omitempty"`
 	Summary string `json:"summary"`
 }
 
+// responsesTool is a tool that the model may call. In this protocol its fields are not nested.
 type responsesTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -42,6 +45,7 @@ type responsesTool struct {
 	Strict      bool            `json:"strict"` // false: strict schemas must require every property
 }
 
+// The input items are messages, calls, results and reasoning, in the order of the conversation.
 type inputMessage struct {
 	Type    string      `json:"type"`
 	Role    string      `json:"role"`
@@ -49,6 +53,7 @@ type inputMessage struct {
 	Content []inputPart `json:"content"`
 }
 
+// inputPart is a text, an image or a file. Text is a pointer because an empty text must be sent, too.
 type inputPart struct {
 	Type     string  `json:"type"`
 	Text     *string `json:"text,omitempty"`
@@ -58,6 +63,7 @@ type inputPart struct {
 	FileData string  `json:"file_data,omitempty"`
 }
 
+// inputCall is a call of an earlier answer.
 type inputCall struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
@@ -65,12 +71,14 @@ type inputCall struct {
 	Arguments string `json:"arguments"`
 }
 
+// inputResult is the result of the call with the same id.
 type inputResult struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
 	Output any    `json:"output"` // a text or a list of parts
 }
 
+// inputReasoning is earlier reasoning, which only the server that sent it can decrypt.
 type inputReasoning struct {
 	Type      string          `json:"type"`
 	Summary   json.RawMessage `json:"summary"`
@@ -128,6 +136,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 // cacheKey is a digest of a session's beginning: equal for all requests of a session, different between sessions.
 func cacheKey(r llm.Request) string {
 	h := sha256.New()
+	// The length before each text keeps two different lists from having the same bytes.
 	add := func(text string) { h.Write([]byte(strconv.Itoa(len(text)) + ":" + text)) }
 	add(r.System)
 	for _, t := range r.Tools {
@@ -176,6 +185,7 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 // Reasoning without a following item is left out: the protocol requires the item that it led to.
 func (m *responses) spoken(msg llm.Message, replay bool) []any {
 	var out []any
+	// whole is the length of out up to its last text or call.
 	text, calls, whole := content(msg), msg.Calls, 0
 	say := func(phase string) {
 		if said := text; said != "" {

@@ -124,6 +124,7 @@ func (t *tags) within(s string) (thought, rest string) {
 		t.inside, t.behind = false, true
 		return before, after
 	}
+	// The longest end of s that may be the start of the closing tag is held back.
 	keep := min(len(closeTag)-1, len(s))
 	for !strings.HasPrefix(closeTag, s[len(s)-keep:]) {
 		keep--
