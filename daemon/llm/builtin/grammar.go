@@ -260,6 +260,7 @@ func found(text string) (plan, bool) {
 			return plan{}, false
 		}
 	}
+	// The grep tool takes a pattern, and the user wrote plain text.
 	what = regexp.QuoteMeta(unquote(what))
 	switch {
 	case where == "":

@@ -43,6 +43,7 @@ func (m *model) open(r llm.Request) *state {
 func (s *state) take(msg llm.Message, turn int64) {
 	_, own := s.calls[msg.CallID]
 	switch {
+	// The result of a call of this turn is taken below.
 	case msg.Role == llm.ToolRole && own:
 	case msg.Role == llm.ToolRole || msg.Step.Turn != turn:
 		return

@@ -75,6 +75,7 @@ func (s *state) direct(msg llm.Message) string {
 	if msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return text // a report of a background process or subagent is not a command
 	}
+	// Parsing again shows which input needed a call, so the interpreter keeps no state between requests.
 	p := s.g.parse(words(msg))
 	switch {
 	case strings.TrimSpace(text) == "" && slices.ContainsFunc(msg.Parts, attached):

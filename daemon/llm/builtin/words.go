@@ -92,6 +92,7 @@ func hasEnding(name string) bool {
 
 // unquote removes one pair of quotes.
 func unquote(text string) string {
+	// Each pair is an opening and a closing mark of equal length in bytes.
 	for _, pair := range []string{`""`, "''", "``", "“”"} {
 		open := pair[:len(pair)/2]
 		rest, ok := strings.CutPrefix(text, open)

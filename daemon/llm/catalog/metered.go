@@ -40,8 +40,8 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	// The correction is booked even when the caller has left: the request was made.
 	answer, err := m.Model.Answer(ctx, r, delta)
+	// The correction is booked even when the caller has left: the request was made.
 	switch {
 	case err == nil:
 		return answer, correct(context.WithoutCancel(ctx), amount(info.Price.Of(answer.Usage)))

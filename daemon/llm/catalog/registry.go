@@ -128,6 +128,7 @@ func (r Registry) Pick(c *config.Snapshot, name string) (string, config.Model, e
 			break
 		}
 	}
+	// The price and the fallbacks belong to the other model of that section.
 	m.Model, m.Fallback, m.Price = model, nil, config.Price{}
 	return name, m, nil
 }

@@ -212,6 +212,7 @@ func (h heard) speed() float64 {
 	if !h.thought {
 		tokens -= h.Usage.Reasoning
 	}
+	// The wait for the first piece is loading and reading the prompt, not writing.
 	if h.pieces > 1 {
 		span -= h.first
 	}
@@ -265,6 +266,7 @@ func called(h heard) Check {
 	if len(h.Calls) == 0 {
 		return judge(h, false)
 	}
+	// Every call must be right: a model that adds a wrong one would do so in use, too.
 	for _, c := range h.Calls {
 		var args map[string]float64
 		if err := json.Unmarshal(c.Args, &args); c.Name != toolName || err != nil || len(args) != 1 || args["number"] != number {

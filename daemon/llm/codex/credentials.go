@@ -84,7 +84,7 @@ func own(err error) error {
 // good reports whether tokens can be handed out. p.mu must be held.
 func (p *tokenStore) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.rejected }
 
-// usable is good for callers that do not hold p.mu.
+// usable does the same as good, for callers that do not hold p.mu.
 func (p *tokenStore) usable(t *tokens) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

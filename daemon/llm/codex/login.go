@@ -162,7 +162,7 @@ func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at.busy = false
-	// The server could not be reached, so the code may still be valid: the attempt stays open for the same address.
+	// The server was unreachable or busy, so the code may still be valid: the attempt stays open for the same address.
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Unavailable {
 		return err
 	}

@@ -29,7 +29,7 @@ func listen(ctx context.Context, port int) ([]net.Listener, error) {
 	if err == nil {
 		return []net.Listener{four, six}, nil
 	}
-	// Find out why ::1 failed. If IPv6 works at all, another program has the port and could receive the code, so both are given up.
+	// Find out why ::1 failed. If IPv6 works at all, another program has the port and could receive the code: hob then listens on neither.
 	probe, none := c.Listen(ctx, "tcp6", "[::1]:0")
 	if none != nil {
 		return []net.Listener{four}, nil

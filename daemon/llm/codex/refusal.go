@@ -133,7 +133,7 @@ func said(body []byte) (code, words string) {
 	if json.Unmarshal(body, &frame) != nil {
 		return "", ""
 	}
-	// The forms are tried from the standard to the most unusual one.
+	// The standard's form comes first: error is a text. In the next form error is an object, and in the last one it is missing.
 	var inner plain
 	if json.Unmarshal(frame.Error, &code) == nil && code != "" {
 		return code, frame.Words

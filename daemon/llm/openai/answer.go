@@ -30,7 +30,7 @@ const bytesPerToken = 4
 
 // finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
-	// Text that could have been the start of a tag is certain now.
+	// The stream has ended, so text that was held back as a possible tag counts now.
 	a.say(a.tags.rest())
 	calls, err := a.made()
 	if err != nil {
@@ -51,7 +51,7 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 	switch {
 	case a.finish == "error":
 		return ""
-	// The words are of Chat Completions; "max_tokens" is what servers write that pass on Anthropic's stop_reason.
+	// "length" is the protocol's value. "max_tokens" is that of Anthropic's API, which some servers pass on.
 	case a.finish == "length" || a.finish == "max_tokens":
 		return llm.Length
 	case a.finish == "content_filter" || a.refused:
@@ -122,6 +122,7 @@ func charged(w *wireUsage) (int64, bool) {
 	if w.BYOK {
 		cost += w.CostOf.Upstream
 	}
+	// A server that sends such a number is wrong; the price of the config is then used instead.
 	if math.IsNaN(cost) || cost < 0 || cost > 1e9 {
 		return 0, false
 	}
@@ -183,6 +184,7 @@ func (m chat) replay(raw json.RawMessage) kept {
 func joinDetails(pieces []json.RawMessage) json.RawMessage {
 	var blocks []map[string]any
 	for _, p := range listed(pieces) {
+		// A piece without an index is a block of its own.
 		if n := len(blocks); n > 0 && p["index"] != nil && blocks[n-1]["index"] == p["index"] && blocks[n-1]["type"] == p["type"] {
 			extend(blocks[n-1], p)
 			continue

@@ -178,6 +178,7 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	if delta == nil {
 		delta = func(llm.Delta) {}
 	}
+	// Bytes are counted, because the tokens of an answer are only known at its end.
 	a := &assembly{delta: delta, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
 	switch m.cfg.Provider {
 	case openAI, openRouter:
@@ -262,6 +263,7 @@ func (a *assembly) take(name string, data []byte) error {
 
 // absorb adds a chunk to the answer. whole means that it holds complete messages instead of pieces.
 func (a *assembly) absorb(c *chunk, whole bool) error {
+	// Some servers report a growing usage with every chunk; the last one is the sum.
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
@@ -352,6 +354,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 		}
 	}
 	c := a.calls[at]
+	// The id and the name count once; only arguments grow.
 	if c.id == "" {
 		c.id = p.ID
 	}
@@ -380,7 +383,7 @@ func (a *assembly) position(p *callPiece) int {
 		return -1
 	}
 	c := a.calls[at]
-	// A name, complete arguments or another id can show that a new call begins in spite of the index.
+	// A name, complete arguments or another id can still show that a new call begins.
 	switch named := p.Function.Name != ""; {
 	case named && p.Index == nil && p.ID == "":
 		return -1
@@ -427,7 +430,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 		if c.name == "" {
 			return nil, &llm.Error{Fault: llm.Malformed, Err: errNoName}
 		}
-		// The rest makes what hob needs from every server: an object as arguments, and an id of each call.
+		// Fill in what some servers leave out: the arguments and the id.
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
 			args = "{}" // some servers send nothing for a tool without parameters

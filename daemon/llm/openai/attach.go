@@ -13,11 +13,11 @@ import (
 
 // show renders a part of a message for this model. An error means that ctx has ended.
 func (s *server) show(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
+	// Only the servers in this list accept a PDF file as a part of a message.
 	v := viewer{
 		Files: s.cfg.Files, Blind: s.blind.Load(),
 		Documents: slices.Contains([]string{openAI, openRouter, codex}, s.cfg.Provider),
 	}
-	// Only these servers accept a file as a part of a message.
 	text, shown, err := v.Part(ctx, p, left)
 	if err != nil {
 		err = s.fault(ctx, ctx, llm.BadRequest, err)

@@ -122,6 +122,7 @@ func ollamaHost(value string) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	host := strings.TrimRight(rest, "/")
+	// SplitHostPort fails when there is no port; then the whole text is the host.
 	if h, p, err := net.SplitHostPort(host); err == nil {
 		host, port = h, p
 	}
@@ -176,7 +177,7 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	if err != nil {
 		return nil
 	}
-	// Every server of the list in Ports answers this request. One that does not is another program, and gets no further request.
+	// Every kind of model server has this list. Another program gets no further request.
 	l, ok := a.ownList(ctx, "/v1/models")
 	if !ok || !l.real() {
 		return nil
@@ -202,6 +203,7 @@ func (l wireList) real() bool {
 	if l.Object != "list" {
 		return false
 	}
+	// rows drops what is no object, so an equal length means that every row was one.
 	models := rows[wireModel](l.Data)
 	return len(models) == len(l.Data) && !slices.ContainsFunc(models, func(m wireModel) bool { return m.ID == "" })
 }

@@ -144,7 +144,7 @@ func opening(b []byte) bool {
 	return false
 }
 
-// bareCR is the error for a line end that the standard allows but no model server uses.
+// bareCR is the error for lines that end with a bare CR. The standard allows them; events says why hob does not.
 func bareCR() error {
 	return &llm.Error{Fault: llm.Malformed, Text: "the stream's lines end with a bare CR"}
 }
@@ -173,6 +173,7 @@ func (e *events) foreign(first []byte) error {
 	var shape struct {
 		Error json.RawMessage `json:"error"`
 	}
+	// The text for the user quotes the body; it is cleaned by the caller (cleaned).
 	strange := &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
 	if page(body) {
 		strange.Text += "; is base_url right?"

@@ -170,6 +170,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	w.alarm.Reset(w.wait(w.left))
 	n, err := w.r.Read(p)
 	w.alarm.Stop()
+	// Without content, less time is left for the next piece. After content, it may take Config.Idle.
 	if w.left = max(w.left-time.Since(began), 0); w.says(p[:n]) {
 		w.left = w.idle
 	}
@@ -196,6 +197,7 @@ func (s *server) patience(a stream, left time.Duration, late *time.Time) time.Du
 	if !a.Complete() {
 		return left
 	}
+	// The limit begins with the first call after the finish reason, and later data do not extend it.
 	if late.IsZero() {
 		*late = time.Now().Add(min(s.cfg.Idle, lastWait))
 	}

@@ -59,6 +59,7 @@ func (a *asker) close() {
 
 // root returns the address of a path outside the protocol's "/v1".
 func (a *asker) root(path string) *url.URL {
+	// The lists of ollama and LM Studio are next to "/v1", not below it.
 	u := *a.base
 	u.Path = strings.TrimSuffix(u.Path, "/v1") + path
 	return &u
@@ -102,6 +103,7 @@ func (a *asker) send(ctx context.Context, method string, u *url.URL, body []byte
 
 // sign adds the credentials of the key or of the account.
 func (a *asker) sign(ctx context.Context, req *http.Request) error {
+	// An account takes the place of the key.
 	who := llm.Credentials{Token: a.server.APIKey}
 	if a.server.Auth != nil {
 		var err error

@@ -47,7 +47,7 @@ func (a *asker) explain(ctx, inner context.Context, err error) error {
 	if !ok {
 		return fmt.Errorf("list the models at %s: %w", a.base.Redacted(), err)
 	}
-	// A missing list is an error of the address. Everything else may work later or with another key.
+	// A missing list is usually a wrong address. Other errors may pass, or need another key.
 	kind := event.Unavailable
 	if e.Fault == llm.NotFound {
 		kind = event.Missing

@@ -188,6 +188,7 @@ func perMillion(dollars string) (int64, bool) {
 	}
 	// A million tokens and a million millionths per dollar give the factor 1e12.
 	micros := int64(math.Round(f * 1e12))
+	// Zero would mean that the model is free.
 	if micros == 0 && f > 0 {
 		micros = 1
 	}

@@ -57,7 +57,6 @@ const (
 
 // formOf returns the form of a file and the media type to declare.
 func formOf(declared string, data []byte) (form, string) {
-	// DetectContentType reads at most the first 512 bytes.
 	seen := mediaType(http.DetectContentType(data))
 	switch seen {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -142,6 +141,7 @@ func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (strin
 
 // against returns the reason that a file is not shown. For a file that is shown it returns "" and takes its size off left.
 func (v viewer) against(kind form, size int, left *fileBudget) string {
+	// A text costs only the part that is sent.
 	cost := size
 	if kind == writing {
 		cost = min(cost, maxFileText)
@@ -205,7 +205,7 @@ func written(data []byte) string {
 	end := "[end of the file]"
 	if len(data) > maxFileText {
 		cut := maxFileText
-		// The cut is before a whole character.
+		// Cut before a character, never inside one.
 		for !utf8.RuneStart(data[cut]) {
 			cut--
 		}

@@ -78,7 +78,7 @@ func withDefaults(c llm.Config) llm.Config {
 	if c.Provider == codex && c.Auth != nil {
 		c.MaxOutput = orElse(c.MaxOutput, codexOutput)
 	}
-	// These defaults apply to every backend.
+	// The general defaults fill in what the config and the backend leave open.
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
 	c.Context = orElse(c.Context, contextOf(c.Provider))
 	c.Idle = orElse(c.Idle, defaultIdle)
@@ -131,7 +131,6 @@ func check(c llm.Config) error {
 		return event.NewFault(event.Invalid, "set base_url, or use one of the backends "+strings.Join([]string{lmStudio, ollama, openRouter, openAI, codex, compatible}, ", "),
 			"no address is known for the backend %q", c.Provider)
 	}
-	// The rest of the config is checked only after the address is known.
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", c.BaseURL)
@@ -150,6 +149,7 @@ func free(c llm.Config) bool {
 	if c.Provider != lmStudio && c.Provider != ollama {
 		return false
 	}
+	// The name of the backend does not prove where it runs: base_url may be another machine's.
 	u, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return false

@@ -44,6 +44,7 @@ func (s *server) refusal(ctx, inner context.Context, res *http.Response) error {
 
 // faultOf classifies an HTTP status, or the status inside an error event. code and words come from the same error.
 func faultOf(status int, code, words string) llm.Fault {
+	// This comes first, because servers report an overflow with different statuses.
 	if overflows(status, code, words) {
 		return llm.TooLarge
 	}
@@ -58,6 +59,7 @@ func faultOf(status int, code, words string) llm.Fault {
 		return llm.RateLimit
 	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= http.StatusInternalServerError:
 		return llm.Overloaded
+	// hob follows no redirect, so a redirect means a wrong address.
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest || status == http.StatusNotFound:
 		return llm.NotFound
 	case status >= http.StatusBadRequest:
@@ -121,6 +123,7 @@ func said(body []byte) (words, code string) {
 		return words, code
 	case shape.Message != "":
 		return shape.Message, ""
+	// The form of servers that are built with FastAPI.
 	case present(shape.Detail):
 		return textOr(shape.Detail), ""
 	default:
@@ -163,6 +166,7 @@ func saidIn(raw json.RawMessage) (words, code string, status int) {
 // streamError returns the error for an error object in the stream of a response with status 200.
 func streamError(raw json.RawMessage) *llm.Error {
 	words, code, status := saidIn(raw)
+	// The response itself had status 200, so the error's own status counts, if it has one.
 	fault := llm.Broken
 	switch {
 	case status != 0:
@@ -210,6 +214,7 @@ func (s *server) clean(words string) string {
 		words = strings.ReplaceAll(words, s.cfg.APIKey, "[the key]")
 	}
 	words = strings.Join(strings.Fields(strings.Map(shown, strings.ToValidUTF8(words, "\uFFFD"))), " ")
+	// The key is removed before the text is cut, so that no part of it stays at the end.
 	if runes := []rune(words); len(runes) > maxText {
 		words = string(runes[:maxText])
 	}
@@ -231,7 +236,7 @@ func shown(r rune) rune {
 // retryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with
 // the server's own Date, so that a wrong local clock does no harm.
 func retryAfter(h http.Header, now func() time.Time) time.Duration {
-	// OpenAI sends milliseconds in addition; they are more exact than the standard's seconds.
+	// Some servers send milliseconds in addition. They are more exact than the standard's seconds.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return span(ms / 1000)
 	}

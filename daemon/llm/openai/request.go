@@ -95,7 +95,7 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 	}
 	a := m.newAssembly(delta, m.most(r))
 	err = m.exchange(ctx, "chat/completions", body, a)
-	// The refusal may be about the images, and then the next attempt describes them in words.
+	// If the refusal is about the images, the next attempt describes them in words.
 	if err != nil && shows {
 		err = m.asNoImages(err)
 	}
@@ -115,6 +115,7 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
 	}
+	// The first message is the system text, hence one more than the transcript has.
 	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: maxFiles}
 	if err := t.write(ctx, r); err != nil {
 		return nil, false, err
@@ -233,6 +234,7 @@ func (t *transcript) result(ctx context.Context, msg llm.Message) error {
 			return err
 		}
 		w.say(text)
+		// The text in front of a file names the call again, because the file no longer follows its result.
 		if shown != nil {
 			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + fileLine(p)}, partOf(fragment{media: shown}))
 		}

@@ -46,6 +46,7 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 	if err != nil {
 		return llm.Answer{}, "", err
 	}
+	// Each attempt has its own verdict and its own output: nothing of a refused attempt remains.
 	v := &verdict{secret: who.Token, now: m.cfg.Now}
 	o := newOutput(delta, m.limit(r.MaxOutput), v)
 	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
@@ -80,6 +81,7 @@ func (m *responses) limit(asked int) int {
 // codex-rs/codex-api/src/requests/headers.rs and codex-rs/core/src/client.rs).
 func (m *responses) headers(who llm.Credentials, key string, v *verdict) []option.RequestOption {
 	options := []option.RequestOption{option.WithMiddleware(v.read)}
+	// With a key, the library's own Authorization header is enough.
 	if m.cfg.Auth == nil {
 		return options
 	}
@@ -168,6 +170,7 @@ func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Res
 	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
 		v.judge(shape.Error)
 	}
+	// The next reader gets the whole body: the bytes that were read here, then the rest.
 	res.Body = bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
 	return res, nil
 }
@@ -206,6 +209,7 @@ func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
 	}
 	words, own := v.judge(v.hide(raw))
+	// The code is the most exact, then the status in the object, then that of the event.
 	for _, better := range []int{own, statusOf(v.code)} {
 		if better != 0 {
 			status = better

@@ -161,6 +161,7 @@ func (m *responses) kept(raw json.RawMessage) []keptItem {
 		return nil
 	}
 	for i := range k.Output {
+		// The protocol requires the field, empty or not.
 		if k.Output[i].Summary == nil {
 			k.Output[i].Summary = json.RawMessage("[]")
 		}

@@ -143,6 +143,7 @@ func (o *output) take(name string, data []byte) error {
 	if err := decode(data, &e); err != nil {
 		return err
 	}
+	// Some servers name the type only in the field event of the stream.
 	if e.Type == "" {
 		e.Type = name
 	}
@@ -186,6 +187,7 @@ func decode(data []byte, into any) error {
 func (o *output) failure(e *streamEvent, data []byte) error {
 	status := 0
 	for _, raw := range []json.RawMessage{e.Status, e.Code} {
+		// A text or null in these fields is ignored.
 		var n float64
 		if json.Unmarshal(raw, &n) == nil && n >= 100 && n < 600 {
 			status = int(n)
@@ -209,6 +211,7 @@ func (o *output) find(e *streamEvent, kind string) *outputItem {
 	case len(o.items) > 0 && !o.items[len(o.items)-1].done:
 		it = o.items[len(o.items)-1]
 	}
+	// Some servers use one index for items of different kinds; those are different items.
 	if it == nil || it.kind != kind {
 		return nil
 	}
@@ -216,7 +219,6 @@ func (o *output) find(e *streamEvent, kind string) *outputItem {
 }
 
 // open returns the item that an event belongs to, and creates it if necessary.
-// open returns the item
 func (o *output) open(e *streamEvent, kind string) *outputItem {
 	if it := o.find(e, kind); it != nil {
 		return it
@@ -317,6 +319,7 @@ func (o *output) add(it *outputItem, piece string) error {
 	it.body.WriteString(piece)
 	switch it.kind {
 	case itemMessage:
+		// The listener gets the same gap that join writes, so both texts are equal.
 		if first && o.spoke {
 			o.delta(llm.Delta{Text: gap})
 		}
@@ -351,6 +354,7 @@ func (o *output) settle(it *outputItem, whole string) error {
 	if rest, ok := strings.CutPrefix(whole, got); ok {
 		return o.add(it, rest)
 	}
+	// The text differs from its pieces. The listener keeps what it has; the answer has the final text.
 	it.body.Reset()
 	it.body.WriteString(whole)
 	return o.spend(max(len(whole)-len(got), 0))
@@ -441,6 +445,7 @@ func (o *output) finish(kind string, raw json.RawMessage) error {
 		}
 	}
 	if kind == "response.failed" {
+		// A failed response is an error, even after text has arrived.
 		return o.verdict.fault(w.Error, 0)
 	}
 	if !o.anyDone() {

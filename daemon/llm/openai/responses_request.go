@@ -110,10 +110,12 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Parameters})
 	}
+	// Without tools, a server may reject these two fields.
 	if len(w.Tools) > 0 {
 		w.ParallelCalls, w.ToolChoice = true, "auto"
 	}
 	w.CacheKey = cacheKey(r)
+	// The transcript comes last in the body, so that a longer one shares all bytes before it.
 	t := inputItems{m: m, replay: replay, left: maxFiles, out: make([]any, 0, len(r.Messages))}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
@@ -173,6 +175,7 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 		t.out = append(t.out, inputMessage{Type: "message", Role: "user", Content: parts})
 		return nil
 	}
+	// A result with files is a list of parts. A plain text is what all servers accept.
 	r := inputResult{Type: "function_call_output", CallID: msg.CallID, Output: parts}
 	if len(parts) == 1 {
 		r.Output = parts[0].Text

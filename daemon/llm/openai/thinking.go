@@ -49,6 +49,7 @@ func effortAt(backend, thinking string) string {
 	rank := func(word string) int { return slices.Index(efforts(), word) }
 	best, least := "", len(efforts())
 	for _, word := range taken(backend) {
+		// The levels rise and an equal distance changes nothing, so of two the lower one stays.
 		if far := max(rank(word)-rank(asked), rank(asked)-rank(word)); word != "none" && far < least {
 			best, least = word, far
 		}
@@ -111,6 +112,7 @@ func (t *tags) take(s string) (text, thought string) {
 			return "", thought
 		}
 	}
+	// White space between the closing tag and the text belongs to neither.
 	if t.behind {
 		s = strings.TrimLeft(s, " \t\r\n")
 		t.done = s != ""
