@@ -14,6 +14,7 @@ import (
 func (j Job) Change(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	full := d
 	if d.When == "" {
+		// apply demands a schedule, also when the draft does not change it.
 		full.When = j.placeholder(now)
 	}
 	changed, r, err := apply(j, full, zone, now)

@@ -39,6 +39,7 @@ func CostOf(mean Cost, input, output int64) Cost {
 		mean = Cost{Tokens: guessInput + guessOutput}
 	}
 	if mean.Micros == 0 {
+		// This is the mean of both prices, weighted by the usual parts of input and output, and rounded up.
 		mean.Micros = (mean.Tokens*((outputPart-1)*input+output)/outputPart + million - 1) / million
 	}
 	return mean
@@ -58,6 +59,7 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 	e := Estimate{Once: !s.Recurring(), Most: !j.Gate.Always(), Free: one.Free || strings.HasPrefix(j.Prompt, "say:")}
 	first, ok := s.Next(now, zone, j.Start())
 	if until := now.Add(month); ok && !first.After(until) {
+		// Only the number is needed: with the limit 1, Overdue counts all slots but the newest.
 		list, older := s.Overdue(first, until, zone, j.Start(), 1)
 		e.Runs = int64(len(list)) + older
 	}
@@ -74,6 +76,7 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 // cost adds the cost of the runs. limit is the most tokens of one run; 0: no limit.
 func (e *Estimate) cost(one Cost, limit int64) {
 	if limit > 0 && one.Tokens > limit {
+		// A run that is stopped at its limit costs in proportion.
 		one.Micros, one.Tokens = one.Micros*limit/one.Tokens, limit
 	}
 	e.Micros, e.Tokens = e.Runs*one.Micros, e.Runs*one.Tokens

@@ -152,6 +152,7 @@ func (v View) Start() time.Time {
 
 // backoffUntil returns the time before which due slots wait because of failures; zero if no slot waits.
 func (j Job) backoffUntil(now time.Time) time.Time {
+	// The last failure was one backoff before the end of the pause.
 	failed := j.BackoffUntil.Add(-Backoff(j.Failures))
 	if j.BackoffUntil.After(now) && (j.Last.After(failed) || j.Due.Before(j.BackoffUntil)) {
 		return j.BackoffUntil

@@ -71,6 +71,7 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 // that cannot be committed is retried after 1 s, doubling up to 60 s. A job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
 	err := sys.UnlessDone(ctx, r.run(ctx))
+	// The next call uses this time to explain why slots are late.
 	if err != nil && r.unlisted.IsZero() {
 		r.unlisted = r.clock.Wall()
 	}
@@ -93,6 +94,7 @@ func (r *Runner) run(ctx context.Context) error {
 		if err := r.round(ctx); err != nil {
 			return err
 		}
+		// After a conflict with a changed job, the next round follows at once.
 		if !r.moved {
 			r.rest(ctx)
 		}
@@ -108,6 +110,7 @@ func (r *Runner) round(ctx context.Context) error {
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}
+	// Between two batches the clock is read again, so a jump is noticed before the next commit.
 	for ctx.Err() == nil && !r.clockJumped() && r.ready() {
 		r.serve(ctx, r.collect(ctx))
 		r.step()
@@ -128,6 +131,7 @@ func (r *Runner) load(ctx context.Context) error {
 		return fmt.Errorf("list jobs: %w", err)
 	}
 	r.heap = slices.Grow(r.heap, len(moved))
+	// A job that never fires again needs no hint.
 	for _, e := range moved {
 		if !e.Due.IsZero() {
 			r.heap = append(r.heap, hintOf(e))
@@ -173,6 +177,7 @@ func (r *Runner) collect(ctx context.Context) []Firing {
 			break
 		}
 		e := r.heap.pop()
+		// Several hints for one job make one firing.
 		if seen[e.id] {
 			continue
 		}
@@ -200,6 +205,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		r.later(ctx, id, fmt.Errorf("read job: %w", err))
 		return Firing{}, false
 	}
+	// A job that is resumed or repaired later gets a new hint from refresh.
 	if job.Paused || job.Broken != "" {
 		delete(r.failed, id)
 		return Firing{}, false
@@ -247,6 +253,7 @@ func (r *Runner) serve(ctx context.Context, batch []Firing) {
 		return
 	}
 	job := batch[0].Job
+	// The job changed between the read and the commit, so refresh must read it again.
 	if errors.Is(err, ErrMoved) {
 		r.moved = true
 		return
@@ -318,6 +325,7 @@ func (r *Runner) disable(ctx context.Context, id int64, why error) {
 // step records progress and jumps of the wall clock.
 func (r *Runner) step() {
 	wall, mono := r.clock.Wall(), r.clock.Mono()
+	// Without a jump, both clocks advance by the same time.
 	jump := wall.Sub(r.wall) - (mono - r.mono)
 	r.wall, r.mono = wall, mono
 	r.progress.Store(int64(mono))

@@ -148,6 +148,7 @@ func (c *dueSlots) firstRun() int {
 	switch {
 	case c.job.Missed == MissedAll:
 		first := max(len(c.list)-c.runs, 0)
+		// The first row stands for older slots, so it does not run.
 		if c.older > 0 {
 			first = max(first, 1)
 		}
@@ -221,6 +222,7 @@ func (c *dueSlots) missedBefore(first int) (n, unstored int64) {
 	if c.late(0) <= NormalDelay {
 		return 0, 0
 	}
+	// The loop counts the first row itself; here are the other slots that it represents.
 	n = max(c.older-1, 0)
 	if c.unstored(0) {
 		unstored = n
@@ -285,6 +287,7 @@ func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
 
 // Input returns the inbox row of a slot that runs. The note follows the prompt. After failures it waits until BackoffUntil.
 func Input(j Job, key, note string, now time.Time) event.In {
+	// The row differs from that of a manual run only in its id, the note and the backoff.
 	in := ByHand(j, "", now)
 	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)
 	if note != "" {

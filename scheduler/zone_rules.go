@@ -60,6 +60,7 @@ func (r *Runner) followZones(ctx context.Context) error {
 	if known, err := r.rules.ZoneRules(ctx); err != nil || known == print {
 		return err
 	}
+	// The cached zones were loaded by the old rules.
 	clear(r.zones)
 	var moved []Redated
 	for after := int64(0); ; {
@@ -80,8 +81,10 @@ func (r *Runner) followZones(ctx context.Context) error {
 			}
 		}
 		after = page[len(page)-1].ID
+		// Many pages take a while, and the watchdog must see progress.
 		r.progress.Store(int64(r.clock.Mono()))
 	}
+	// The fingerprint is stored in the same commit, so an interrupted move is repeated as a whole.
 	if err := r.rules.Redate(ctx, print, moved); err != nil {
 		return err
 	}
@@ -98,6 +101,7 @@ func Redate(j Job, zone *time.Location) (time.Time, bool) {
 	if err != nil || j.Due.IsZero() || !strings.HasPrefix(j.Spec, "cron ") {
 		return time.Time{}, false
 	}
+	// If Due is still a slot, it is the next one after the second before it.
 	if at, ok := s.Next(j.Due.Add(-time.Second), zone, j.Start()); ok && at.Equal(j.Due) {
 		return time.Time{}, false
 	}

@@ -14,11 +14,13 @@ type clockTime struct {
 	sure                 bool // am, pm, noon or a leading zero: a part of the day cannot change the hour
 }
 
+// seconds counts from 0:00 on the clock, as spec.Instant takes it.
 func (c clockTime) seconds() int { return c.hour*3600 + c.minute*60 + c.second }
 
 // clocks reads the times of a day: "at 9", "at 5pm", "17:00", "at 9 and 17", "at noon", "at half past 7". It returns none and no
 // error when no time comes next.
 func (p *reader) clocks() ([]clockTime, error) {
+	// A comma or "at" belongs to the time only if a time follows; otherwise it goes back to the rest.
 	mark := p.pos
 	_ = p.take(",")
 	at := p.take("at")
@@ -54,6 +56,7 @@ func (p *reader) clocks() ([]clockTime, error) {
 }
 
 // clock reads one time of day. With bare, a number alone is an hour.
+// Without bare, a number needs minutes, am, pm or o'clock.
 func (p *reader) clock(bare bool) (clockTime, bool, error) {
 	switch {
 	case p.takeAny("noon", "midday"):
@@ -61,6 +64,7 @@ func (p *reader) clock(bare bool) (clockTime, bool, error) {
 	case p.take("midnight"):
 		return clockTime{midnight: true, sure: true}, true, nil
 	}
+	// This comes before numeric, which would read the 20 of "20 past 7" as an hour.
 	if c, ok, err := p.beside(); ok || err != nil {
 		return c, ok, err
 	}
@@ -71,6 +75,7 @@ func (p *reader) clock(bare bool) (clockTime, bool, error) {
 func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 	mark := p.pos
 	body, half := splitHalf(p.word(0))
+	// Where an hour is expected, 7.30 is a time; elsewhere it may be any number.
 	if bare {
 		body = dotted(body)
 	}
@@ -80,13 +85,16 @@ func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 	}
 	p.pos++
 	// "ten thirty"
+	// An hour in letters may be followed by minutes in letters, an hour in digits may not.
 	if parts[0] > 0 && len(parts) == 1 && !strings.ContainsAny(body, "0123456789") {
 		parts = append(parts, p.minuteWord()...)
 	}
 	// "10 pm" and "10 p.m.", where am or pm is a word of its own
+	// The 1 in front gives splitHalf a body, without which it finds no am or pm.
 	if one, next := splitHalf("1" + p.word(0)); half == "" && one == "1" && next != "" {
 		half = next
 		p.pos++
+		// The lexer has made the last full stop of "p.m." a token of its own.
 		_ = strings.HasSuffix(p.toks[p.pos-1].text, ".m") && p.take(".")
 	}
 	oclock := p.takeAny("o'clock", "o’clock", "oclock")
@@ -95,6 +103,7 @@ func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 		p.pos = mark
 		return clockTime{}, false, nil
 	}
+	// The words are certainly meant as a time here, so an impossible one is an error and does not go to the rest.
 	c, ok := timeOf(parts, half)
 	if !ok {
 		p.pos = mark
@@ -106,6 +115,7 @@ func (p *reader) numeric(bare bool) (clockTime, bool, error) {
 
 // minuteWord reads the minutes of "nine thirty".
 func (p *reader) minuteWord() []int {
+	// At most one of the words comes next, so the order of the map does not matter.
 	for word, minutes := range map[string]int{"fifteen": 15, "thirty": 30, "forty-five": 45} {
 		if p.take(word) {
 			return []int{minutes}
@@ -123,17 +133,20 @@ func (p *reader) beside() (clockTime, bool, error) {
 	past := p.take("past")
 	to := !past && counted && !half && p.take("to")
 	if !ok || !past && !to {
+		// This is no distance from the hour: give the words back. Only "half 7" is an error, because it looks like one.
 		p.pos = mark
 		if _, hour := spec.Number(p.word(1)); half && hour {
 			return clockTime{}, false, p.unclear("not whether %q is before or after the hour: write it as 6:30", p.word(0)+" "+p.word(1))
 		}
 		return clockTime{}, false, nil
 	}
+	// The hour must be full: "half past 7:15" has no meaning.
 	c, ok, err := p.numeric(true)
 	if !ok || err != nil || c.minute > 0 {
 		p.pos = mark
 		return clockTime{}, false, err
 	}
+	// "quarter to 8" counts back from the hour, also over midnight.
 	if to {
 		c.hour, minutes = (c.hour+23)%24, 60-minutes
 	}
@@ -142,6 +155,7 @@ func (p *reader) beside() (clockTime, bool, error) {
 }
 
 // pastMinutes reads the distance from the full hour in minutes. counted is true for words that can only mean minutes.
+// half says that the caller has read that word already.
 func (p *reader) pastMinutes(half bool) (minutes int, counted, ok bool) {
 	_ = !half && p.take("a")
 	if half || p.take("quarter") {
@@ -175,10 +189,12 @@ func dotted(body string) string {
 
 // clockParts reads "9", "nine", "9:15" or "9:15:30".
 func clockParts(body string) ([]int, bool) {
+	// An hour in letters. Digits follow below, as one to three groups.
 	if n, ok := spec.Number(body); ok && n <= 24 && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz") == "" {
 		return []int{n}, true
 	}
 	var parts []int
+	// The range is not checked here: timeOf refuses 25:00, so that the error can quote it.
 	for i, text := range strings.Split(body, ":") {
 		n, err := digits(text)
 		if err != nil || len(text) > 2 || i > 2 || (i > 0 && len(text) != 2) {
@@ -191,12 +207,14 @@ func clockParts(body string) ([]int, bool) {
 
 // timeOf returns the time of hours, minutes and seconds, with am or pm; false if there is no such time.
 func timeOf(parts []int, half string) (clockTime, bool) {
+	// Minutes and seconds that are not given are 0.
 	parts = append(slices.Clone(parts), 0, 0)
 	c := clockTime{hour: parts[0], minute: parts[1], second: parts[2]}
 	if half != "" {
 		if c.hour < 1 || c.hour > 12 {
 			return c, false
 		}
+		// 12 am is midnight and 12 pm is noon.
 		c.hour %= 12
 		if half == "pm" {
 			c.hour += 12

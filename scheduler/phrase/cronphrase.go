@@ -13,6 +13,7 @@ func looksLikeCron(fields []token) bool {
 	if spec.Zoned(fields[0].text) {
 		return true
 	}
+	// Names such as mon are also English, so a first field counts only if it is made of digits and signs.
 	if strings.Trim(fields[0].text, "0123456789*/,-?") != "" {
 		return false
 	}
@@ -28,6 +29,7 @@ func looksLikeCron(fields []token) bool {
 }
 
 // cronLength counts the words that could be cron fields, at most six.
+// A colon ends the count, because the prompt may begin after it.
 func cronLength(fields []token) int {
 	n := 0
 	for n < len(fields) && n < 6 && spec.IsField(strings.TrimSuffix(fields[n].text, ":")) {
@@ -49,10 +51,12 @@ func longestCron(fields []token) ([]token, spec.Spec, error) {
 	if n < 5 {
 		n = min(len(fields), 5) // so that the error of the parser names the fault
 	}
+	// An interval after the fields belongs to the spec, so both are parsed together.
 	if turned(fields[n:]) {
 		s, err := cronTokens(fields[:n+turnLength])
 		return endOfCron(fields[:n+turnLength]), s, err
 	}
+	// With exactly seven fields the last one is no prompt: the parser gets all of them, and its error gives their number.
 	if n == 6 && len(fields) == 7 && spec.IsField(strings.TrimSuffix(fields[6].text, ":")) {
 		n = 7
 	}
@@ -63,6 +67,7 @@ func longestCron(fields []token) ([]token, spec.Spec, error) {
 		}
 		return endOfCron(fields[:n]), long, nil
 	}
+	// Six fields may be a spec with seconds, or five fields and a prompt whose first word looks like a field.
 	short, shortErr := cronTokens(fields[:5])
 	switch {
 	case err != nil && shortErr != nil:
@@ -95,6 +100,7 @@ func cronTokens(fields []token) (spec.Spec, error) {
 	return spec.Parse("cron " + strings.Join(words, " "))
 }
 
+// The end of the token moves back, so that skipTo leaves the colon as the next word.
 // endOfCron leaves a colon after the last field to the rest of the text.
 func endOfCron(fields []token) []token {
 	last := &fields[len(fields)-1]

@@ -10,6 +10,7 @@ import (
 // date reads one day: "tomorrow", "next friday", "on 2026-12-24", "24 december". A date and time in one word
 // ("2026-12-24T17:00") is split, and the time is read next.
 func (p *parser) date() (day, bool, error) {
+	// It returns false and leaves all words when no day comes next.
 	mark := p.in.pos
 	_ = p.in.takeAny("on", "at")
 	switch {
@@ -57,11 +58,13 @@ func (p *parser) weekday() (day, bool) {
 		return day{}, false
 	}
 	p.in.pos++
+	// The wanted weekday is 0 to 6 days ahead.
 	ahead := (wanted - int(p.now.Weekday()) + 7) % 7
 	if next && ahead == 0 {
 		ahead = 7
 	}
 	d := p.today(ahead)
+	// If the time of day has passed, single adds these days. With "this" the passed time is an error.
 	if !this {
 		d.days = 7
 	}
@@ -78,6 +81,7 @@ func (p *parser) numericDate() (day, bool, error) {
 	if !ok {
 		return day{}, false, p.days.unclearDate()
 	}
+	// A time after a T becomes the next word, which the caller reads as the time of day.
 	p.splitDate()
 	p.in.pos++
 	y, m, d := date.Date()
@@ -85,8 +89,10 @@ func (p *parser) numericDate() (day, bool, error) {
 }
 
 // unclearDate refuses a date that does not exist, and a date whose day and month are ambiguous.
+// It returns nil for a word that does not look like a date.
 func (p dayReader) unclearDate() error {
 	word := p.in.word(0)
+	// The words are in lower case, so the T of RFC 3339 is a t here.
 	date, _, _ := strings.Cut(word, "t")
 	y, rest, _ := strings.Cut(date, "-")
 	m, d, dashed := strings.Cut(rest, "-")
@@ -120,6 +126,7 @@ func splitDay(word string) (day, bool) {
 	first, err := digits(parts[0])
 	second, err2 := digits(parts[1])
 	year, err3 := digits(parts[2])
+	// A number above 12 can only be the day. If both may be months, they must be equal.
 	if second > 12 {
 		first, second = second, first
 	}
@@ -135,8 +142,10 @@ func (p *parser) splitDate() {
 	if len(tok.text) <= 10 {
 		return
 	}
+	// Both words keep their positions in the text, for quotes in errors and for the rest.
 	first := token{tok.text[:10], tok.start, tok.start + 10}
 	second := token{tok.text[11:], tok.start + 11, tok.end}
+	// The first slice has no spare capacity, so append copies it and does not overwrite the words that follow.
 	p.in.toks = append(p.in.toks[:p.in.pos:p.in.pos], append([]token{first, second}, p.in.toks[p.in.pos+1:]...)...)
 }
 
@@ -150,6 +159,7 @@ func isoDate(word string) (time.Time, string, bool) {
 }
 
 // namedDate reads "24 december 2026". Without a year it means the next such day.
+// If the day has passed this year, single moves it on.
 func (p *parser) namedDate() (day, bool, error) {
 	d, m, ok := p.days.monthDay()
 	if !ok {
@@ -164,6 +174,7 @@ func (p *parser) namedDate() (day, bool, error) {
 	} else {
 		p.in.pos = mark
 	}
+	// Without a year, the current one decides whether 29 February exists.
 	if d > spec.MonthDays(date.year, m) {
 		return day{}, false, p.in.unclear("%s %d has no day %d", date.month, date.year, d)
 	}

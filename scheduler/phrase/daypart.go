@@ -15,6 +15,7 @@ type part struct {
 }
 
 // partOf finds a part by its name, also in the plural.
+// The parts overlap: 17:00 may be called afternoon or evening.
 func partOf(word string) (part, bool) {
 	for _, p := range []part{
 		{"morning", 0, 11, usualHour},
@@ -36,6 +37,7 @@ func pluralPart(word string) bool {
 	return ok && (strings.HasSuffix(word, "s") || word == "nightly")
 }
 
+// has reports whether an hour, 0 to 23, is in this part.
 func (p part) has(hour int) bool {
 	if p.from > p.until {
 		return hour >= p.from || hour <= p.until
@@ -55,6 +57,7 @@ func (p part) when() string {
 }
 
 // of returns the time that c means in this part of the day: "8" in the evening is 20:00.
+// It returns false if the two contradict each other. Midnight fits every part.
 func (p part) of(c clockTime) (clockTime, bool) {
 	if !p.has(c.hour) && !c.sure && c.hour >= 1 && c.hour < 12 && p.has(c.hour+12) {
 		c.hour += 12
@@ -76,6 +79,7 @@ func (p *reader) part() (part, bool) {
 }
 
 // daytime holds what a phrase says about the time of day.
+// before and behind fill it in, and settle combines the times with the part.
 type daytime struct {
 	clocks []clockTime
 	part   part
@@ -84,6 +88,7 @@ type daytime struct {
 
 // afterMidnight reports whether the hours of a night belong to the next day.
 func (t *daytime) afterMidnight() bool {
+	// On a given day such a time has two readings, and dated refuses it.
 	return t.parted && t.part.name == "night" && slices.ContainsFunc(t.clocks, func(c clockTime) bool { return c.hour < 12 })
 }
 
@@ -96,6 +101,7 @@ func (p *reader) before(t *daytime) (err error) {
 }
 
 // behind reads the times after a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
+// It keeps what before has found already.
 func (p *reader) behind(t *daytime) (err error) {
 	if !t.parted {
 		t.part, t.parted = p.part()
@@ -110,6 +116,7 @@ func (p *reader) behind(t *daytime) (err error) {
 }
 
 // settle turns parts of the day into clock times. A part without a time means its usual hour; with a time, it says am or pm.
+// A night without a time stays without one. A time that is not in its part is an error.
 func (p *reader) settle(t *daytime) error {
 	if !t.parted {
 		return nil
@@ -129,6 +136,7 @@ func (p *reader) settle(t *daytime) error {
 
 // spread reads a number of times a day: "twice a day", "three times daily", and "three times" before "every weekday". It returns 0
 // when there is none.
+// daily is true when the words say that all days are meant.
 func (p *reader) spread() (times int, daily bool, err error) {
 	mark := p.pos
 	switch n, ok := spec.Number(strings.TrimSuffix(p.word(0), "x")); {
@@ -145,6 +153,7 @@ func (p *reader) spread() (times int, daily bool, err error) {
 	case times == 0:
 	case p.take("daily"), p.take("a", "day"), p.take("per", "day"), p.take("each", "day"), p.take("every", "day"):
 		return times, true, nil
+	// These words leave the days open, which is an error; they are not the start of a prompt.
 	case p.take("a", "week"), p.take("weekly"), p.take("per", "week"), p.take("a", "month"), p.take("a", "year"):
 		return 0, false, p.unclear("not on which days; try every monday and thursday at 9")
 	case (p.word(0) == "every" || p.word(0) == "each") && spec.Unit(p.word(1)) == 0:

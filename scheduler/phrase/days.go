@@ -9,6 +9,7 @@ import (
 )
 
 // dayset is a set of recurring days: the last three fields of a cron spec and, for "every other", the distance.
+// An empty field stands for all values.
 type dayset struct {
 	dom, month, dow string
 	every           int    // every so many units; 0 means all days
@@ -28,12 +29,14 @@ func (d dayset) String() string {
 }
 
 // dayReader reads the names of days.
+// Unlike parser it needs neither zone nor time.
 type dayReader struct{ in *reader }
 
 // recurring reads recurring days: "every weekday", "daily", "mondays and thursdays", "every month on the 1st", "every other day".
 // It returns nil and no error when none come next.
 func (p dayReader) recurring() (*dayset, error) {
 	mark := p.in.pos
+	// "Biweekly" means twice a week as well as every two weeks.
 	if p.in.takeAny("biweekly", "bi-weekly", "bimonthly", "bi-monthly", "semiweekly", "semi-weekly", "semimonthly", "semi-monthly") {
 		return nil, p.in.unclear("not whether it is twice in that time or every other one: say e.g. %q", "every other week on monday at 9")
 	}
@@ -48,9 +51,11 @@ func (p dayReader) recurring() (*dayset, error) {
 	switch {
 	case set != nil || err != nil:
 		return set, err
+	// Only "on" or "from" was read, or nothing: the words belong to another form.
 	case p.in.pos == mark || !every && p.in.pos == mark+1 && (p.in.toks[mark].text == "on" || p.in.toks[mark].text == "from"):
 		p.in.pos = mark
 		return nil, nil
+	// "every" or the like was read, but no day.
 	case !p.in.more():
 		return nil, p.in.unclear("not which day; try %q", fuller(p.in.toks[p.in.pos-1].text))
 	}
@@ -115,6 +120,7 @@ func (p dayReader) commonDays(every bool) *dayset {
 		return &dayset{} // the hour is read later, with the times
 	case every && p.in.take("day"), !every && p.in.take("daily"):
 		return &dayset{}
+	// In "weekday mornings" the plural of the part makes the days recur, so "every" is not needed.
 	case (every || plural) && p.in.takeAny("weekday", "workday"), p.in.takeAny("weekdays", "workdays"):
 		return &dayset{dow: "1-5"}
 	case (every || plural) && p.in.take("weekend"), p.in.take("weekends"):
@@ -132,6 +138,7 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 	case unit == "days":
 		set = &dayset{}
 	case unit == "weeks":
+		// In "every other tuesday" the weekday follows at once; after "2 weeks" there may be an "on".
 		named := n == 2 && p.in.toks[p.in.pos-1].text == "other"
 		_ = !named && p.in.take("on")
 		if set = p.namedDays(true); set == nil {
@@ -141,6 +148,7 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 		if set = p.monthPlaces(p.in.take("on")); set == nil {
 			return nil, p.in.notBehind("on which day; try every 3 months on the 1st at 9")
 		}
+	// No interval comes next: give the words back.
 	default:
 		p.in.pos = mark
 		return nil, nil
@@ -150,6 +158,7 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 }
 
 // turn reads a number and a unit. Of "other tuesday" it leaves the weekday to be read next.
+// It returns 0 and "" when there is none, or when the number is below 2.
 func (p dayReader) turn(every bool) (n int, unit string) {
 	if p.in.take("fortnightly") || every && p.in.take("fortnight") {
 		return 2, "weeks"
@@ -200,6 +209,7 @@ func (p dayReader) daysByName(every bool) (*dayset, error) {
 }
 
 // rangeOfDays reports whether "mon-fri", "monday to friday" or "sat and sun" comes next. Such days always recur.
+// It only looks ahead.
 func (p dayReader) rangeOfDays() bool {
 	mark := p.in.pos
 	defer func() { p.in.pos = mark }()
@@ -208,6 +218,7 @@ func (p dayReader) rangeOfDays() bool {
 }
 
 // namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday".
+// Without wanted it reads nothing, because a single "monday" may be a date.
 func (p dayReader) namedDays(wanted bool) *dayset {
 	if !wanted {
 		return nil
@@ -234,6 +245,7 @@ func (p dayReader) namedDays(wanted bool) *dayset {
 }
 
 // dayRange reads one weekday, or a range of them, which may run over Sunday.
+// The days are added to a set, so overlapping ranges count once.
 func (p dayReader) dayRange(days *numbers) bool {
 	low, high, ranged := strings.Cut(p.in.word(0), "-")
 	from, ok := weekdayOf(low)
@@ -241,6 +253,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 	// "mon-fri" is one word; "monday to friday" are three.
 	if ranged {
 		from, ok = shortDay(low)
+		// Both sides of the hyphen must be days: "mon-ish" is not one.
 		if to, ranged = shortDay(high); !ranged {
 			return false
 		}
@@ -253,6 +266,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 		if to, ok = weekdayOf(p.in.word(0)); ok {
 			p.in.pos++
 		} else {
+			// No weekday follows: "to" begins the prompt, as in "every monday to read".
 			p.in.pos, to = mark, from
 		}
 	}
@@ -266,6 +280,7 @@ func (p dayReader) dayRange(days *numbers) bool {
 }
 
 // yearDay reads the day of a yearly schedule.
+// wanted is as in namedDays.
 func (p dayReader) yearDay(wanted bool) *dayset {
 	if !wanted {
 		return nil
@@ -278,6 +293,7 @@ func (p dayReader) yearDay(wanted bool) *dayset {
 }
 
 // monthDay reads "24 december", "24th of dec", "december 24th".
+// The callers check whether the month has that day.
 func (p dayReader) monthDay() (day, month int, ok bool) {
 	mark := p.in.pos
 	if day, month = holiday(p.in); month > 0 {
@@ -307,6 +323,7 @@ func holiday(p *reader) (day, month int) {
 		year = p.word(1)
 	}
 	switch {
+	// The apostrophe may be a typewriter's or a typographic one, or be missing.
 	case (year == "year's" || year == "year’s" || year == "years") && p.take("new", year, "eve"):
 		return 31, 12
 	case year != "" && p.take("new", year, "day"):
@@ -319,6 +336,7 @@ func holiday(p *reader) (day, month int) {
 	return 0, 0
 }
 
+// dayNumber reads the day of a month: "24", "24th", "first".
 func dayNumber(word string) (int, bool) {
 	if n, err := digits(word); err == nil {
 		return n, len(word) <= 2 && n >= 1 && n <= 31
@@ -338,6 +356,7 @@ func monthOf(word string) int {
 }
 
 // weekdayOf returns the number of a weekday's name, short or long, also in the plural.
+// Sunday is 0, as in cron.
 func weekdayOf(word string) (int, bool) {
 	short := []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 	other := map[string]int{"tues": 2, "weds": 3, "thur": 4, "thurs": 4}
@@ -356,6 +375,7 @@ func weekdayOf(word string) (int, bool) {
 }
 
 // shortDay is weekdayOf for the two-letter names in ranges, English and German: "mo-fr".
+// They are accepted only around a hyphen, because "so", "do" and "we" are English words.
 func shortDay(word string) (int, bool) {
 	letters := map[string]int{"su": 0, "so": 0, "mo": 1, "tu": 2, "di": 2, "we": 3, "mi": 3, "th": 4, "do": 4, "fr": 5, "sa": 6}
 	if day, ok := letters[word]; ok {
@@ -364,6 +384,7 @@ func shortDay(word string) (int, bool) {
 	return weekdayOf(word)
 }
 
+// pluralDay reports whether a word is the plural of a weekday, which always recurs.
 func pluralDay(word string) bool {
 	_, ok := weekdayOf(word)
 	return ok && strings.HasSuffix(word, "days")

@@ -20,6 +20,7 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 		p.in.pos = mark
 		return spec.Spec{}, false, err
 	}
+	// Without a second hour this is another form: give the words back.
 	if between && !p.in.take("and") || !between && !p.in.takeAny("to", "until", "till", "-", "–") {
 		p.in.pos = mark
 		return spec.Spec{}, false, nil
@@ -43,6 +44,7 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	default:
 		return spec.Spec{}, true, p.in.unclear("this period does not fit into hours: the fields of cron can say more")
 	}
+	// The days may follow: "between 9 and 17 on weekdays". Without them, all days count.
 	set, err := p.days.recurring()
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ import (
 )
 
 // token is a word of a phrase in lower case, with its position in the text.
+// start and end are byte offsets.
 type token struct {
 	text       string
 	start, end int
@@ -44,6 +45,7 @@ func chunks(text string) func(yield func(start, end int) bool) {
 }
 
 // tokenize splits a word into tokens at separators.
+// "&" is read as "and".
 func tokenize(text string, start, end int) []token {
 	var toks []token
 	add := func(from, to int) {
@@ -56,6 +58,7 @@ func tokenize(text string, start, end int) []token {
 		}
 	}
 	from := start
+	// All separators are ASCII, so a walk over bytes cannot cut a character.
 	for i := start; i < end; i++ {
 		if separates(text[i], text[i+1:end]) {
 			add(from, i)
@@ -68,6 +71,7 @@ func tokenize(text string, start, end int) []token {
 }
 
 // separates reports whether a character separates tokens: a colon or comma only outside numbers, other punctuation only at the end.
+// rest is the part of the same word after c.
 func separates(c byte, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch c {

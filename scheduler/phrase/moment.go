@@ -21,6 +21,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 	if !found {
 		period, ok := p.in.period()
 		if !ok {
+			// A word without a digit after "in" makes this no schedule; after a digit, only the unit is wrong.
 			if next := p.in.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
 				return spec.Spec{}, false, p.in.unknown()
 			}
@@ -31,6 +32,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 			return spec.Spec{}, true, p.in.unclear("it is less than a second")
 		case period > spec.LongestPeriod:
 			return spec.Spec{}, true, p.in.unclear("it is more than 10 years")
+		// A period with a part of a day is added to the clock; whole days are counted by the calendar below.
 		case period%(24*time.Hour) != 0:
 			at := p.now.Add(period)
 			if at.Nanosecond() > 0 {
@@ -48,6 +50,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 	if err != nil {
 		return spec.Spec{}, true, err
 	}
+	// Without a time of day, it is the current one, to the second.
 	if t.clocks == nil {
 		t.clocks = []clockTime{{hour: p.now.Hour(), minute: p.now.Minute(), second: p.now.Second()}}
 	}
@@ -56,6 +59,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 }
 
 // fromToday reads "a week from today", "two days from tomorrow", "3 months from now".
+// It counts whole days, weeks, months and years only.
 func fromToday(p *parser) (day, bool) {
 	mark := p.in.pos
 	d, ok := months(p)
@@ -95,11 +99,13 @@ func months(p *parser) (day, bool) {
 		return day{}, false
 	}
 	p.in.pos += 2
+	// From the first of the month, adding months cannot skip a short one. The day is then cut to the month's length.
 	y, m, _ := time.Date(p.now.Year(), p.now.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Date()
 	return day{year: y, month: m, day: min(p.now.Day(), spec.MonthDays(y, int(m))), named: true}, true
 }
 
 // day is a single date. If its time has passed, it moves on by a number of days or years, or is refused.
+// With tonight, midnight is the end of the day. Both numbers 0 means that a passed time is refused.
 type day struct {
 	year        int
 	month       time.Month
@@ -109,6 +115,7 @@ type day struct {
 	named       bool // the phrase names the day
 }
 
+// today returns the date a number of days after the current one. It calculates in UTC, where every day has 24 hours.
 func (p *parser) today(plus int) day {
 	y, m, d := p.now.Date()
 	y, m, d = time.Date(y, m, d+plus, 0, 0, 0, 0, time.UTC).Date()
@@ -137,6 +144,7 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if err != nil {
 		return spec.Spec{}, true, err
 	}
+	// A date is tried only if no recurring days were read.
 	date, isDate := day{}, false
 	if set == nil {
 		date, isDate, err = p.date()
@@ -144,9 +152,11 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if err != nil || (set == nil && !isDate && t.clocks == nil) {
 		return spec.Spec{}, err != nil, err
 	}
+	// "tonight" is a day and a part of the day.
 	if date.tonight {
 		t.part, t.parted = partOf("tonight")
 	}
+	// Times may follow the days as well. Then the part of the day decides between am and pm.
 	if err = p.in.behind(&t); err == nil {
 		err = p.in.settle(&t)
 	}
@@ -172,10 +182,12 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 }
 
 // timed gives recurring days without a time the usual hour. A single day without a time is an error.
+// again says that the days recur.
 func (p dayReader) timed(t *daytime, again bool) error {
 	if t.clocks != nil {
 		return nil
 	}
+	// "monday until …" lacks more than a time, so this error comes first.
 	if err := p.unsayable(); err != nil {
 		return err
 	}
@@ -201,6 +213,7 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 		return spec.Spec{}, p.in.notBehind("on which days; " + examples)
 	case set == nil:
 		set = &dayset{}
+	// "Twice daily" names all days already; only "on …", weekdays or weekends may limit them.
 	case daily && p.in.toks[mark].text != "on" && set.dow != "1-5" && set.dow != "0,6":
 		p.in.pos = mark
 		return spec.Spec{}, p.in.unclear("not %q; %s", p.in.rest(), examples)
@@ -229,6 +242,7 @@ func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	if set.every == 0 {
 		return s, nil
 	}
+	// The turn begins with the first day on which the plain fields would fire.
 	first, ok := s.Next(p.now, p.zone, p.now)
 	if !ok {
 		return spec.Spec{}, p.in.unclear("no such day comes any more")
@@ -241,6 +255,7 @@ func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 }
 
 // single returns the instant of a date and a time.
+// A passed time moves on by the days or years of d; without them it is an error.
 func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	c := clocks[0]
 	switch {
@@ -251,6 +266,7 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	case c.midnight && d.named:
 		return spec.Spec{}, p.in.unclear("not which midnight, the one before that day or the one after it: write the date and 00:00")
 	}
+	// Days beyond the end of a month are carried over by spec.Instant.
 	at := spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
 	if !at.After(p.now) && (d.days > 0 || d.years > 0) {
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
@@ -266,6 +282,7 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 func (p *parser) exactly() (spec.Spec, bool, error) {
 	mark := p.in.pos
 	_ = p.in.takeAny("at", "on")
+	// The words are in lower case, and time.Parse wants T and Z.
 	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(p.in.word(0)))
 	if err != nil {
 		p.in.pos = mark

@@ -11,6 +11,7 @@ const lastPlace = -1
 
 // daysOfMonth reads "the 1st and 15th of the month", "the last friday of every month", "the end of the month". Two numbered days
 // always recur. One numbered day may be a single date, and a numbered weekday may mean "every other".
+// every says that the caller has read that word.
 func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	mark := p.in.pos
 	_ = p.in.takeAny("on", "at")
@@ -18,6 +19,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		if p.ofMonth() {
 			return &dayset{dom: "L"}, nil
 		}
+		// "at the end" without a month is not a schedule.
 		p.in.pos = mark
 		return nil, nil
 	}
@@ -38,14 +40,17 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	case part && every && !named:
 		return nil, p.in.unclear(`not whether that is every other %s or one in each month: say "every other day at 9" or "the %s of the month at 9"`,
 			p.in.word(0), p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
+	// "of the month" makes it clear, and so does "every" or more than one numbered day.
 	case named, set.dow == "" && (every || strings.ContainsAny(set.dom, ",-")):
 		return set, nil
 	case set.dow != "" && every:
 		return nil, p.in.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
 			p.in.toks[p.in.pos-1].text, p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
+	// "on the 1st at 9" may be one date or monthly.
 	case set.dow == "" && p.dayBehind():
 		return nil, p.in.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
 	}
+	// The rest may be a single date, which date reads.
 	p.in.pos = mark
 	return nil, nil
 }
@@ -81,11 +86,13 @@ func (p dayReader) monthPlaces(wanted bool) *dayset {
 	switch {
 	case len(places) == 0:
 	case isWeekday && !pluralDay(p.in.word(0)):
+		// No month has a weekday six times.
 		if slices.Max(places) > 5 {
 			break
 		}
 		p.in.pos++
 		return &dayset{dow: written(places, strconv.Itoa(weekday)+"#", strconv.Itoa(weekday)+"L")}
+	// A number is enough alone; "last" needs "day" after it.
 	case p.in.takeAny("day", "days"), !slices.Contains(places, lastPlace):
 		return &dayset{dom: written(places, "", "L")}
 	}
@@ -128,6 +135,7 @@ func written(places []int, before, last string) string {
 		}
 	}
 	var items []string
+	// Days can be written as a range. Cron has no ranges of numbered weekdays: each is written out.
 	if before == "" && len(days) > 0 {
 		items = append(items, days.String())
 	} else {
@@ -152,6 +160,7 @@ func ordinal(word string) (int, bool) {
 	}
 	n, err := digits(word[:len(word)-2])
 	suffix := "th"
+	// 11th, 12th and 13th end in th.
 	if n%100/10 != 1 && n%10 >= 1 && n%10 <= 3 {
 		suffix = []string{"st", "nd", "rd"}[n%10-1]
 	}

@@ -10,6 +10,7 @@ import (
 // numbers is a sorted set, written as in cron: "1-5", "0,6".
 type numbers []int
 
+// add keeps the order and ignores a number that is in the set already.
 func (n *numbers) add(v int) {
 	if i, found := slices.BinarySearch(*n, v); !found {
 		*n = slices.Insert(*n, i, v)
@@ -40,6 +41,7 @@ func cronTimes(times []clockTime) (string, bool) {
 	hours, minutes := numbers{}, numbers{}
 	all := map[clockTime]bool{}
 	for _, c := range times {
+		// One spec has one field of seconds for all times.
 		if c.second != times[0].second {
 			return "", false
 		}
@@ -47,6 +49,7 @@ func cronTimes(times []clockTime) (string, bool) {
 		minutes.add(c.minute)
 		all[clockTime{hour: c.hour, minute: c.minute}] = true
 	}
+	// Cron fires at each of the hours with each of the minutes, so the times must be all of these pairs.
 	if len(hours)*len(minutes) != len(all) {
 		return "", false
 	}

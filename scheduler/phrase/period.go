@@ -17,6 +17,7 @@ func (p *parser) every() (spec.Spec, bool, error) {
 	if !ok {
 		return spec.Spec{}, false, nil
 	}
+	// A limit of hours, or a fixed minute of the hour, makes cron fields of the period.
 	if s, is, err := withinHours(p, period); is || err != nil {
 		return s, true, err
 	}
@@ -26,6 +27,7 @@ func (p *parser) every() (spec.Spec, bool, error) {
 			return s, true, err
 		}
 	}
+	// Any other period counts from now and not from the full hour.
 	s, err := spec.Every(period)
 	if err != nil {
 		return spec.Spec{}, true, fmt.Errorf("schedule %q: %w", p.in.text, err)
@@ -50,6 +52,7 @@ func (p *parser) hourly() (time.Duration, bool) {
 	default:
 		return 0, false
 	}
+	// The period must be whole seconds.
 	if !p.in.takeAny("an", "per", "every", "each") || !p.in.take("hour") || 3600%n != 0 {
 		p.in.pos = mark
 		return 0, false
@@ -97,12 +100,14 @@ func (p *parser) singleUnit(size time.Duration) (time.Duration, bool) {
 	if size >= 24*time.Hour {
 		return 0, false
 	}
+	// With a 1 in front the words read "1 hour and a half".
 	period, n := spec.ReadPeriod(append([]string{"1"}, p.in.words()...))
 	p.in.pos += n - 1
 	return period, n > 0
 }
 
 // goesOn reports whether a day or a time of day comes next.
+// It only looks ahead.
 func (p *parser) goesOn() bool {
 	mark := p.in.pos
 	defer func() { p.in.pos = mark }()

@@ -18,6 +18,7 @@ import (
 // what is wrong with it.
 var ErrNone = errors.New("that is not a schedule")
 
+// examples ends an error with one phrase of each form.
 const examples = `try for example "every weekday at 9", "tomorrow at 17:00" or "in 20 minutes"`
 
 // Resolved is the meaning of a phrase.
@@ -110,6 +111,7 @@ func (p *parser) schedule() (spec.Spec, error) {
 	if s, is, err := p.in.cron(); is {
 		return s, err
 	}
+	// Each form begins at the first word. The first that matches or returns an error decides.
 	for _, read := range []func() (spec.Spec, bool, error){p.every, p.after, p.dated} {
 		p.in.pos = 0
 		if s, is, err := read(); is || err != nil {
@@ -141,6 +143,7 @@ func (p *parser) dangling() error {
 			return nil
 		}
 	}
+	// A day here certainly belongs to the schedule. The other words do so only before a time or a day.
 	if weekday {
 		return p.in.unclear("not %q; %s", p.in.rest(), examples)
 	}
@@ -159,6 +162,7 @@ func (p dayReader) unsayable() error {
 	advice := ""
 	switch p.in.word(0) {
 	case "except", "but", "excluding":
+		// "but" may also begin a prompt.
 		if p.in.word(0) == "but" && !p.butDays() {
 			return nil
 		}
@@ -184,6 +188,7 @@ func (p dayReader) butDays() bool {
 }
 
 // aboutTime reports whether a time, a period or a day comes next.
+// It may step over words; callers restore the position.
 func (p *parser) aboutTime() bool {
 	if _, clock, err := p.in.clock(true); clock || err != nil {
 		return true
@@ -208,6 +213,7 @@ func (p *reader) cron() (s spec.Spec, is bool, err error) {
 	if strings.HasPrefix(first, "@") {
 		return p.macro()
 	}
+	// The lexer would cut "mon,fri" at the comma, so fields are separated by white space only.
 	var fields []token
 	for start, end := range chunks(p.text) {
 		fields = append(fields, token{p.text[start:end], start, end})
@@ -223,11 +229,13 @@ func (p *reader) cron() (s spec.Spec, is bool, err error) {
 	if err != nil {
 		return spec.Spec{}, true, err
 	}
+	// Go on with the words of the lexer after the last field.
 	p.skipTo(fields[len(fields)-1].end)
 	return s, true, nil
 }
 
 // macro reads a schedule that begins with @.
+// The names are those of crontab(5); @every is robfig/cron's.
 func (p *reader) macro() (spec.Spec, bool, error) {
 	name := p.word(0)
 	p.pos++

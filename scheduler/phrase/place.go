@@ -27,6 +27,7 @@ func (p *parser) zoned() error {
 }
 
 // zoneWord reports whether a word is a zone's abbreviation and not also an English word.
+// MET, WET and EAT are missing for that reason.
 func zoneWord(word string) bool {
 	return slices.Contains([]string{"utc", "gmt", "cet", "cest", "eet", "eest", "bst", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "ist", "jst"}, word)
 }
@@ -35,6 +36,7 @@ func zoneWord(word string) bool {
 const longestPlace = 3
 
 // place finds the zone of a city by its IANA name. The city must follow "in" or precede "time", unless the full zone name is given.
+// in says that the word "in" was read.
 func (p *parser) place(in bool) (string, bool) {
 	if name := p.raw(0); strings.Contains(name, "/") && isZone(name) {
 		return name, true
@@ -55,6 +57,7 @@ func (p *parser) place(in bool) (string, bool) {
 			continue
 		}
 		city := strings.Join(words[:n], "_")
+		// The text does not name the area, so each one is tried.
 		for _, area := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"} {
 			if name := area + "/" + city; isZone(name) {
 				return name, true

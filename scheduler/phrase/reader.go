@@ -19,6 +19,7 @@ type reader struct {
 	timeless bool // recurring days were read, but no time
 }
 
+// more reports whether words are left.
 func (p *reader) more() bool { return p.pos < len(p.toks) }
 
 // ends reports whether the schedule certainly ends here: at the end of the text, or before a word that begins the prompt.
@@ -35,6 +36,7 @@ func (p *reader) word(i int) string {
 }
 
 // take steps over the words if they come next, and reports whether they did.
+// It takes all of them or none.
 func (p *reader) take(words ...string) bool {
 	for i, w := range words {
 		if p.word(i) != w {
@@ -55,6 +57,7 @@ func (p *reader) takeAny(words ...string) bool {
 	return false
 }
 
+// rest returns the text from the next word on, as it was written.
 func (p *reader) rest() string {
 	if !p.more() {
 		return ""
@@ -62,6 +65,7 @@ func (p *reader) rest() string {
 	return p.text[p.toks[p.pos].start:]
 }
 
+// understood returns the text that was read so far, as it was written.
 func (p *reader) understood() string {
 	if p.pos == 0 {
 		return ""
@@ -92,6 +96,7 @@ func (p *reader) words() []string {
 	return words
 }
 
+// unknown wraps ErrNone, so that callers can tell a text without a schedule from a faulty schedule.
 func (p *reader) unknown() error {
 	return fmt.Errorf("%w: %q; %s", ErrNone, p.text, examples)
 }
@@ -114,6 +119,7 @@ func (p *reader) notBehind(missing string) error {
 }
 
 // digits reads a short decimal number without a sign.
+// Four digits are enough for a year.
 func digits(text string) (int, error) {
 	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
 		return 0, fmt.Errorf("%q is not a number", text)

@@ -31,6 +31,7 @@ func (m *Memory) UndoJump(_ context.Context, l scheduler.ClockJump, now time.Tim
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.jump, m.notices = l.Left(now), append(m.notices, l.ReturnNotice(now))
+	// Each job gets a due time by the present clock. A job that cannot be read or used keeps its row.
 	for id := range m.jobs {
 		j, err := m.job(id)
 		if err != nil {
@@ -51,7 +52,9 @@ func (m *Memory) UndoJump(_ context.Context, l scheduler.ClockJump, now time.Tim
 func (m *Memory) free(id int64, now time.Time) (last time.Time) {
 	var kept []scheduler.Slot
 	for _, s := range m.fires[id] {
+		// Only rows of the schedule have such a key; manual runs have another.
 		if s.Key == scheduler.Key(s.Due) && s.Due.After(now) {
+			// Without its key the slot can fire again when its time comes.
 			delete(m.keys, fmt.Sprint(id, s.Key))
 			s.Key = "ahead:" + s.Key
 			if s.State == scheduler.StateDone && s.Outcome != scheduler.OutcomeRan {

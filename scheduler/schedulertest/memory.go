@@ -14,6 +14,8 @@ import (
 )
 
 // Memory is a scheduler.Store in memory. Like a database it keeps jobs as JSON, and slots under a unique key. Its data outlives a Runner.
+// asked, told and notices record the texts that the owner would get.
+// keys holds the job and key of each slot that has a row; it does what a UNIQUE constraint does in a database.
 type Memory struct {
 	mu      sync.Mutex
 	jobs    map[int64]row
@@ -32,6 +34,7 @@ type Memory struct {
 	refuse  func(scheduler.Firing) error
 }
 
+// row is a stored job. A removed job keeps its row, so that Moved reports the change.
 type row struct {
 	body    []byte
 	due     time.Time
@@ -52,6 +55,7 @@ func (m *Memory) Put(_ context.Context, j scheduler.Job) (scheduler.Job, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j.ID == 0 {
+		// Rows are never deleted, so their number gives the next ID.
 		j.ID = int64(len(m.jobs) + 1)
 	}
 	err := m.put(j)
@@ -78,6 +82,7 @@ func (m *Memory) bump(id int64, r row) {
 	m.version++
 	r.version = m.version
 	m.jobs[id] = r
+	// One waiting signal is enough: the runner reads all changes since the version that it knows.
 	select {
 	case m.changed <- struct{}{}:
 	default:
@@ -125,6 +130,7 @@ func (m *Memory) Job(_ context.Context, id int64) (scheduler.Job, error) {
 	return m.job(id)
 }
 
+// job is Job for callers that hold the lock.
 func (m *Memory) job(id int64) (scheduler.Job, error) {
 	r, ok := m.jobs[id]
 	if !ok || r.gone {
@@ -142,12 +148,14 @@ func (m *Memory) job(id int64) (scheduler.Job, error) {
 func (m *Memory) Fire(_ context.Context, batch []scheduler.Firing) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// All firings are checked before the first one is stored, because a batch is one transaction.
 	for _, f := range batch {
 		if m.refuse != nil {
 			if err := m.refuse(f); err != nil {
 				return err
 			}
 		}
+		// One job that has changed since it was read makes the whole batch fail.
 		j, err := m.job(f.Job.ID)
 		if err != nil || j.Paused || !j.Due.Equal(f.From) || j.Version != f.Job.Version {
 			return scheduler.ErrMoved
@@ -162,6 +170,7 @@ func (m *Memory) Fire(_ context.Context, batch []scheduler.Firing) error {
 	return nil
 }
 
+// fire stores one firing. The caller holds the lock and has checked the job.
 func (m *Memory) fire(f scheduler.Firing) error {
 	j, err := m.job(f.Job.ID)
 	if err != nil {
@@ -172,9 +181,12 @@ func (m *Memory) fire(f scheduler.Firing) error {
 	if err != nil {
 		return err
 	}
+	// The runner made this change itself, so the version stays and no signal is sent.
 	m.jobs[j.ID] = row{body: body, due: j.Due, version: m.jobs[j.ID].version}
+	// An unfinished fire stands for the new slots, if the policy is fold.
 	fold := j.Overlap == scheduler.OverlapFold && slices.ContainsFunc(newest(m.fires[j.ID]), unfinished)
 	for i, slot := range f.Slots {
+		// A slot that has a row already never gets a second one.
 		if m.keys[fmt.Sprint(j.ID, slot.Key)] {
 			continue
 		}
@@ -199,6 +211,7 @@ func (m *Memory) fire(f scheduler.Firing) error {
 // newest returns the part of a job's fires that can contain unfinished ones. Searching the fires of a year would be slow.
 func newest(list []scheduler.Slot) []scheduler.Slot { return list[max(len(list)-64, 0):] }
 
+// unfinished reports whether a fire has no outcome yet.
 func unfinished(s scheduler.Slot) bool { return s.State != scheduler.StateDone }
 
 // Disable implements scheduler.Store.
@@ -206,6 +219,7 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, err := m.job(id)
+	// The row of an unreadable job is replaced by one that only has the reason.
 	if err != nil {
 		j = scheduler.Job{Trigger: scheduler.Trigger{ID: id}}
 	}
@@ -217,6 +231,7 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 func (m *Memory) Report(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// All waiting slots go into one report.
 	if len(m.tell) > 0 {
 		m.told, m.tell = append(m.told, m.tell), nil
 	}
@@ -250,6 +265,7 @@ func (m *Memory) Redate(_ context.Context, print string, list []scheduler.Redate
 	m.rules = print
 	for _, r := range list {
 		j, err := m.job(r.Job.ID)
+		// A job that has changed since it was read keeps its due time.
 		if err != nil || j.Version != r.Job.Version {
 			continue
 		}

@@ -32,6 +32,7 @@ func (o Oracle) Slots(after, until time.Time) []time.Time {
 			list = append(list, t)
 		}
 		shown[wall.Unix()] = true
+		// Local times that cannot come again are forgotten.
 		delete(shown, wall.Add(-o.Fold-24*time.Hour).Unix())
 		before = wall
 	}
@@ -44,6 +45,7 @@ func (o Oracle) fires(shown map[int64]bool, before, wall time.Time) bool {
 	if o.Elapsed {
 		return o.Match(wall)
 	}
+	// Matching local times that the clock has just skipped fire now.
 	for w := before.Add(o.Step); w.Before(wall); w = w.Add(o.Step) {
 		if !shown[w.Unix()] && o.Match(w) {
 			return true

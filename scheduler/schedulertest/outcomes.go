@@ -35,7 +35,9 @@ func (y *year) check() {
 			}
 			rows[f.Key] = f
 		}
+		// The oracle looks beyond the horizon, because the limit of a slot depends on the one after it.
 		all := p.slots(p.job.Created, horizon.Add(mostLate+time.Minute))
+		// Only slots up to the horizon can have rows.
 		due := all
 		for len(due) > 0 && due[len(due)-1].After(horizon) {
 			due = due[:len(due)-1]
@@ -56,10 +58,12 @@ func (y *year) checkJob(p *planned, all []time.Time, due int, rows map[string]sc
 			i++
 			continue
 		}
+		// All slots that were due by then were served together.
 		n := 1
 		for i+n < due && !all[i+n].After(at) {
 			n++
 		}
+		// Runs finish at the end of a span, so a run of the same span is still open.
 		b := batch{p: p, at: at, slots: all[i : i+n], busy: open == index}
 		if i+n < len(all) {
 			b.next = all[i+n]
@@ -69,6 +73,7 @@ func (y *year) checkJob(p *planned, all []time.Time, due int, rows map[string]sc
 			if want := b.outcome(k); ok && (row.State != scheduler.StateDone || row.Outcome != want) {
 				y.t.Errorf("%s: slot %s of %d served %v late is %s %q (%s), want %q", p.job.Name, row.Key, n, row.Late, row.State, row.Outcome, row.Reason, want)
 			}
+			// The reason of a run must begin with "caught up" exactly if it was beyond the limit.
 			if late := row.Outcome == scheduler.OutcomeRan && b.missed(k); ok && late != strings.HasPrefix(row.Reason, "caught up") {
 				y.t.Errorf("%s: slot %s ran %v late with the limit %v and says %q", p.job.Name, row.Key, row.Late, b.limit(), row.Reason)
 			}
@@ -89,9 +94,11 @@ func (y *year) served(p *planned, due time.Time, rows map[string]scheduler.Slot)
 	}
 	at := due.Add(row.Late)
 	for i, s := range y.spans {
+		// A runner that stopped before the slot was due cannot have served it.
 		if s.until.Before(due) {
 			continue
 		}
+		// The earliest moment is the due time or the start of the span; slack allows for the sleep before a jump is noticed.
 		first, last := latest(due, s.from), latest(due, s.from.Add(s.slack))
 		if at.Before(first.Add(-time.Millisecond)) || at.After(last.Add(time.Second)) {
 			y.t.Errorf("%s: slot %s was served at %s, it could have been at %s", p.job.Name, row.Key, scheduler.Key(at), scheduler.Key(first))
@@ -102,6 +109,7 @@ func (y *year) served(p *planned, due time.Time, rows map[string]scheduler.Slot)
 	return at, 0, false
 }
 
+// latest returns the later one of two times.
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -139,6 +147,7 @@ func (b *batch) limit() time.Duration {
 	return b.next.Sub(newest) / 2
 }
 
+// missed reports whether slot i was served beyond the limit.
 func (b *batch) missed(i int) bool { return b.at.Sub(b.slots[i]) > b.limit() }
 
 // runs reports whether the policy for missed slots lets a slot run.

@@ -17,6 +17,7 @@ type planned struct {
 	job    scheduler.Job
 }
 
+// yearBegins returns the start of each simulation, three days before the first clock change.
 func yearBegins() time.Time { return time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC) }
 
 // kind is a schedule and the local times that it means.
@@ -31,6 +32,7 @@ type kind struct {
 
 // kinds returns jobs of all kinds. "every other" counts in zone.
 func kinds(zone *time.Location) []kind {
+	// The conditions restate each schedule without the scheduler's code.
 	at := func(hour, minute int) func(time.Time) bool {
 		return func(w time.Time) bool { return w.Hour() == hour && w.Minute() == minute }
 	}
@@ -40,6 +42,7 @@ func kinds(zone *time.Location) []kind {
 	first := func(hour int, fits func(time.Time) bool) time.Time { // the first such day, in local time
 		wall := yearBegins().In(zone)
 		day := time.Date(wall.Year(), wall.Month(), wall.Day(), hour, 0, 0, 0, time.UTC)
+		// The first day must fit, and its hour must still be ahead at the start.
 		for wall.Day() == day.Day() && wall.Hour() >= hour || !fits(day) {
 			day = day.AddDate(0, 0, 1)
 		}
@@ -83,6 +86,7 @@ func kinds(zone *time.Location) []kind {
 // plan returns every kind of job in every zone. The policies alternate.
 func plan(t *testing.T) []*planned {
 	var list []*planned
+	// Clocks change by an hour or, on Lord Howe, by half an hour; in Cairo they change at midnight, in Apia and in UTC never.
 	for z, name := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Cairo", "Pacific/Apia", "UTC"} {
 		zone, err := scheduler.Zone(name)
 		if err != nil {
@@ -93,6 +97,7 @@ func plan(t *testing.T) []*planned {
 			if k.period > 0 {
 				p.slots = periods(k.period)
 			}
+			// Over the zones, every kind of job gets each policy.
 			p.draft = scheduler.Draft{
 				Name: fmt.Sprintf("%s-%d", k.name, z), When: k.when, Zone: name, MaxLate: k.maxLate, Prompt: "say: " + k.name, Trust: event.Owner,
 				Missed: []string{"once", "skip", "all", "ask"}[(z+i)%4], Overlap: []string{"fold", "queue"}[(z+i/4)%2],
@@ -103,6 +108,7 @@ func plan(t *testing.T) []*planned {
 	return list
 }
 
+// periods returns the slots of "every d", which count from the creation of the job.
 func periods(d time.Duration) func(a, b time.Time) []time.Time {
 	return func(created, until time.Time) []time.Time {
 		var list []time.Time

@@ -34,12 +34,14 @@ func Year(t *testing.T, seed uint64, days int, open func(*testing.T, sys.Clock) 
 		end := y.clock.Wall().AddDate(0, 0, days)
 		y.start()
 		y.put()
+		// Times with a running runner alternate with downtimes.
 		for y.clock.Wall().Before(end) {
 			y.stretch(min(4*days, 200))
 			y.stop()
 			time.Sleep(y.random(time.Duration(min(8*days, 96)) * time.Hour))
 			y.start()
 		}
+		// In a last hour without jumps the runner serves what is due, so that no slot is missing from the check.
 		y.calm(time.Hour)
 		y.check()
 		y.stop()
@@ -55,6 +57,7 @@ type span struct {
 // noticed is how long a runner sleeps at most before it looks at the clock again.
 const noticed = 31 * time.Second
 
+// year is one simulation. Its wall clock is the time of the synctest bubble plus offset.
 type year struct {
 	t      *testing.T
 	open   func(*testing.T, sys.Clock) World
@@ -69,6 +72,7 @@ type year struct {
 	spans  []span // in the order of the simulation
 }
 
+// newYear prepares a simulation. The same seed gives the same jumps and downtimes.
 func newYear(t *testing.T, seed uint64, open func(*testing.T, sys.Clock) World) *year {
 	y := &year{t: t, open: open, offset: &atomic.Int64{}, jobs: plan(t)}
 	y.offset.Store(int64(time.Until(yearBegins())))
@@ -83,6 +87,7 @@ func (y *year) random(limit time.Duration) time.Duration {
 	return time.Duration(f * f * float64(limit))
 }
 
+// start opens the data and starts a runner, as after a restart of hob.
 func (y *year) start() {
 	y.world = y.open(y.t, y.clock)
 	var ctx context.Context
@@ -94,6 +99,7 @@ func (y *year) start() {
 	synctest.Wait()
 }
 
+// stop ends the runner and closes the data, which the next start opens again.
 func (y *year) stop() {
 	y.cancel()
 	if err := <-y.ended; err != nil {
@@ -129,6 +135,7 @@ func (y *year) stretch(longest int) {
 	}
 }
 
+// jump moves the wall clock only. Timers do not notice it.
 func (y *year) jump(by time.Duration) {
 	y.offset.Add(int64(by))
 	y.jumped = true
@@ -137,10 +144,12 @@ func (y *year) jump(by time.Duration) {
 // calm lets time pass while the runner is up.
 func (y *year) calm(d time.Duration) {
 	s := span{from: y.clock.Wall()}
+	// After a jump the runner may sleep on until it looks at the clock again.
 	if y.jumped {
 		s.slack, y.jumped = noticed, false
 	}
 	time.Sleep(d)
+	// Wait until the runner has served everything and sleeps.
 	synctest.Wait()
 	s.until = y.clock.Wall()
 	y.spans = append(y.spans, s)

@@ -21,14 +21,17 @@ func (s *Spec) match(wall int64) (int64, bool) {
 	}
 	days := floorDiv(wall, daySecs)
 	year, month, day := date(days)
+	// The mask keeps the matching days from the current one on.
 	mask := s.days(year, month, days-int64(day)+1) >> day << day
 	if mask>>day&1 == 1 {
+		// The current day counts only if one of its times is still ahead.
 		if second, ok := s.timeOfDay(int(wall - days*daySecs)); ok {
 			return days*daySecs + int64(second), true
 		}
 		mask &^= 1 << day
 	}
 	first := days - int64(day) + 1 // the first of the month
+	// The following months are searched one by one.
 	for mask == 0 {
 		first += int64(MonthDays(year, month))
 		if month++; month > 12 {
@@ -52,6 +55,7 @@ func (s *Spec) days(year, month int, first int64) uint64 {
 	}
 	weekday := int((first%7 + 11) % 7) // 1970-01-01 was a Thursday
 	week := s.bits.Dow & 0x7f
+	// The weekdays are rotated so that bit 0 is the weekday of the first day, and then repeated for five weeks.
 	week = (week>>weekday | week<<(7-weekday)) & 0x7f
 	byWeekday, byDay := (week|week<<7|week<<14|week<<21|week<<28)<<1, s.bits.Dom
 	if s.more.last {
@@ -100,6 +104,7 @@ func (s *Spec) timeOfDay(second int) (int, bool) {
 			m += 1 + bits.TrailingZeros64(rest)
 			return h*3600 + m*60 + bits.TrailingZeros64(seconds), true
 		}
+		// No time is left in this hour: take the first one in a later hour.
 		h++
 	}
 	rest := hours >> h
@@ -116,6 +121,7 @@ func (s *Spec) between(from, until int64) int64 {
 		return 0
 	}
 	a, b := floorDiv(from, daySecs), floorDiv(until, daySecs)
+	// Count whole days first, then correct the first and the last one.
 	n := s.countDays(a, b) * int64(s.countBefore(daySecs))
 	if s.countDays(a, a+1) == 1 {
 		n -= int64(s.countBefore(int(from - a*daySecs)))
@@ -133,6 +139,7 @@ func (s *Spec) countDays(a, b int64) int64 {
 	n := 0
 	for first < b && year <= lastYear {
 		mask := s.days(year, month, first)
+		// Days before a and from b on do not count.
 		if first < a {
 			mask = mask >> day << day
 		}

@@ -18,6 +18,7 @@ func (s *Spec) tally(after, until time.Time, zone *time.Location, anchor time.Ti
 	case s.elapsed:
 		return s.tallyElapsed(zone, a, b)
 	}
+	// Count the wall times that have been passed, without those that fire together with another one.
 	return s.between(high(zone, a)+1, high(zone, b)+1) - s.collapsed(zone, a, b)
 }
 
@@ -41,6 +42,7 @@ func (s *Spec) collapsed(zone *time.Location, after, until int64) int64 {
 		before := high(zone, edge-1)
 		st = stretchAt(zone, edge)
 		shown := edge + st.offset
+		// The times in the gap, and the first one after it if it matches, are one slot.
 		if lost := s.between(before+1, shown); lost > 0 {
 			n += lost + s.between(shown, shown+1) - 1
 		}

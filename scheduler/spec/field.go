@@ -122,6 +122,7 @@ func (s *special) take(f field, item string) (shown string, ok bool, err error) 
 }
 
 // clean checks one item of a list: "*", a value or a range, each with an optional step.
+// It returns the item for robfig's parser, with weekdays as a list of numbers.
 func (f field) clean(item string) (string, error) {
 	span, stepText, stepped := strings.Cut(item, "/")
 	step := 1

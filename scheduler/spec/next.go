@@ -68,6 +68,7 @@ func Preview(s Spec, zone *time.Location, after, anchor time.Time, n int) []time
 	return list
 }
 
+// nextPeriod returns the first anchor + k periods after `after`, for k ≥ 1.
 func (s *Spec) nextPeriod(after, anchor int64) (int64, bool) {
 	period := int64(s.period / time.Second)
 	k := max(floorDiv(after-anchor, period)+1, 1)
@@ -81,6 +82,7 @@ func (s *Spec) nextFixed(zone *time.Location, after int64) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
+	// No zone is farther ahead of UTC than farthest, so the wall shows this time nowhere earlier.
 	return reach(zone, max(after+1, wall-farthest), wall), true
 }
 
@@ -127,6 +129,7 @@ func stretchAt(zone *time.Location, t int64) stretch {
 func high(zone *time.Location, t int64) int64 {
 	st := stretchAt(zone, t)
 	top := t + st.offset
+	// Just before a fold, the wall has shown a later time than now.
 	for st.from > t-deepest {
 		edge := st.from
 		st = stretchAt(zone, edge-1)

@@ -61,9 +61,11 @@ func ReadPeriod(words []string) (period time.Duration, n int) {
 	}
 	period, n = piece(words)
 	for n > 0 && period <= LongestPeriod {
+		// "and a half" means half of the unit before it.
 		if size := Unit(words[n-1]); size > time.Second && begin(words[n:], "and", "a", "half") {
 			return period + size/2, n + 3
 		}
+		// "and" or a comma belongs to the period only if another piece follows.
 		from := n
 		if next := word(words, n); next == "and" || next == "," {
 			from++
@@ -103,6 +105,7 @@ func fraction(words []string) (period time.Duration, n int) {
 	return 0, 0
 }
 
+// word returns words[i], "" after the end.
 func word(words []string, i int) string {
 	if i >= len(words) {
 		return ""
@@ -110,6 +113,7 @@ func word(words []string, i int) string {
 	return words[i]
 }
 
+// begin reports whether words start with the words in with.
 func begin(words []string, with ...string) bool {
 	return len(words) >= len(with) && slices.Equal(words[:len(with)], with)
 }

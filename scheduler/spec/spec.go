@@ -200,6 +200,7 @@ func cronOf(fields []string) (Spec, error) {
 	if !ok {
 		return Spec{}, errors.New("it is not made of fields")
 	}
+	// A field with special days only had a placeholder, which must not fire.
 	if more.noDays {
 		bits.Dom = 0
 	}

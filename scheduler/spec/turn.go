@@ -38,6 +38,7 @@ func (s *Spec) setTurn(words []string) error {
 		return fmt.Errorf("%q is not understood: want it as in every 2 weeks from 2026-11-24", strings.Join(words, " "))
 	}
 	n, err := digits(words[1])
+	// "week" means the same as "weeks".
 	unit := strings.TrimSuffix(words[2], "s") + "s"
 	most := longest(unit)
 	switch {
@@ -105,4 +106,5 @@ func (t *turn) days(year, month int, first int64) uint64 {
 // week returns the number of a day's week. Weeks begin on Monday; 1970-01-01 was a Thursday.
 func week(day int64) int64 { return floorDiv(day+3, 7) }
 
+// mod returns the remainder of a division that rounds down, so it is never below 0.
 func mod(a, b int64) int64 { return a - floorDiv(a, b)*b }

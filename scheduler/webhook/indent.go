@@ -15,6 +15,7 @@ func indent(doc []byte, most int) (text string, whole bool) {
 	return w.b.String(), true
 }
 
+// indenter formats valid JSON byte by byte, with two spaces for each level.
 type indenter struct {
 	b       strings.Builder
 	depth   int
@@ -28,10 +29,12 @@ func (w *indenter) next(c byte) {
 	switch {
 	case w.text:
 		w.b.WriteByte(c)
+		// A quote ends the string unless a backslash precedes it. A backslash after a backslash escapes nothing.
 		w.text, w.escaped = w.escaped || c != '"', !w.escaped && c == '\\'
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 	case c == '}' || c == ']':
 		w.depth--
+		// An empty object or list stays on one line.
 		if !w.opened {
 			w.line()
 		}
@@ -60,6 +63,7 @@ func (w *indenter) token(c byte) {
 	}
 }
 
+// line starts a line with the indentation of the depth.
 func (w *indenter) line() {
 	w.b.WriteString("\n" + strings.Repeat("  ", w.depth))
 }

@@ -41,8 +41,10 @@ func Media(head http.Header) error {
 	return nil
 }
 
+// media returns the type of a body without its parameters, and whether it is supported.
 func media(head http.Header) (kind string, ok bool) {
 	kind, _, err := mime.ParseMediaType(head.Get("Content-Type"))
+	// The suffix +json marks types that are JSON: RFC 6839, section 3.1.
 	structured := kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
 	return kind, err == nil && (structured || kind == formMedia || strings.HasPrefix(kind, "text/"))
 }
@@ -73,6 +75,7 @@ func fields(form url.Values) any {
 		}
 	}
 	all := map[string]any{}
+	// If a form repeats a field, only the first value counts.
 	for name, values := range form {
 		all[name] = values[0]
 	}
@@ -82,6 +85,7 @@ func fields(form url.Values) any {
 // document decodes one JSON value and keeps numbers as written.
 func document(body []byte) (any, bool) {
 	var doc any
+	// The decoder would accept more text after the first value.
 	if !json.Valid(body) {
 		return nil, false
 	}
@@ -141,6 +145,7 @@ func scalar(v any) string {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
+	// Without HTML escapes < > and & stay as they were sent.
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return ""
@@ -173,6 +178,7 @@ func (p Payload) shown() (text string, whole bool) {
 	if Form(p.head) && p.data != nil {
 		doc = []byte(scalar(p.data))
 	}
+	// The text may have twice the limit here, because tidy shortens it before the cut.
 	text, whole = string(doc[:min(len(doc), 2*mostData)]), len(doc) <= 2*mostData
 	if p.data != nil {
 		text, whole = indent(doc, 2*mostData)

@@ -44,6 +44,7 @@ func (h Hook) Sign(secret string, r Request, id string) error {
 			signature = "X-Signature-256"
 		}
 	}
+	// The key is derived as in Verify, so a secret that cannot be used is noticed here, too.
 	keys, err := h.keys([]string{secret})
 	if err != nil {
 		return err
@@ -54,6 +55,7 @@ func (h Hook) Sign(secret string, r Request, id string) error {
 
 // signature returns the value of the signature header.
 func (h Hook) signature(key []byte, r Request, now string) string {
+	// sum signs a text and the body after it.
 	sum := func(before string) []byte {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(before))

@@ -75,6 +75,7 @@ func (t Template) Render(p Payload) (text string, missing []string) {
 	var b strings.Builder
 	for i, piece := range t.pieces {
 		b.WriteString(piece.text)
+		// The last piece has no field.
 		if i == len(t.pieces)-1 {
 			break
 		}

@@ -57,6 +57,7 @@ func (h Hook) Verify(secrets []string, r Request) error {
 	if err != nil {
 		return err
 	}
+	// The timestamp is signed as well, so its age counts only after the signature is proven.
 	if !c.proven(keys, r.Body) {
 		return ErrForged
 	}
@@ -162,6 +163,7 @@ func standardClaim(head http.Header) (claim, bool) {
 	return c, id != "" && !strings.Contains(id, ".") && digits(at) && len(c.signatures) > 0
 }
 
+// standardPrefix returns the first part of the names of the three headers.
 func standardPrefix(head http.Header) string {
 	if head.Get("Webhook-Id") == "" && head.Get("Svix-Id") != "" {
 		return "Svix-"
@@ -170,6 +172,7 @@ func standardPrefix(head http.Header) string {
 }
 
 // stripeClaim reads "t=SECONDS,v1=HEX,v1=HEX". It ignores schemes other than v1.
+// Several v1 are normal while the owner replaces the secret at Stripe.
 func stripeClaim(header string) (claim, bool) {
 	c := claim{encode: hex.EncodeToString}
 	times := 0
@@ -243,6 +246,7 @@ func (h Hook) Delivery(r Request) string {
 			id = only(r.Header, "X-Request-Id")
 		}
 	}
+	// An unusual id is replaced by its hash, which identifies a repetition as well.
 	if len(id) > mostID || clean(id, mostID) != id {
 		sum := sha256.Sum256([]byte(id))
 		return "sha256:" + hex.EncodeToString(sum[:])

@@ -135,6 +135,7 @@ func goodName(name string) bool {
 	return name != "" && name[0] != '-' && len(name) <= longestName && !strings.ContainsFunc(name, notToken) && strings.ContainsFunc(name, letter)
 }
 
+// letter and notToken know ASCII only, so that a name needs no escaping in a URL or a header.
 func letter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 func notToken(r rune) bool { return !letter(r) && (r < '0' || r > '9') && r != '-' && r != '_' }
 
@@ -159,6 +160,7 @@ func (h Hook) Input(r Request, id string) (event.In, error) {
 	p := Read(r)
 	said, missing := t.Render(p)
 	parts := event.Say(said)
+	// A prompt for a model is followed by the payload; a text that is delivered directly is not.
 	if !t.Says() {
 		parts = append(parts, event.Say(p.Data(h.Name, missing))...)
 	}
