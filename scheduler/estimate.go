@@ -39,7 +39,7 @@ func CostOf(mean Cost, input, output int64) Cost {
 		mean = Cost{Tokens: guessInput + guessOutput}
 	}
 	if mean.Micros == 0 {
-		// This is the mean of both prices, weighted by the usual parts of input and output, and rounded up.
+		// A token costs the mean of both prices, weighted by the usual parts of input and output. The sum is rounded up.
 		mean.Micros = (mean.Tokens*((outputPart-1)*input+output)/outputPart + million - 1) / million
 	}
 	return mean

@@ -1,8 +1,10 @@
 // Package scheduler decides what fires by itself and when. A trigger starts a turn without a message of its owner: a job at its times (this
 // package), a watch when files change (package filewatch), a webhook when a request arrives (package webhook). The three share the struct
-// Trigger and the table of fires; only jobs have slots, and only jobs go through the runner, which turns a due slot into rows. A slot takes this way: the runner's heap reminds it of a due job; it reads the job's row; Slots, a pure function, computes the
-// due slots and the next due time; the store commits the slots' fires, their inbox rows and the job's new due time in one transaction. If
-// the job has a gate, package gate evaluates it first and then adds the inbox row.
+// Trigger and the table of fires; only jobs have slots, and only jobs go through the runner, which turns a due slot into rows.
+//
+// A slot takes this way: the runner's heap reminds it of a due job; it reads the job's row; Slots, a pure function, computes the due slots
+// and the next due time; the store commits the slots' fires, their inbox rows and the job's new due time in one transaction. If the job has
+// a gate, package gate evaluates it first and then adds the inbox row.
 //
 // The package never runs a prompt: the thread takes the inbox row like any other input.
 package scheduler

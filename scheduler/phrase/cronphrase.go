@@ -100,8 +100,8 @@ func cronTokens(fields []token) (spec.Spec, error) {
 	return spec.Parse("cron " + strings.Join(words, " "))
 }
 
-// The end of the token moves back, so that skipTo leaves the colon as the next word.
 // endOfCron leaves a colon after the last field to the rest of the text.
+// The end of the token moves back, so that skipTo leaves the colon as the next word.
 func endOfCron(fields []token) []token {
 	last := &fields[len(fields)-1]
 	if strings.HasSuffix(last.text, ":") {

@@ -9,8 +9,8 @@ import (
 
 // date reads one day: "tomorrow", "next friday", "on 2026-12-24", "24 december". A date and time in one word
 // ("2026-12-24T17:00") is split, and the time is read next.
+// It returns false and leaves all words when no day comes next.
 func (p *parser) date() (day, bool, error) {
-	// It returns false and leaves all words when no day comes next.
 	mark := p.in.pos
 	_ = p.in.takeAny("on", "at")
 	switch {

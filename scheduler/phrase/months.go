@@ -50,7 +50,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	case set.dow == "" && p.dayBehind():
 		return nil, p.in.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
 	}
-	// The rest may be a single date, which date reads.
+	// The words may be a single date instead, which date reads.
 	p.in.pos = mark
 	return nil, nil
 }

@@ -18,7 +18,7 @@ import (
 // what is wrong with it.
 var ErrNone = errors.New("that is not a schedule")
 
-// examples ends an error with one phrase of each form.
+// examples ends an error with a recurring, a dated and a relative phrase.
 const examples = `try for example "every weekday at 9", "tomorrow at 17:00" or "in 20 minutes"`
 
 // Resolved is the meaning of a phrase.
@@ -235,7 +235,7 @@ func (p *reader) cron() (s spec.Spec, is bool, err error) {
 }
 
 // macro reads a schedule that begins with @.
-// The names are those of crontab(5); @every is robfig/cron's.
+// The names are those of crontab(5) without @reboot; @every is robfig/cron's.
 func (p *reader) macro() (spec.Spec, bool, error) {
 	name := p.word(0)
 	p.pos++

@@ -14,7 +14,7 @@ import (
 )
 
 // Memory is a scheduler.Store in memory. Like a database it keeps jobs as JSON, and slots under a unique key. Its data outlives a Runner.
-// asked, told and notices record the texts that the owner would get.
+// asked, told and notices record what the owner would be told.
 // keys holds the job and key of each slot that has a row; it does what a UNIQUE constraint does in a database.
 type Memory struct {
 	mu      sync.Mutex

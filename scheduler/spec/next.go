@@ -129,7 +129,7 @@ func stretchAt(zone *time.Location, t int64) stretch {
 func high(zone *time.Location, t int64) int64 {
 	st := stretchAt(zone, t)
 	top := t + st.offset
-	// Just before a fold, the wall has shown a later time than now.
+	// Shortly after a fold, the latest wall time is the one that was shown before it.
 	for st.from > t-deepest {
 		edge := st.from
 		st = stretchAt(zone, edge-1)

@@ -57,7 +57,7 @@ func (h Hook) Verify(secrets []string, r Request) error {
 	if err != nil {
 		return err
 	}
-	// The timestamp is signed as well, so its age counts only after the signature is proven.
+	// A timestamp is signed as well, so its age counts only after the signature is proven.
 	if !c.proven(keys, r.Body) {
 		return ErrForged
 	}
