@@ -26,6 +26,7 @@ type (
 )
 
 // VerifyBackup sums up a copy, or returns why it is damaged.
+// It reads only the copy, so it also works while a hob runs.
 func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	files, err := store.Migrations()
 	if err != nil {
@@ -74,6 +75,7 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 	if err := o.prepare(); err != nil {
 		return RestoreNote{}, err
 	}
+	// A copy of an older hob is allowed: the store checks the copy against the migrations of this one.
 	files, err := store.Migrations()
 	if err != nil {
 		return RestoreNote{}, err
@@ -90,6 +92,7 @@ func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 	return store.BackupSchedule{
 		State: d.opt.state(), Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
 		Free: sys.DiskFree, Zone: d.zone.location, Clock: d.clock, Log: d.log,
+		// The schedule asks for the plan at each look, so a reload of the config needs no restart. The zero plan makes no copies.
 		Plan: func() store.BackupPlan {
 			c := d.config().Backup
 			if c.Daily == 0 {
@@ -102,6 +105,7 @@ func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 
 // createBackup makes a copy and verifies it.
 func createBackup(ctx context.Context, d *daemon, in api.BackupPath) (api.Backup, error) {
+	// MS of the answer covers both the copy and its verification.
 	start := d.clock.Mono()
 	r, err := d.backups.Save(ctx, in.Path)
 	if err != nil {
@@ -113,6 +117,7 @@ func createBackup(ctx context.Context, d *daemon, in api.BackupPath) (api.Backup
 // backupFault turns an error of writing a backup into a sentence with a hint.
 func backupFault(err error) error {
 	switch {
+	// Save never overwrites a file.
 	case errors.Is(err, fs.ErrExist):
 		return &event.Fault{Kind: event.Clash, Text: "there is a file of that name already", Hint: "choose another path", Err: err}
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):

@@ -20,6 +20,7 @@ type chatReports struct {
 }
 
 // Text answers /status, /queue, /jobs, /usage and /why.
+// agent.CommandHandler calls it for each of these commands. An unknown topic gets the answer to /status.
 func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error) {
 	switch topic {
 	case "queue":
@@ -51,6 +52,7 @@ func (b chatReports) short(ctx context.Context) (string, error) {
 	if n := len(s.Thread.Children); n > 0 {
 		text += " " + plural(n, "sub-agent works", "sub-agents work") + "."
 	}
+	// A zero time means that no job has a next slot.
 	if !s.Scheduler.Next.IsZero() {
 		text += " Next job: " + s.Scheduler.NextJob + " at " + b.status.zone.text(s.Scheduler.Next) + "."
 	}
@@ -74,6 +76,7 @@ func plural(n int, one, many string) string {
 
 // queue lists what runs, what waits and what is parked, without the command that asks.
 func (b chatReports) queue(ctx context.Context) (string, error) {
+	// Twenty rows of each kind are enough for a message in a chat; hob inbox list shows all.
 	waiting, err := b.status.view.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
 	if err != nil {
 		return "", err
@@ -112,6 +115,7 @@ func (b chatReports) schedule(ctx context.Context) (string, error) {
 	for _, j := range list {
 		line := j.Name + ": " + j.Spec
 		switch {
+		// A job is shown in its first state of these: a broken job may also be paused, but the cause matters more.
 		case j.Broken != "":
 			line += " (broken: " + j.Broken + ")"
 		case j.Paused:
@@ -155,6 +159,7 @@ func (b chatReports) usage(ctx context.Context) (string, error) {
 		u.Day, spent, capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
 }
 
+// money converts the store's unit, millionths of the budget's currency, for display.
 func money(micros int64) float64 { return float64(micros) / 1e6 }
 
 // capped shows a limit in its unit; a negative one means that there is none.
@@ -167,6 +172,7 @@ func capped(n int64, unit float64, format string) string {
 
 // why shows how something came about, from the message to its cause, indented by at most four levels.
 func (b chatReports) why(ctx context.Context, arg string) (string, error) {
+	// arg is the number of a row of the outbox, or "last".
 	w, err := b.status.view.Why(ctx, arg)
 	if err != nil {
 		return "", err

@@ -16,6 +16,7 @@ import (
 )
 
 // codexAccount is the sign-in of the backend codex.
+// The account keeps the tokens and refreshes them; this type joins it to the routes of the API. It is safe for concurrent use.
 type codexAccount struct {
 	*codex.Account
 	signedIn func() // models that rest for want of a sign-in may be asked again
@@ -26,12 +27,14 @@ type codexAccount struct {
 }
 
 // newCodexAccount makes the account of codex; its tokens are kept in the state folder.
+// Its requests go through the proxy that the config names when they are sent.
 func newCodexAccount(o Options, n *network, clock sys.Clock, log *slog.Logger) *codex.Account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: o.Home, Redact: n.secrets, Log: log})
 	return codex.New(codex.Config{HTTP: &http.Client{Transport: n}, Vault: vault, Redact: n.secrets, Now: clock.Wall, Log: log})
 }
 
 // credentials gives the credentials of a request to codex.
+// The backend calls it for each request, because a token may have been refreshed since the last one.
 func credentials(a *codex.Account) func(context.Context) (llm.Credentials, error) {
 	return func(ctx context.Context) (llm.Credentials, error) {
 		token, id, err := a.Credentials(ctx)
@@ -53,6 +56,7 @@ func (a *codexAccount) begin(ctx context.Context, _ api.None) (api.SignIn, error
 
 // wait blocks until the newest sign-in has ended, and returns the account that is signed in.
 func (a *codexAccount) wait(ctx context.Context, _ api.None) (api.Account, error) {
+	// The lock is released before the wait, which may last until the owner has signed in at the browser.
 	a.mu.Lock()
 	l, begun := a.login, a.begun
 	a.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 
 // ConfigSections describes the sections that package config keeps raw: their keys, and the checks of the packages that own them. The checks open
 // nothing, connect to nothing and resolve no secret.
+// The command line gives the result to the loader and to the generated reference of the config.
 func ConfigSections() config.Owned {
 	own := config.Owned{Backends: catalog.Backends(all.All()), Model: func(m config.Model) (missing, hint string) { return catalog.Missing(all.All(), m) }}
 	for _, k := range chanall.All() {
@@ -44,6 +45,7 @@ func ConfigSections() config.Owned {
 
 // checkChannel builds the channel of a section, as the daemon does, with a stand-in for its secrets.
 func checkChannel(snap *config.Snapshot, section config.Section) []config.Problem {
+	// The kind of a channel is the name of its section, unless the section names another.
 	kind := section.Name
 	for _, c := range snap.Channels {
 		if c.Name == section.Name {
@@ -111,9 +113,11 @@ func faults(section config.Section, err error) []config.Problem {
 	case errors.As(err, &list):
 		return list
 	}
+	// The key becomes the place of the problem, so that a report can point to the line of the file.
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		line = strings.TrimPrefix(line, section.Path()+": ")
 		key, _, _ := strings.Cut(line, " ")
+		// An error about a zone comes from Go's data and does not name its key.
 		if strings.HasPrefix(line, "time zone ") {
 			key = "tz"
 		}

@@ -37,6 +37,7 @@ type daemon struct {
 	view       *store.View
 	artifacts  artifacts.Store
 
+	// The loopback address of the API, host:port; empty until listen has opened it.
 	address  string
 	tellers  *sys.Group // owns what tells of failures; its own failures are only logged
 	restarts restarts
@@ -113,6 +114,7 @@ func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 // ownerAddresses lists the owner's addresses of the config.
 func ownerAddresses(c *config.Snapshot) (list []event.Address) {
 	for _, s := range c.Owner.Addresses {
+		// The check of the config reports an address that cannot be parsed; here it is left out.
 		if a, err := event.ParseAddress(s); err == nil {
 			list = append(list, a)
 		}
@@ -121,6 +123,7 @@ func ownerAddresses(c *config.Snapshot) (list []event.Address) {
 }
 
 // limits returns the settings of the config that the store applies.
+// The store calls it when it needs a setting, so a changed config applies without a restart. Money is in millionths.
 func (d *daemon) limits() store.Config {
 	c := d.config()
 	hours, err := channels.ParseHours(c.Owner.Quiet)
@@ -148,6 +151,7 @@ func (p *configProblems) list(advice bool) []string {
 	problems, err := p.file.Problems()
 	list := []string{}
 	for _, one := range problems {
+		// Advice is a setting that works but could be better. hob status shows it, a notice does not.
 		if advice || !one.Advice {
 			list = append(list, one.String())
 		}
@@ -169,6 +173,7 @@ func (p *configProblems) list(advice bool) []string {
 }
 
 // agentSettings reads what the agent takes from the config, at each step.
+// It is the agent's only way to the config, because package agent does not import it.
 type agentSettings struct {
 	config     func() *config.Snapshot
 	chosen     store.Settings
@@ -182,6 +187,7 @@ type agentSettings struct {
 // read returns the settings of one step. A change of the config therefore applies from the next step on. If safe mode cannot be read, it counts as on.
 func (s agentSettings) read(ctx context.Context) agent.Settings {
 	c := s.config()
+	// If ctx has ended, the error is only a consequence, so it is not logged.
 	safe, err := s.chosen.SafeMode(ctx)
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("read safe mode", "err", err)
@@ -195,6 +201,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 }
 
 // system is the stable part of the prompt.
+// A session stores this text at its first turn, so that later requests begin with the same bytes. guest: the asker is not the owner.
 func (s agentSettings) system(guest bool) string {
 	text, err := agent.SystemText(s.workspace, s.config().Owner.Name, guest, func(path string) (agent.WorkspaceFile, error) {
 		text, at, err := fsguard.Text(s.live.Guard(), path, agent.MaxWorkspaceFile)

@@ -22,6 +22,7 @@ const (
 )
 
 // restarts counts the restarts of components, to find those that fail again and again.
+// It counts in memory only: a new process begins without failures.
 type restarts struct {
 	mu   sync.Mutex
 	list map[string]restarted
@@ -34,6 +35,7 @@ type restarted struct {
 }
 
 // note counts a restart. A pause longer than soonAfter begins a new series.
+// The group of a stage reports each failure of a component here.
 func (r *restarts) note(name string, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,6 +71,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 
 // trouble lists why hob is not healthy, one sentence for each reason. It writes to the database only if the last commit failed.
 func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
+	// First the storage, because a fault there is the usual cause of the other troubles.
 	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
 	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {
@@ -88,6 +91,7 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	if s.Thread.Turn != 0 || s.SafeMode.On || s.Database.Fault != "" {
 		return list
 	}
+	// Inputs from before the start waited while hob was off, so they count from the start.
 	seq, waits, err := d.store.Turns.OldestWaiting(ctx, d.started)
 	if err == nil && waits > stuckAfter {
 		list = append(list, fmt.Sprintf("input #%d has waited for %s and no turn runs", seq, waits.Round(time.Second)))
@@ -96,6 +100,7 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 }
 
 // Health answers /healthz. hob is healthy if it can store, and thread and scheduler make progress.
+// The map names the state of each component for monitors; reason is there only if hob is not healthy.
 func (d status) Health(ctx context.Context) (bool, map[string]any) {
 	s, err := d.look(ctx)
 	if err != nil {

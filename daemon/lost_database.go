@@ -14,6 +14,7 @@ import (
 )
 
 // LostDatabase returns an error if a home that was used before has no database, or an empty one. It opens no database.
+// hob doctor calls it. A start makes the same check with lost, when the store finds no database.
 func LostDatabase(home string) error {
 	o := Options{Home: home}
 	info, err := os.Lstat(o.database())
@@ -42,6 +43,7 @@ func (o Options) lost(what string) error {
 	if err != nil {
 		return err
 	}
+	// A restore and a migration leave the database as it was before them; both can be restored like a backup.
 	for _, kept := range []string{".before-restore", ".before-migration"} {
 		if info, err := os.Lstat(o.database() + kept); err == nil {
 			copies = append(copies, store.BackupFile{Path: o.database() + kept, Made: info.ModTime().UTC()})
@@ -72,6 +74,7 @@ func (o Options) everReady() bool {
 		if err != nil {
 			continue
 		}
+		// The line is what ready logs. The words are compared without decoding JSON: a log may have many lines.
 		for line := range bytes.Lines(text) {
 			if bytes.Contains(line, []byte(`"msg":"ready"`)) && bytes.Contains(line, []byte(`"epoch":`)) {
 				return true

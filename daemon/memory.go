@@ -39,6 +39,7 @@ type memoryRelease struct {
 // run waits for work, then for rest. At rest it does not wake.
 func (m memoryRelease) run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		// The signal is taken before the rest begins, so that work during the rest is seen.
 		next := m.work()
 		if !sys.Sleep(ctx, restAfter) {
 			return nil
@@ -48,10 +49,12 @@ func (m memoryRelease) run(ctx context.Context) error {
 			continue
 		default:
 		}
+		// A long turn is no rest, even if nothing new arrives.
 		if m.turn.Running() != 0 {
 			continue
 		}
 		debug.FreeOSMemory()
+		// Memory is given back once; the next release needs new work.
 		select {
 		case <-ctx.Done():
 		case <-next:

@@ -14,11 +14,13 @@ import (
 func (d status) LogFile() string { return filepath.Join(d.opt.state(), "log", "hob.log") }
 
 // Metrics returns hob's numbers in the text format of Prometheus. Counters of models begin with the database, so that a restart does not reset them.
+// GET /metrics serves them. The names of the metrics are part of the API: monitors of users depend on them.
 func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	s, err := d.look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// look has what hob status shows too; Gauges has the counts that only a monitor needs.
 	g, err := d.view.Gauges(ctx)
 	if err != nil {
 		return nil, err
@@ -37,6 +39,7 @@ func (d status) Metrics(ctx context.Context) ([]byte, error) {
 		"thread": instant(wall, mono, d.turn.Beat()), "scheduler": instant(wall, mono, d.runner.Progress()),
 	})...)
 	p.Process(s.Started)
+	// Names of models and channels come from the config, so a secret could be in one.
 	return []byte(d.hide(p.String())), nil
 }
 

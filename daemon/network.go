@@ -14,6 +14,7 @@ import (
 )
 
 // network resolves references to secrets, and makes the HTTP clients that go through the proxies of the config.
+// It reads the config at each use, so a reload applies to the next request.
 type network struct {
 	config  func() *config.Snapshot
 	secrets *secret.Redactor
@@ -28,6 +29,7 @@ func (n *network) resolve(ctx context.Context, name, ref string) (string, error)
 }
 
 // proxy returns the proxy of a section: its own, else the common one. The password of a proxy is a secret.
+// section names the place for errors and for the names of secrets; own is the proxy that the section sets, or "".
 func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Proxy, err error) {
 	address := own
 	if address == "" {
@@ -53,6 +55,7 @@ func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Pr
 }
 
 // client returns a client for the servers of a section; nil if no proxy is configured for it.
+// It has no timeout: the caller's context ends a request, and answers of models may take minutes.
 func (n *network) client(ctx context.Context, section, own string) (*http.Client, error) {
 	p, err := n.proxy(ctx, section, own)
 	if err != nil || p.None() {

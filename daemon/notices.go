@@ -15,6 +15,7 @@ import (
 )
 
 // The names under which the store keeps the notices that the owner has received.
+// A change of one of these would repeat all notices once, as their stored text would no longer be found.
 const (
 	toldConfig   = "config"
 	toldChannels = "channels"
@@ -37,6 +38,7 @@ type notices struct {
 // settle returns a function that keeps sent notices under a name, for packages that do not import the store.
 func settle(kept store.Notices, name string) admin.Settle {
 	return func(ctx context.Context, f func(string) (string, event.Address, string)) error {
+		// The text and the notice are one commit: a crash neither loses a notice nor repeats it.
 		return kept.Settle(ctx, name, func(known string) (string, store.Notice, error) {
 			now, to, text := f(known)
 			return now, store.Notice{To: to, Text: text}, nil
@@ -101,6 +103,7 @@ func (n notices) costly(ctx context.Context) (list []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list watches: %w", err)
 	}
+	// A prompt that begins with "say:" asks no model. over: the trigger has no further slot.
 	add := func(t scheduler.Trigger, over bool) {
 		if !over && t.Name != scheduler.Heartbeat && !strings.HasPrefix(t.Prompt, "say:") {
 			list = append(list, t.Name+": "+event.Shorten(t.Prompt, 80))

@@ -27,6 +27,7 @@ type Options struct {
 }
 
 // Ready describes a started daemon.
+// hob up shows it.
 type Ready struct {
 	After    time.Duration // since Run was called
 	Address  string        // the loopback address
@@ -39,6 +40,7 @@ type Ready struct {
 var ErrRunning = sqlite.ErrLocked
 
 // earliest is the earliest time that a correct clock can show, because hob did not exist before.
+// A start before it fails: a machine without a battery for its clock may boot in 1970, and slots and tokens would be wrong.
 func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // The home has three parts: hob's own state, which tools never enter, the folder where the agent works, and the config.
@@ -52,6 +54,7 @@ func (o Options) toolHome() toolset.Home {
 }
 
 // prepare makes the folders of the home.
+// Only the owner may read them. A folder that exists keeps its mode.
 func (o Options) prepare() error {
 	for _, dir := range []string{o.Home, o.state(), o.workspace()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -76,6 +79,7 @@ func homeFault(home string, err error) error {
 }
 
 // startFault turns an error of opening the store into one sentence with a hint.
+// It returns ErrLocked as it is, because the command line has its own sentence for it.
 func startFault(home string, err error) error {
 	var f *event.Fault
 	switch {

@@ -20,6 +20,7 @@ import (
 )
 
 // ownerRequests carries out the owner's messages, answers and stops from the local API.
+// Answers and sent texts are committed with an inbox row that names the owner as their author.
 type ownerRequests struct {
 	cli       *cli.Channel
 	store     *store.Store
@@ -34,10 +35,12 @@ var _ server.Messages = ownerRequests{}
 
 // Post hands a message of the API to the channel cli, which commits it to the inbox. It turns refusals into faults with a hint.
 func (a ownerRequests) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {
+	// The channel does not import the API, so it has its own type of a file.
 	files := make([]cli.File, len(attached))
 	for i, f := range attached {
 		files[i] = cli.File(f)
 	}
+	// In a release this is never true: it is a fault that crash tests turn on.
 	if r, broken := postBroken(ctx, a.cli, text, session, id, files); broken {
 		return r, nil
 	}
@@ -89,6 +92,7 @@ func (a ownerRequests) answer(ctx context.Context, code string, in api.Answer) (
 
 // answerAs closes a question; verb is how the owner's command reads in the inbox.
 func (a ownerRequests) answerAs(ctx context.Context, verb, code, answer string) (api.Answered, error) {
+	// One commit stores the command, closes the question and lets the turn go on.
 	q, err := a.store.Commands.AnswerFrom(ctx, a.input(event.Answer, verb+" "+code), code, answer)
 	if err != nil {
 		return api.Answered{}, err
@@ -119,6 +123,7 @@ func (a ownerRequests) Send(ctx context.Context, m api.Outgoing) (api.Sent, erro
 }
 
 // capOf reads the caps of a budget.
+// A nil cap is not changed; Config returns to the caps of the config.
 func capOf(in api.BudgetChange) (store.Cap, error) {
 	c := store.Cap{Config: in.Config == "true"}
 	if in.PerDay != nil {

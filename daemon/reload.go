@@ -57,6 +57,7 @@ func (r reloader) run(ctx context.Context) error {
 	wake, stop := r.file.Changes()
 	defer stop()
 	g := sys.NewGroup(r.log, nil)
+	// The reloader notices changes of the file and keeps the last valid config; wake says that it has a new one.
 	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.log) })
 	defer g.Wait()
 	for {
@@ -67,6 +68,7 @@ func (r reloader) run(ctx context.Context) error {
 			if err := r.reload(ctx); err != nil {
 				r.log.Error("reload the config", "err", err)
 			}
+			// The new config may have another sandbox.
 			g.Once("sandbox", func() error { return probeSandbox(r.live) })
 		}
 	}
@@ -128,6 +130,7 @@ func (r reloader) follow(ctx context.Context) error {
 }
 
 // wanted lists the triggers that sections of the config ask for. Unknown keys in them go to off.
+// The sections stay raw until package triggers decodes them.
 func wanted(sections []config.Section, off *[]string) (list []triggers.Wanted) {
 	for _, s := range sections {
 		list = append(list, triggers.Wanted{Name: s.Name, Decode: lenient(s, off)})
@@ -164,6 +167,7 @@ func (s channelSections) build(ctx context.Context, c *config.Snapshot) (list ma
 			Secret:      func(ref string) (string, error) { return s.network.resolve(ctx, "channels."+one.Name, ref) },
 			PairingOpen: func(ctx context.Context) (bool, error) { return s.pairings.IsOpen(ctx, s.clock.Wall(), one.Name) },
 		}
+		// The proxy comes first: Build gets an environment that can be used at once.
 		var ch channels.Channel
 		err := s.network.channel(ctx, one, &env)
 		if err == nil {
@@ -184,6 +188,7 @@ func fingerprint(c config.Channel, net config.Network) string {
 		return err.Error()
 	}
 	// The default proxy is part of the fingerprint, because a channel without one of its own uses it.
+	// fmt prints maps with sorted keys, so equal sections give equal text.
 	sum := sha256.Sum256([]byte(fmt.Sprint(content, cmp.Or(c.Proxy, net.Proxy))))
 	return hex.EncodeToString(sum[:8])
 }

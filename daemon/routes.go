@@ -13,6 +13,7 @@ import (
 )
 
 // localAPI returns the dependencies of the local API.
+// Package server serves them and imports neither the store nor this package.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
 	return server.Deps{
@@ -156,6 +157,7 @@ func missingTools(s toolset.Set) (list []api.Tool) {
 }
 
 // events is the live view as the API reads it.
+// It has only what a stream needs, so a stream cannot write.
 type events struct{ store *store.Store }
 
 func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event, error) {

@@ -35,6 +35,7 @@ const keepEvents = 30 * 24 * time.Hour
 // the store, then the parts (wire), which receive messages last.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
+	// release is called at the ready line; the deferred call is for a start that fails.
 	release := holdGarbage()
 	defer release()
 	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewActive(), turn: &agent.RunningTurn{}}}
@@ -57,6 +58,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
+	// The port is opened before the parts are made, because they need its address. Requests wait until Serve.
 	srv, err := d.listen(ctx)
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
@@ -82,6 +84,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// The view reads with connections of its own, so that lists never wait for a commit.
 	d.view = store.NewView(d.store.Reader())
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Jobs.DisableUnreadable(ctx)
@@ -164,7 +167,9 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 // serve wires the parts and runs them until ctx ends.
 func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Duration, release func()) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
+	// The terminal's channel has no connection: the API posts its messages, and clients read its answers from the event stream.
 	cliChannel := cli.New(d.store.Inbox, d.artifacts, d.clock, d.ids, d.config().Owner.Name)
+	// wire has already started small parts in the stages, so these are stopped even though nothing serves yet.
 	if err := d.wire(out, in); err != nil {
 		in.stop()
 		core.stop()
@@ -228,6 +233,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 // fire runs a part of the scheduler. In safe mode it waits until that ends, so that a job that crashes hob cannot do so again.
 func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		// A machine without a battery for its clock starts with a wrong time; slots must not fire by it.
 		if sys.SyncClock(ctx, d.clock, d.store.Boot().Last) {
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
@@ -282,6 +288,7 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 	if d.opt.Ready != nil {
 		d.opt.Ready(r)
 	}
+	// Last, because the probe starts processes and must not delay the ready line.
 	d.tellers.Once("sandbox", func() error { return probeSandbox(d.live) })
 }
 

@@ -49,6 +49,7 @@ type status struct {
 }
 
 // show returns everything that hob status shows.
+// It also asks for processes and models, so it costs more than look; a chat and the metrics use look.
 func (d status) show(ctx context.Context) (api.Status, error) {
 	s, err := d.look(ctx)
 	if err != nil {
@@ -161,6 +162,7 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 	}
 	s.Trouble = d.trouble(ctx, s)
 	switch {
+	// The order is the order of importance: a state hides those below it.
 	case s.SafeMode.On && s.Database.Fault == "":
 		return "safe-mode"
 	case len(s.Trouble) > 0 || ill(s.Channels) || len(d.models.Lineup().Faults) > 0 || d.mistaken():

@@ -51,6 +51,7 @@ func (d storageWatch) run(ctx context.Context) error {
 		case failing.Fault != nil:
 			d.restarts.forget() // the cause of the restarts is gone
 			text := fmt.Sprintf("hob could not write to its disk from %s to %s: %s. What came in meanwhile was refused; now it is stored again.", d.zone.text(failing.Since), d.zone.text(d.clock.Wall()), failing.Fault.Text)
+			// Writing works again, so this text goes by the outbox. The key has the hour, so that the store drops a second one.
 			if err := d.events.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
 				return err
 			}

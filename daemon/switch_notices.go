@@ -25,6 +25,7 @@ func (n switchNotices) text(s agent.Switch) event.Out {
 	day := n.clock.Wall().In(n.zone.location()).Format(time.DateOnly)
 	from, to := s.From.Name(), s.To.Name()
 	key, text := "", ""
+	// The key decides how often the notice is sent: the outbox drops a row with a key that it has.
 	switch fault := llm.FaultOf(s.Cause); {
 	case errors.Is(s.Cause, turn.ErrBudget):
 		key = fmt.Sprintf("model:%s:budget:%s", from, day)

@@ -28,6 +28,7 @@ func (d status) sign(ctx context.Context) (alive bool, text string) {
 	if err != nil {
 		return false, "the database does not answer: " + plain(err).Error()
 	}
+	// The line is what systemctl status shows.
 	parts := []string{s.State, "model " + s.Model, fmt.Sprintf("%d queued, %d waiting", s.Thread.Queued, s.Thread.Waiting), fmt.Sprintf("%d jobs", s.Scheduler.Jobs)}
 	if n := len(s.Config); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d remarks on the config: hob status", n))

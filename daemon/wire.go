@@ -133,6 +133,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 }
 
 // runCosts returns what runs have cost, and the price of the model that is asked first.
+// The price is in millionths of the currency for a million tokens.
 func runCosts(s *store.Store, models *catalog.Models) triggers.Costs {
 	return triggers.Costs{
 		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
@@ -146,6 +147,7 @@ func runCosts(s *store.Store, models *catalog.Models) triggers.Costs {
 }
 
 // room returns what may still be spent today; below 0: no limit.
+// micros are millionths of the currency. Reserved amounts count as spent, so that two requests cannot use the same room.
 func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err error) {
 	return func(ctx context.Context) (micros, tokens int64, err error) {
 		b, err := s.Spent(ctx)

@@ -40,6 +40,7 @@ func (z *ownerZone) location() *time.Location {
 }
 
 // text shows an instant in the zone.
+// Chat texts and notices use this format.
 func (z *ownerZone) text(t time.Time) string {
 	return t.In(z.location()).Format("2006-01-02 15:04 MST")
 }
