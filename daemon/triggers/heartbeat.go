@@ -28,6 +28,7 @@ const heartbeatFile = "HEARTBEAT.md"
 const heartbeatPrompt = "Read HEARTBEAT.md and do what it says. If nothing needs attention, answer exactly HEARTBEAT_OK."
 
 // draft returns the heartbeat as a job. Its gate lets it run only if the file asks for something and hob is idle.
+// A gate of the owner is evaluated in addition to these conditions.
 func (h Heartbeat) draft() (scheduler.Draft, error) {
 	_, err := scheduler.ParseGate(h.Gate)
 	return scheduler.Draft{
@@ -38,6 +39,7 @@ func (h Heartbeat) draft() (scheduler.Draft, error) {
 }
 
 // beat stores the heartbeat of the config, or removes it. An unchanged heartbeat keeps its row, its history and its next slot.
+// old is the stored heartbeat, the zero Job if there is none. Sync calls it at the start and at each reload.
 func (s Jobs) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
 	// Switched off and never made: there is nothing to do.
 	if !h.Enabled && old.ID == 0 {

@@ -14,6 +14,7 @@ import (
 )
 
 // JobRows stores jobs.
+// store.Jobs implements it. Errors are an event.Fault of the kind Missing if there is no such job.
 type JobRows interface {
 	JobRows(ctx context.Context, f event.Filter) ([]scheduler.Job, error)
 	ConfigJobs(ctx context.Context) ([]scheduler.Job, error)
@@ -61,6 +62,7 @@ func (s Jobs) Next(ctx context.Context, f event.Filter) ([]scheduler.View, error
 }
 
 // Find returns the job with a name or id; false: there is none.
+// The tools call it to learn whether a name is taken. Other errors of the store are returned.
 func (s Jobs) Find(ctx context.Context, name string) (scheduler.View, bool, error) {
 	j, err := s.Rows.JobNamed(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
@@ -70,6 +72,7 @@ func (s Jobs) Find(ctx context.Context, name string) (scheduler.View, bool, erro
 }
 
 // Named finds a job by its name or id.
+// Its view has the estimated cost per month, which a list leaves out because it reads the past runs.
 func (s Jobs) Named(ctx context.Context, name string) (scheduler.View, error) {
 	j, err := s.Rows.JobNamed(ctx, name)
 	if err != nil {

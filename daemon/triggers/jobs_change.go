@@ -17,6 +17,7 @@ import (
 )
 
 // Plan turns a draft into a new job, or into a change of one. It stores nothing: the caller commits the change, usually after an approval.
+// Errors are results for the caller (tools.Refuse), except those of the store.
 func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
 	// The draft may come from the tool, from hob cron or from a chat. From here on all of them are alike.
 	old, err := s.changing(ctx, d.ID)
@@ -71,6 +72,7 @@ func (s Jobs) changing(ctx context.Context, id int64) (scheduler.Job, error) {
 }
 
 // taken lists the decisions about a job that the draft left open, so that the owner sees them. session is the job's previous session; "": it is new.
+// The words are part of the view, so the caller shows them with the new job.
 func taken(d scheduler.Draft, r phrase.Resolved, session string) (notes []string) {
 	if r.Assumed != "" {
 		notes = append(notes, r.Assumed)
@@ -82,6 +84,7 @@ func taken(d scheduler.Draft, r phrase.Resolved, session string) (notes []string
 }
 
 // typed reports whether a prompt is the owner's own words.
+// It decides whether the runs of the job count as the owner's own request.
 func (s Jobs) typed(d scheduler.Draft) bool {
 	return d.Trust == event.Owner && (d.Typed || OwnWords(d.Words, d.Prompt, s.Zone(), d.Now))
 }
@@ -93,6 +96,7 @@ func OwnWords(words, prompt string, zone *time.Location, now time.Time) bool {
 	if err != nil {
 		return false
 	}
+	// phrase.Prefix has taken the schedule off; what is left must be ": PROMPT".
 	said, colon := strings.CutPrefix(strings.TrimSpace(rest), ":")
 	return colon && prompt != "" && strings.TrimSpace(said) == strings.TrimSpace(prompt)
 }
@@ -152,6 +156,7 @@ func jobReadOnly(name string) error {
 }
 
 // Alter turns a verb into a change of a job. It stores nothing: the caller commits the change.
+// A verb that would change nothing returns no change, so it needs neither a commit nor an approval. key makes RunNow unique.
 func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb, key string) (scheduler.View, tools.Change, error) {
 	j, err := s.Rows.Job(ctx, view.ID)
 	if err != nil && !(v == automation.Remove && errors.Is(err, scheduler.ErrUnreadable)) {
@@ -202,6 +207,7 @@ func (s Jobs) resume(j scheduler.Job) (scheduler.View, tools.Change, error) {
 // Runs returns the newest slots of a job; of a job without a number, those of all jobs that have or had its name; without a name, those
 // of all jobs. The newest comes first.
 func (s Jobs) Runs(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
+	// The store accepts the id or the name as a filter. An id is exact, because names can be used again.
 	which := j.Name
 	if j.ID != 0 {
 		which = strconv.FormatInt(j.ID, 10)

@@ -14,6 +14,7 @@ import (
 )
 
 // decodeJob reads a section [jobs.NAME]. wrong is an error in its rights: the job then gets no rights.
+// The section was written by the owner, so its prompt counts as typed by the owner.
 func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, err error) {
 	if err := decode(&d); err != nil {
 		return d, nil, err
@@ -26,6 +27,7 @@ func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, e
 }
 
 // CheckJob returns the mistakes in a section. Each line of the error begins with the key that it is about.
+// timezone is the owner's zone of the same config; an unknown one is reported elsewhere, and counts as UTC here.
 func CheckJob(decode func(any) error, timezone string, now time.Time) error {
 	d, wrong, err := decodeJob("x", decode)
 	if err != nil {

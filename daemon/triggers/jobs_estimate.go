@@ -27,6 +27,7 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 	if view.Broken != "" || view.Done {
 		return view, nil
 	}
+	// A job that has run is estimated from its own runs, a new one from those of all jobs.
 	mean, err := s.Costs.Mean(ctx, j.ID, s.Now().Add(-recent))
 	if err != nil {
 		return view, fmt.Errorf("read what runs cost: %w", err)
@@ -54,6 +55,7 @@ func (s Jobs) permissions(d scheduler.Draft, old scheduler.Job) (m scheduler.Per
 	case d.Allow == "" && !d.Permissions.Tainted: // a job that a tainted turn changes loses its rights
 		m.Allow = old.Allow
 	}
+	// A limit that the draft does not name keeps its old value.
 	l, err := automation.ParseLimits(d.Limits)
 	if err != nil {
 		return m, refuseJob(err)

@@ -11,11 +11,13 @@ import (
 // Sync stores the jobs of the config and the heartbeat, and removes jobs whose section is gone. Jobs made at run time stay. An unchanged section keeps its
 // row, its history and its next slot. off lists the sections that cannot be used, with the reasons.
 func (s Jobs) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []string, err error) {
+	// These are the rows of the last config. Those without a section now are removed at the end.
 	made, err := s.Rows.ConfigJobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	wanted := map[string]bool{scheduler.Heartbeat: true}
+	// A section that fails does not stop the others: its error goes to off, from where it reaches hob status and a notice to the owner.
 	old, err := s.live(ctx, scheduler.Heartbeat)
 	if err == nil {
 		err = s.beat(ctx, h, old)
@@ -33,6 +35,7 @@ func (s Jobs) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []strin
 			off = append(off, "jobs."+w.Name+" is off: "+err.Error())
 		}
 	}
+	// A section with a mistake is still wanted, so its old job stays as it was.
 	for _, j := range made {
 		if wanted[j.Name] || j.Origin != OriginConfig { // a row that cannot be read has no origin
 			continue

@@ -7,6 +7,7 @@ package triggers
 const OriginConfig = "config"
 
 // Wanted is a trigger that the config asks for.
+// daemon/reload.go makes it from a section, because this package does not read the config.
 type Wanted struct {
 	Name   string
 	Decode func(any) error // reads its section

@@ -18,6 +18,7 @@ import (
 )
 
 // WatchRows stores watches.
+// store.Watches implements it. WatchNamed returns an event.Fault of the kind Missing if there is no such watch.
 type WatchRows interface {
 	AllWatches(ctx context.Context) ([]filewatch.Watch, error)
 	WatchNamed(ctx context.Context, nameOrID string) (filewatch.Watch, error)
@@ -76,6 +77,7 @@ func (s Watches) Named(ctx context.Context, name string) (filewatch.View, error)
 // Crowded returns a warning if a watch has more folders than the system can watch. It returns "" if not, or if counting takes too long.
 func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 	most := s.Most()
+	// A watch that polls needs no watches of the system.
 	if most == 0 || view.Poll != "" {
 		return ""
 	}
@@ -92,6 +94,7 @@ func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 const countingFor = 300 * time.Millisecond
 
 // waiting notes the first path of a watch that does not exist; of a pattern, the folder before it.
+// Lists show that path, so that the owner sees why nothing fires.
 func (s Watches) waiting(view filewatch.View) filewatch.View {
 	for _, path := range view.Paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {

@@ -16,6 +16,7 @@ import (
 )
 
 // watchOf makes the watch of a section [watches.NAME].
+// g resolves the paths and refuses hob's own state. The time is the watch's creation.
 func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Time) (filewatch.Watch, error) {
 	var d filewatch.Draft
 	if err := decode(&d); err != nil {

@@ -29,6 +29,7 @@ func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err err
 		}
 		delete(byName, one.Name)
 	}
+	// The rest has no section: rows of the config go, those made at run time stay.
 	for _, w := range byName {
 		if w.Origin != OriginConfig {
 			continue

@@ -44,6 +44,7 @@ type WebhookConfig struct {
 }
 
 // Webhooks makes, shows and receives webhooks. It is safe for concurrent use.
+// It keeps rate limits and secrets in memory only, so a restart begins with full buckets and resolves the secrets again.
 type Webhooks struct {
 	WebhookConfig
 	mu      sync.Mutex
@@ -83,6 +84,7 @@ func (d *Webhooks) List(ctx context.Context) ([]webhook.View, error) {
 		if h.Broken != "" || h.Kind == webhook.None {
 			continue
 		}
+		// All leaves the secrets out; only Named returns them.
 		_, lines, err := d.Rows.Named(ctx, h.Name)
 		if err != nil {
 			return nil, err
@@ -172,6 +174,7 @@ func (d *Webhooks) secret(ctx context.Context, name, ref string) (string, error)
 		r = &resolved{}
 		d.known[name+"\n"+ref] = r
 	}
+	// d.mu is released first, so that a slow program delays only the requests to this webhook.
 	d.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 )
 
 // Add makes a webhook.
+// A taken name is an error of Put. Made has the secret only if hob made it; it is not shown again.
 func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webhook.Made, error) {
 	draft, err := draftOf(name, in)
 	if err != nil {
@@ -136,6 +137,7 @@ func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotati
 		return webhook.Made{}, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
 	}
 	made := webhook.Made{View: d.shown(h)}
+	// With in.Done only the present secret is left. Otherwise the new one comes first, and the present one becomes the previous one.
 	next := have[0]
 	if in.Done == "" {
 		if in.Secret == "" {

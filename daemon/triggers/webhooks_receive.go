@@ -40,6 +40,7 @@ func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.
 	if err != nil || no.Status != 0 {
 		return 0, no, err
 	}
+	// Requests to a webhook without signatures cannot be told apart, so they have one limit.
 	most := h.PerMinute
 	if h.Kind != webhook.None {
 		most *= guesses
@@ -77,6 +78,7 @@ func (d *Webhooks) Receive(ctx context.Context, in api.WebhookRequest) (api.Webh
 	if doc, ok := h.Greeting(r); ok { // the service only tests the address: nothing is stored
 		return api.WebhookReply{Status: http.StatusOK, Doc: doc}, nil
 	}
+	// The id of the sender makes a repeated delivery the same row.
 	id := h.Delivery(r)
 	if id == "" { // the sender numbers nothing, so a repeat has a new id
 		id = d.IDs.Code(16)

@@ -72,5 +72,6 @@ func (d *Webhooks) sync(ctx context.Context, w Wanted, old webhook.Hook) error {
 		return err
 	}
 	d.forget(w.Name)
+	// The row is stored first: a secret that is missing now may be there when a request arrives.
 	return d.usable(ctx, h, lines)
 }

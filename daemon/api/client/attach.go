@@ -24,6 +24,7 @@ const (
 type Attachment = api.Attachment
 
 // Attach reads files to send them with a message. A file that cannot be sent is an *event.Fault.
+// The order of the paths is kept. The first file that cannot be sent ends it.
 func Attach(paths ...string) ([]Attachment, error) {
 	if len(paths) > MaxAttachments {
 		return nil, event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments", MaxAttachments)

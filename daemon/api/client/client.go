@@ -52,6 +52,7 @@ type Client struct {
 // Find connects to the daemon of a home: through its socket, then its loopback port, then, if orSystem is set, the socket of the
 // system-wide service. It returns ErrNoDaemon when none answers.
 func Find(ctx context.Context, home string, orSystem bool) (*Client, error) {
+	// An answer that forbids the use (ErrClosed) ends the search: a daemon is there.
 	state := filepath.Join(home, "state")
 	if c, err := open(ctx, filepath.Join(state, "run", "hob.sock"), state); !errors.Is(err, ErrNoDaemon) {
 		return c, err
@@ -97,6 +98,7 @@ func onPort(ctx context.Context, state string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The file holds host:port; a scheme is accepted too.
 	addr = strings.TrimPrefix(addr, "http://")
 	// The token must not leave the machine, whatever the file holds.
 	host, _, err := net.SplitHostPort(addr)
@@ -201,6 +203,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 }
 
 // unreached describes a request that got no answer. It omits the address, which the user does not know.
+// A dial that fails means that the daemon has ended since Find, so the error is ErrNoDaemon.
 func unreached(ctx context.Context, err error) error {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil && !errors.Is(err, os.ErrPermission) {
@@ -231,6 +234,7 @@ type ToolCall = api.ToolCall
 type Message = api.Message
 
 // Post stores a message with its attachments. When it returns, they are committed.
+// The same id again returns the first receipt, so a message without an answer can be posted again.
 func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 	return Do(ctx, c, api.PostMessage, "", m)
 }

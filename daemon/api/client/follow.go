@@ -39,6 +39,7 @@ func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(F
 		return err
 	}
 	defer res.Body.Close() //nolint:errcheck // read to its end, or no longer needed
+	// The daemon names the true beginning of the stream in a header. It differs after a restore, when numbers begin lower.
 	start, err := strconv.ParseInt(res.Header.Get("Hob-After"), 10, 64)
 	if err == nil && start != after {
 		if err := each(Frame{Start: start}); err != nil {

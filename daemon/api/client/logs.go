@@ -19,6 +19,7 @@ import (
 // Logs calls each for every line of the daemon's log that q selects, oldest first, without its line break. With stay it also waits for new
 // lines until ctx ends. An error of each ends it and is returned; so is ErrStreamEnded when the daemon stops.
 func (c *Client) Logs(ctx context.Context, q logfile.Query, stay bool, each func(line []byte) error) error {
+	// Only settings that differ from the server's defaults are sent: the server refuses a limit or a turn of 0.
 	values := url.Values{}
 	if q.Limit > 0 {
 		values.Set("limit", strconv.Itoa(q.Limit))

@@ -12,6 +12,7 @@ import (
 )
 
 // List fetches the rows of a list. A server-side filter that is left empty is not sent.
+// The server returns them in its own order. Limit 0 leaves their number to the server.
 func List[R any](ctx context.Context, c *Client, l api.List[R], f event.Filter) ([]R, error) {
 	q := url.Values{}
 	if f.Limit > 0 {
@@ -40,6 +41,7 @@ func Show[R any](ctx context.Context, c *Client, s api.Show[R], id string) (R, e
 }
 
 // Caller sends the request of a route. *Client implements it.
+// The console uses it, so that its tests need no daemon.
 type Caller interface {
 	Call(ctx context.Context, route, id string, in, out any) error
 }
@@ -54,6 +56,7 @@ func Do[In, Out any](ctx context.Context, c Caller, v api.Verb[In, Out], id stri
 
 // Call sends the request of a route, with the body in (nil for none), and reads its answer into out. Show and Do are its typed forms.
 func (c *Client) Call(ctx context.Context, route, id string, in, out any) error {
+	// A route reads "METHOD /path/{id}", as package api defines it.
 	method, path, _ := strings.Cut(route, " ")
 	return c.do(ctx, method, strings.Replace(path, "{id}", url.PathEscape(id), 1), in, out)
 }

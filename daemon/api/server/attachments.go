@@ -21,6 +21,7 @@ func bodyLimit(r *http.Request) int64 {
 }
 
 // sent is an attachment as JSON: its bytes are in standard base64 (RFC 4648, section 4).
+// It is decoded in two steps, so that the error can name the attachment.
 type sent struct {
 	Name string `json:"name"`
 	MIME string `json:"mime"`

@@ -55,6 +55,7 @@ func (t Calls) Call(ctx context.Context, name string, c api.ToolCall) (tools.Res
 		ID: "c" + t.IDs.Code(12), Name: name, Args: c.Input, Workdir: c.Workdir, Key: "main",
 		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.Clock.Wall(), Typed: true,
 	}
+	// A call with a fault needs no approval: Run returns the fault as its result.
 	j := t.Dispatch.Judge(ctx, actor, call)
 	if j.Fault == nil && j.Decision.Verdict == policy.Ask {
 		how, err := t.agreed(ctx, c, j)

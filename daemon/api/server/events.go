@@ -44,6 +44,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set(startHeader, strconv.FormatInt(after, 10))
 	w.WriteHeader(http.StatusOK)
+	// Following begins before the first read of events, so that no piece in between is lost.
 	pieces, end := h.Feed.Follow()
 	defer end()
 	s := &stream{w: w, seq: after, events: h.Events, pieces: pieces}
@@ -56,6 +57,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 // place returns the start of a stream: Last-Event-ID of a reconnecting client, else ?after=, else the end. A number beyond the end
 // counts as the end: a client may know it from before a restore.
 func (h *handler) place(r *http.Request) (int64, error) {
+	// The end is needed in each case: as the default start, and as the limit of a requested one.
 	last, err := h.Events.Last(r.Context())
 	if err != nil {
 		return 0, err
@@ -145,6 +147,7 @@ func (s *stream) catchUp(ctx context.Context) error {
 		if err := s.flush(); err != nil {
 			return err
 		}
+		// A short batch is the last one. After a full one there may be more.
 		if len(batch) < page {
 			return nil
 		}

@@ -16,6 +16,7 @@ const tokenLength = 52
 
 // keepToken returns the token in the file, or makes one and writes it. The token stays the same over restarts,
 // so that programs of the owner can keep it.
+// A file with a shorter or broken text counts as missing, so a new token replaces it.
 func keepToken(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

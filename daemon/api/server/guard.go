@@ -76,6 +76,7 @@ func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 }
 
 // checkToken compares the token in constant time, and counts wrong ones.
+// A missing token is not counted: it is no guess. The hashes have one length, as the comparison needs.
 func (g *guard) checkToken(r *http.Request) (api.Problem, bool) {
 	hint := "send the line in state/token as: Authorization: Bearer …"
 	given := r.Header.Values("Authorization")

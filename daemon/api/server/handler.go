@@ -78,6 +78,7 @@ type handler struct{ Deps }
 // body), problems (router and query), and the route's handler.
 func New(d Deps) http.Handler {
 	h := &handler{Deps: d}
+	// known has the routes by pattern, so that problems can check the query before the handler runs.
 	mux, known := http.NewServeMux(), map[string]Route{}
 	for _, r := range append(routes(), d.Routes...) {
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(h, w, req) }) // panics if two routes have the same pattern

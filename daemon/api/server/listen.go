@@ -53,11 +53,13 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The socket comes first: only it can tell that another hob serves this home.
 	unix, err := listenSocket(ctx, c.State)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{state: c.State, token: token, unix: unix}
+	// The address file is written last, so that it never names a port that is not open.
 	if s.tcp, s.moved, err = listenTCP(ctx, c.Addr); err == nil {
 		err = writeWhole(s.addressFile(), s.Addr()+"\n")
 	}
@@ -158,6 +160,7 @@ func loopback(addr string) (string, error) {
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
+	// Other names are refused: what a name means can change.
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.Unmap().IsLoopback() {
 		return "", event.NewFault(event.Invalid, "use 127.0.0.1, and a tunnel or a reverse proxy to reach it from elsewhere",
@@ -213,6 +216,7 @@ func clearStale(ctx context.Context, path string) error {
 	if info.Mode().Type() != os.ModeSocket {
 		return event.NewFault(event.Clash, "move it away", "%s is not a socket", path)
 	}
+	// A process that accepts is alive; a refused connection means that the socket's process has ended.
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "unix", path)
 	switch {

@@ -37,6 +37,7 @@ func (h *handler) logs(w http.ResponseWriter, r *http.Request) {
 		if _, err := w.Write(append(line[:len(line):len(line)], '\n')); err != nil {
 			return err
 		}
+		// A reader who stays sees each line at once; a list is sent in larger pieces.
 		if stay {
 			return c.Flush()
 		}

@@ -63,6 +63,7 @@ func (h *handler) accept(w http.ResponseWriter, r *http.Request, text, session, 
 }
 
 // send queues a message for an address, with its files.
+// It serves POST /v1/send. The answer comes after the commit of the row; the pump sends later.
 func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		To    string `json:"to"`

@@ -81,6 +81,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	// The deadline is taken back, or it would cut the connection while a handler still works.
 	return body, readWithin(w, 0)
 }
 
@@ -111,6 +112,7 @@ func problems(mux *http.ServeMux, known map[string]Route) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
+		// The router's own handler writes plain text. It runs into the recorder, which keeps only status and headers.
 		probe := &verdict{header: http.Header{}}
 		h.ServeHTTP(probe, r)
 		if probe.status == http.StatusMethodNotAllowed {

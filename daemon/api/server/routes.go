@@ -111,6 +111,7 @@ func idOf[ID ident](r *http.Request) (id ID, err error) {
 }
 
 // arguments reads the body of a verb: an object of its arguments, or nothing.
+// A text field with the tag need must not be empty. Unknown fields are refused.
 func arguments[In any](r *http.Request, verb string) (in In, err error) {
 	if err := decode(r, &in); err != nil {
 		return in, badArguments(err, verb)

@@ -43,6 +43,7 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 	case <-ctx.Done():
 	case failed = <-broken:
 	}
+	// Streams end first, then stop waits for the other requests.
 	close(drain)
 	err := stop(base, g, endpoints, cut)
 	return errors.Join(failed, err, s.forget())
@@ -96,6 +97,7 @@ func newHTTP(base context.Context, h http.Handler, log *slog.Logger) *http.Serve
 }
 
 // stop drains all endpoints at once and cuts off what is still under way after drainTime.
+// It returns when each server has ended or was closed.
 func stop(base context.Context, g *sys.Group, endpoints []endpoint, cut func()) error {
 	ctx, done := context.WithTimeout(base, drainTime)
 	defer done()

@@ -71,6 +71,7 @@ func (h *handler) spec(name string) (tools.Spec, error) {
 // callTool serves a call from the command line. Relative paths in its input mean the folder of the caller, so
 // that must be absolute.
 func (h *handler) callTool(w http.ResponseWriter, r *http.Request) {
+	// An empty body is a call without arguments.
 	in := api.ToolCall{Input: json.RawMessage(`{}`)}
 	if err := decode(r, &in); err != nil {
 		h.fail(w, r, err)

@@ -41,6 +41,7 @@ func (h *handler) hook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := strings.TrimPrefix(r.URL.Path, webhookPath)
+	// The rate limit comes before the body, so that strangers cannot make hob read much.
 	limit, no, err := h.Webhooks.Admit(r.Context(), name)
 	if err != nil || no.Status != 0 {
 		h.tell(w, r, no, err)

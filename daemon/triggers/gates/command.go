@@ -32,6 +32,7 @@ const (
 var errUnconfined = errors.New("the command runs only in the sandbox")
 
 // hasher keeps only the hash of an output that is too long to be compared directly.
+// It takes the place of the artifact store in the tool exec.
 type hasher struct{}
 
 // Keep returns the hash in the place of an artifact's id, so that it becomes part of what is compared.
@@ -51,9 +52,11 @@ func hash(parts ...[]byte) string {
 }
 
 // shell returns the tool exec for gates: only in the foreground, and without artifacts.
+// The second result has the guard and the sandbox that the tool uses; its other fields are zero.
 func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Setting) {
 	s := e.Setting()
 	box := s.Sandbox
+	// A sandbox with the network is opened only if the usual one has none.
 	if network && !box.State().Network {
 		box = s.Open(ctx)
 	}
@@ -64,6 +67,7 @@ func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Settin
 }
 
 // Command runs the gate's command in the workspace.
+// An exit code other than 126 and 127 is a result, not an error: the gate compares it. The hash also covers the command itself.
 func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, error) {
 	// A gate runs the same tool as a turn would, with the same sandbox and checks.
 	exec, at := e.shell(ctx, mayNet(j))
@@ -90,6 +94,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 	}
 	out, ok := res.Data.(runtime.ExecOutput)
 	switch {
+	// Without an exit code the command did not end by itself.
 	case !ok || out.ExitCode == nil || res.IsError:
 		return gate.Output{}, errors.New(res.Content)
 	case *out.ExitCode == notFound || *out.ExitCode == notRunnable:
@@ -105,6 +110,7 @@ func (e *Evaluator) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) 
 		return tools.Call{}, fmt.Errorf("encode the command: %w", err)
 	}
 	return tools.Call{
+		// The call has the job's trust and taint, so its files are marked like those of a turn.
 		ID: "gate_" + sys.RandomIDs().Code(8), Name: "exec", Args: args, Trust: j.Trust, Zone: j.Zone, Now: e.Now(), Tainted: j.Tainted,
 		Scratch: filepath.Join(g.Workspace(), fsguard.ScratchFolder, "gate-"+j.Name),
 	}, nil

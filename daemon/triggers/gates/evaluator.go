@@ -48,6 +48,7 @@ type Evaluator struct {
 }
 
 // Asked reports whether HEARTBEAT.md asks for something.
+// An error counts as no, because a list of jobs must not fail for it.
 func (e *Evaluator) Asked(ctx context.Context) bool {
 	t, err := e.Content(ctx, scheduler.Job{Gate: scheduler.Gate{Content: "HEARTBEAT.md"}})
 	return err == nil && !t.Empty()
@@ -68,6 +69,7 @@ func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 		return "", fmt.Errorf("look whether hob is busy: %w", err)
 	case busy:
 		return "hob is busy", nil
+	// A run without a model could only fail.
 	case e.Helpless(j.Prompt):
 		return "no model is connected", nil
 	default:
@@ -76,6 +78,7 @@ func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 }
 
 // Content reads the file that must not be empty. A missing file counts as empty.
+// Foreign is the reason why the text counts as foreign, or "". A run that gets such a text is tainted.
 func (e *Evaluator) Content(_ context.Context, j scheduler.Job) (t gate.Text, err error) {
 	text, at, err := fsguard.Text(e.Setting().Guard, j.Gate.Content, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,6 +91,7 @@ func (e *Evaluator) Content(_ context.Context, j scheduler.Job) (t gate.Text, er
 }
 
 // Page requests the gate's address, with the version of the last check as a condition. If the server sends the page, its hash is compared.
+// Its result has no hash if the page is unchanged (status 304); the caller then keeps the last one.
 func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (gate.Page, error) {
 	link, _, err := netguard.Canonical(j.Gate.URL)
 	if err != nil {

@@ -29,6 +29,7 @@ var errMany = fmt.Errorf("there are more than %d files and folders to look at: n
 
 // Files hashes the files of the gate's paths and globs: names, sizes, the contents of small files and the times of large ones. A folder
 // includes everything in it. A missing file changes the hash too. Links below the start of a glob are not followed.
+// The scheduler compares the hash with that of the last check, so equal files must give equal input in the same order.
 func (e *Evaluator) Files(ctx context.Context, j scheduler.Job) (string, error) {
 	s := &survey{ctx: ctx, guard: e.Setting().Guard, sum: sha256.New()}
 	for _, pattern := range j.Gate.Files {
@@ -97,6 +98,7 @@ func (s *survey) glob(named string) error {
 }
 
 // folder adds the matching entries of a folder. A folder that is gone by now counts as empty.
+// at is the state of the pattern at this folder; a folder that no match can be in is not entered.
 func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error {
 	entries, err := s.entries(path)
 	if err != nil {
@@ -159,6 +161,7 @@ func (s *survey) found(path string) error {
 }
 
 // file adds one file. Files that may contain keys are not opened.
+// Their size and time are compared instead.
 func (s *survey) file(p fsguard.Place) error {
 	size := fmt.Sprint(p.Info.Size())
 	if p.Area != fsguard.Sensitive && p.Info.Mode().IsRegular() && p.Info.Size() <= contentUpTo {

@@ -13,6 +13,7 @@ import (
 
 // Judge returns what each check of a gate touches, in the form of the tools that do the same. Setting a gate so needs the permissions of
 // those tools. words is the gate as scheduler.ParseGate reads it; network: the job may use the network.
+// It runs nothing. The tool cron adds the result to its own intent, and the permission rules decide about both.
 func (e *Evaluator) Judge(ctx context.Context, call tools.Call, words string, network bool) (tools.Intent, error) {
 	g, err := scheduler.ParseGate(words)
 	if err != nil {
@@ -81,6 +82,7 @@ func (e *Evaluator) looking(call tools.Call, g scheduler.Gate, i *tools.Intent) 
 			return tools.RefusePath(e.Setting().Guard, call, strings.TrimSuffix(base, "/"), fsguard.ErrState)
 		}
 		path := tools.PathOf(at, false)
+		// The hash of a file carries none of its text.
 		path.Foreign = ""
 		i.Paths = append(i.Paths, path)
 	}
