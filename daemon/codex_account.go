@@ -93,6 +93,7 @@ func (a *codexAccount) who(ctx context.Context) (api.Account, error) {
 
 // logout forgets the tokens. revoked: the server has also been told that they are no longer valid.
 func (a *codexAccount) logout(ctx context.Context, _ api.None) (api.SignedOut, error) {
+	// The tokens are forgotten even if the server cannot be reached.
 	revoked, err := a.Logout(ctx)
 	return api.SignedOut{Revoked: revoked}, err
 }

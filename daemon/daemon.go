@@ -112,6 +112,7 @@ type channelParts struct {
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 
 // ownerAddresses lists the owner's addresses of the config.
+// Addresses from pairings are not among them: channels.Recipients adds those.
 func ownerAddresses(c *config.Snapshot) (list []event.Address) {
 	for _, s := range c.Owner.Addresses {
 		// The check of the config reports an address that cannot be parsed; here it is left out.

@@ -61,6 +61,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, c := range r.list {
+		// A series that ended a while ago is over: the component runs.
 		if c.times >= mostRestarts && now-c.last <= soonAfter {
 			list = append(list, fmt.Sprintf("%s fails again and again: restarted %d times", name, c.times))
 		}

@@ -25,6 +25,7 @@ func holdGarbage() (release func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
+	// The old value comes back with release.
 	percent := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(percent) }
 }

@@ -43,6 +43,7 @@ func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Pr
 		}
 	}
 	if password, put := netguard.Password(address); put != nil {
+		// Its value is added to the redactor, and the address gets it only in memory.
 		if secret.IsReference(password) {
 			if password, err = n.resolve(ctx, name+".password", password); err != nil {
 				return p, err

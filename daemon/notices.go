@@ -82,6 +82,7 @@ func (n notices) tellCosts(ctx context.Context) error {
 		return err
 	}
 	return settle(n.kept, toldCosts)(ctx, func(known string) (now string, to event.Address, text string) {
+		// The state is kept as "free", so that the first model with a price is noticed.
 		if model.Local {
 			return noCosts, "", ""
 		}

@@ -99,6 +99,7 @@ func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *t
 	if err != nil {
 		return err
 	}
+	// An error here leaves the new set unused.
 	if err := models.Renew(ctx); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	// The view reads with connections of its own, so that lists never wait for a commit.
 	d.view = store.NewView(d.store.Reader())
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
+	// After a crash the leftovers are removed before any part runs, because a part could begin to use them.
 	err = d.store.Jobs.DisableUnreadable(ctx)
 	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
@@ -157,6 +158,7 @@ func (d *daemon) stage(ctx context.Context) stage {
 
 // failed tells the owner that a part had to be restarted, at most once an hour for each part. The log has every restart.
 func (d *daemon) failed(ctx context.Context, name string, err error) {
+	// The key of the notice has the hour; the outbox drops a row with a key that it has.
 	hour := d.clock.Wall().Unix() / 3600
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	d.tellers.Once("tell of "+name, func() error {
@@ -225,6 +227,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	select {
 	case <-ended:
 		return d.store.Close(context.WithoutCancel(ctx))
+	// The store is not closed then: a part may still be writing. A commit is whole or not there, so nothing is damaged.
 	case <-timer.C:
 		return event.NewFault(event.Unavailable, "what was running will be looked at again at the next start", "not everything stopped within %s", drainTime)
 	}

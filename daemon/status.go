@@ -114,6 +114,7 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 		Channels: shown(d.health()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
 		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.Now()}, Problems: api.Problems{Config: d.problems.list(true)},
 	}
+	// Everything above comes from memory. If the database fails below, look still shows it.
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return s, err

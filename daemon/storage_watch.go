@@ -42,6 +42,7 @@ func (d storageWatch) run(ctx context.Context) error {
 		case now.Fault != nil:
 			failing = now
 			// A short failure is not reported, except that the database has moved.
+			// later ends the wait at the moment when the failure has lasted long enough.
 			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, sqlite.ErrMoved) {
 				later = time.After(wait)
 			} else if told[now.Fault.Text] != hour {

@@ -70,6 +70,7 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.backups = backups
+	// The reloader is last, because it opens what the parts above it serve.
 	d.reloader = reloader{
 		file: d.file, tools: d.tools, live: d.live, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
 		sections: channelSections{d.network, d.recipients, d.store.Pairings, d.clock, d.log}, problems: d.problems, notices: d.notices, log: d.log,
@@ -152,6 +153,7 @@ func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err
 	return func(ctx context.Context) (micros, tokens int64, err error) {
 		b, err := s.Spent(ctx)
 		micros, tokens = -1, -1
+		// A negative cap means that there is none.
 		if b.PerDayMicros >= 0 {
 			micros = max(b.PerDayMicros-b.Used.Micros()-b.ReservedMicros, 0)
 		}

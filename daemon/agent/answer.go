@@ -20,6 +20,7 @@ const cutOff = "\n(cut off: the answer reached its limit of tokens)"
 // answered commits a complete answer. An answer with calls goes on in toolCalls.judge, so that its text, the decisions about
 // all of its calls and the intent of the first call are one commit. An answer without calls ends the turn.
 func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
+	// First the answer is cut to what one turn may do; everything below sees only the rest.
 	over := max(len(said.Calls)-maxCalls, 0)
 	said.Calls = said.Calls[:len(said.Calls)-over]
 	if said.Finish == llm.Length && !blank(said.Text) {
@@ -45,6 +46,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	case blank(said.Text):
 		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
+	// The owner must know that no model has read the message.
 	if first := r.thread.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
 		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
 	}

@@ -57,6 +57,7 @@ func (s ChildSet) Core() []tools.Spec { return s.Specs() }
 // prompt and tools. It has no Fallback: the built-in interpreter only serves text that a person typed.
 func (l *SubagentPool) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	t := l.Thread
+	// Only the prompt is replaced; the limits, the safe mode and the zone are those of the main thread.
 	settings := func(ctx context.Context) Settings {
 		s := t.Settings(ctx)
 		s.System = func(bool) string { return childSystem }

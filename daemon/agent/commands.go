@@ -103,6 +103,7 @@ func (h *CommandHandler) Run(ctx context.Context) error {
 func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	name, text := q.In.CommandName(), strings.TrimSpace(q.In.Text())
 	arg := strings.TrimSpace(text[min(len(name), len(text)):])
+	// An empty reply ends the row and sends nothing, so a stranger does not learn that commands exist.
 	if q.In.Trust != event.Owner {
 		return h.Commands.Reply(ctx, q, "")
 	}

@@ -123,6 +123,7 @@ func (c *compaction) bytes() int {
 func (c *compaction) estimate() int { return c.density.tokensOf(c.bytes()) }
 
 // shorten trims, and summarises when that is not enough. target is in tokens.
+// Trimming is tried first, because it needs no model and every result can still be read by its handle.
 func (c *compaction) shorten(ctx context.Context, target int) (done bool, err error) {
 	if done, err = c.trim(ctx); err != nil {
 		return false, err
@@ -196,6 +197,7 @@ func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err er
 	if c.lasting, err = c.run.thread.History.Lasting(ctx, c.st.Turn.Session); err != nil {
 		return false, fmt.Errorf("read rows of the session: %w", err)
 	}
+	// The items of a turn that waits are not covered: its calls have no results yet.
 	waiting := func(id int64) bool { return id != c.run.id && slices.Contains(c.lasting.Waiting, id) }
 	cut, ok := turn.Cut(c.items, waiting, bytesOf, keep)
 	if !ok {
@@ -237,6 +239,7 @@ func (c *compaction) summary(ctx context.Context, items []llm.Item) (text string
 	for _, it := range items {
 		size += bytesOf(it)
 	}
+	// The limit is the smallest of a third of the text, a sixteenth of the window and 16 KB.
 	limit := min(size/3, c.density.bytesFor(c.info.Context/16), 16<<10)
 	if size > 2_000 {
 		record := turn.Record(items, c.density.bytesFor(room(c.info)-summaryTokens)*3/4)

@@ -31,6 +31,7 @@ func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.
 // defanged returns a commit in which no untrusted address is a link. Everything that a turn sends to people passes through
 // here or through stream. The transcript items stay as they are.
 func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
+	// Nothing to change: the turn has read no foreign text, or the commit has nothing that people see.
 	if !r.turn.Untrusted() && c.Taint == "" || c.End == nil && c.Question == nil && len(c.Changes)+len(c.Events) == 0 {
 		return c
 	}

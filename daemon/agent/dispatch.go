@@ -184,6 +184,7 @@ func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call)
 // decide collects the facts about a call and asks the policy. The grants, the settings and the owner's messages are read now, so a change
 // since the last call counts.
 func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decision, error) {
+	// Package policy reads nothing by itself: everything that its decision depends on is in the Case.
 	grants, err := d.Grants(ctx)
 	if err != nil {
 		return policy.Decision{}, fmt.Errorf("read grants: %w", err)
@@ -247,6 +248,7 @@ func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
 	if ctx.Err() != nil {
 		return tools.Fail(tools.Cancelled, "", "cancelled")
 	}
+	// The owner's hooks run last before the tool, when the permission rules have already allowed the call.
 	if d.Hooks == nil {
 		return d.storeLarge(ctx, j, d.runTool(ctx, j))
 	}

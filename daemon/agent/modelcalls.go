@@ -68,6 +68,7 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	// All models failed a short time ago, so the interpreter answers without asking them again.
 	if plan.AllResting() && r.mayFallBack(st) {
 		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
 	}
@@ -91,6 +92,7 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 			return r.run.answered(ctx, a, answer)
 		}
 		wait, next, err := r.failed(ctx, plan, a, fault)
+		// The provider's count can differ from hob's estimate, so its refusal of a long request forces a compaction.
 		if err == nil && llm.FaultOf(fault) == llm.TooLarge && a.info == chain.First().Info() {
 			if done, err := r.compactIfFull(ctx, st, a.info, true); done || err != nil {
 				return err
@@ -238,6 +240,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if !a.info.Local && r.run.reserved.N == 0 { // with a reservation there may be no commit to count the time in
 		begin.Ran = r.run.ran()
 	}
+	// This commit comes before the request, so that a crash after it leaves a trace of the possible cost.
 	begun, err := r.run.thread.Turns.Begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin request: %w", err)
@@ -356,6 +359,7 @@ func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, wor
 	switch {
 	case a.usage != llm.Usage{}:
 		step.Usage = a.usage
+	// The provider may have billed it: a budget must not be exceeded because of an unknown cost.
 	case llm.Billable(cause):
 		step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
 	}

@@ -76,6 +76,7 @@ func SystemText(workspace, owner string, guest bool, read func(path string) (Wor
 	if owner != "" {
 		fmt.Fprintf(&b, "\n\nThe owner's name is %s.", owner)
 	}
+	// The files share what is left, in their order.
 	left := maxTotalChars
 	var faults []error
 	for _, name := range workspaceFiles() {

@@ -64,6 +64,7 @@ func (r *run) steps(ctx context.Context) error {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
 		r.set, r.turn = r.thread.Settings(ctx), st.Turn
+		// The limits are not stored with the turn, so a changed config applies to turns that run.
 		st.Limits = st.Relations.Limits(r.set.Limits)
 		if err := r.withDeadline(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
@@ -167,6 +168,7 @@ func (r *run) item(st turn.Snapshot, step int, kind llm.Kind, text string) llm.I
 }
 
 // finish ends the turn. One commit holds its last items, its end and the message in the outbox.
+// It also serves a turn that fails or was stopped; finalMessage decides whether anybody hears of it.
 func (r *run) finish(ctx context.Context, st turn.Snapshot, c turn.Commit, f turn.Finish) error {
 	if out, ok := r.finalMessage(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)

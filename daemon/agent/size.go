@@ -36,6 +36,7 @@ type size struct {
 func sizeOf(items []llm.Item, head prefix) size {
 	var s size
 	for i := len(items) - 1; i >= 0; i-- {
+		// An answer's count covers its whole request, the prefix included, so nothing before it is counted again.
 		if items[i].Tokens > 0 {
 			s.known = items[i].Tokens
 			return s

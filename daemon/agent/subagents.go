@@ -96,6 +96,7 @@ func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, ended chan<- 
 			defer signal(ended)
 			defer l.untrack(id)
 			defer cancel(nil)
+			// The row says how the turn ended, so the lane reports nothing to the parent.
 			return l.step(ctx, id)
 		})
 	}

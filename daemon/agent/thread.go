@@ -51,6 +51,7 @@ type Thread struct {
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
+		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := t.Queue.InboxSignal()
 		claim, ok, err := t.Queue.Take(ctx, Boundary(), t.firstRequest)
 		if err != nil && ctx.Err() == nil {
@@ -117,6 +118,7 @@ func (t *Thread) step(ctx context.Context, c turn.Claim) error {
 	t.set(c.Turn, cancel)
 	defer t.set(0, nil)
 	waiters := sys.NewGroup(t.Log, nil)
+	// It ends with the turn; the thread itself is busy until then.
 	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
 	defer waiters.Wait()
 	defer cancel(nil) // runs before Wait, and so ends notifyWaiting

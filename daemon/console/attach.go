@@ -29,6 +29,7 @@ func (k *talk) attach(path string) {
 	paths := append(k.files.paths, path)
 	list, err := client.Attach(paths...)
 	if err != nil {
+		// A file that cannot be sent changes nothing: the files attached before it stay.
 		text, hint, _ := client.Explain(err)
 		k.conversation.out.Note(text)
 		k.conversation.out.Note(hint)

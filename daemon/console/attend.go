@@ -47,6 +47,7 @@ func (p *Prompter) Ask(ctx context.Context, prompt string) (string, error) {
 	if _, err := io.WriteString(p.out, prompt); err != nil {
 		return "", fmt.Errorf("show the question: %w", err)
 	}
+	// A read of the terminal cannot be cancelled, so it runs beside the wait. The channel has room for a result that nobody takes.
 	type got struct {
 		line string
 		err  error

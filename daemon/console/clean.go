@@ -8,6 +8,7 @@ import (
 
 // Clean makes a text safe to show on a terminal. It replaces control characters, and characters that change the direction of writing, with
 // their escapes such as \x1b or \u202e. Line breaks and tabs stay.
+// Text of the daemon goes through it before it is shown: models and strangers may have written it.
 func Clean(s string) string {
 	if strings.IndexFunc(s, acts) < 0 {
 		return s

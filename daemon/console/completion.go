@@ -9,6 +9,7 @@ import (
 
 // Complete completes the word typed after the tool's name and args: a flag, the value of a flag, or the value of the positional field.
 // anything is true when the value may be any text, such as a path.
+// The completion of shells calls it while the user types; nothing is sent to the tool.
 func (f *Form) Complete(args []string, typed string) (words []string, anything bool) {
 	// "--flag=value" completes the value; the words keep the flag.
 	if flag, value, ok := strings.Cut(typed, "="); ok && strings.HasPrefix(flag, "--") {

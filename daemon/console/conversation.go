@@ -132,6 +132,7 @@ func (c *conversation) see(f client.Frame) {
 		}
 		return
 	}
+	// A frame with neither is the beginning of a stream: the daemon has fewer events than this client had seen.
 	if f.Event == nil {
 		c.seq = f.Start
 		return
@@ -242,6 +243,7 @@ func (c *conversation) tool(e *event.Event) {
 // question shows a question of a followed turn, or one without a turn. The next line may answer it.
 func (c *conversation) question(e *event.Event) {
 	q := questionOf(e)
+	// A hidden question is kept too: an event may close it later.
 	c.asked[q.Code], c.recent = q, q.Code
 	if c.foreign(q.Turn) {
 		// Another client shows it.
@@ -311,6 +313,7 @@ func (c *conversation) finished(e *event.Event) {
 			c.settle(row, a)
 		}
 	}
+	// A turn that has ended waits for no answer.
 	for code, q := range c.asked {
 		if q.Turn == turn {
 			delete(c.asked, code)

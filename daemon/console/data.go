@@ -44,6 +44,7 @@ func numbers(e *event.Event, key string) []int64 {
 	case nil:
 		return nil
 	default:
+		// One number counts as a list of one.
 		return []int64{int64Of(list)}
 	}
 }

@@ -64,6 +64,7 @@ func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
 		return
 	}
 	list = slices.DeleteFunc(list, func(m Member) bool { return slices.Contains(s.Hide, m.Key) })
+	// The keys form one column as wide as the longest of them.
 	wide := 0
 	for _, m := range list {
 		wide = max(wide, len(m.Key))
@@ -119,6 +120,7 @@ func (s Sheet) plain(key string, raw json.RawMessage) string {
 	}
 	switch x := v.(type) {
 	case string:
+		// The API has instants as text (RFC 3339); a person sees them in the zone of the sheet.
 		if t, err := time.Parse(time.RFC3339, x); err == nil {
 			return s.Clock(t)
 		}

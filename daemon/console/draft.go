@@ -7,6 +7,7 @@ const fence = `"""`
 
 // draft is a message that is being typed. A line that ends in \ continues on the next one, and so do pasted lines and everything between
 // two fences.
+// The zero value is an empty message. A message that is not complete exists only here, and Ctrl-C drops it.
 type draft struct {
 	lines []string
 	block bool

@@ -109,6 +109,7 @@ func (d *lineEditor) Stream(piece string) {
 		return
 	}
 	d.held += piece
+	// Whole lines can be shown above the input line; the rest waits.
 	if i := strings.LastIndexByte(d.held, '\n'); i >= 0 {
 		d.write(d.held[:i+1])
 		d.held = d.held[i+1:]

@@ -16,6 +16,7 @@ const textMark = "\x00"
 func ParseFlags(set *pflag.FlagSet, args []string) ([]string, error) {
 	err := set.Parse(shield(args))
 	// Values of flags were marked as well.
+	// Only flags that were given are visited.
 	set.Visit(func(x *pflag.Flag) {
 		if text := x.Value.String(); text != bare(text) {
 			err = errors.Join(err, x.Value.Set(bare(text)))

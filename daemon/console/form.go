@@ -98,6 +98,7 @@ func reserved(name string) bool {
 // NewForm makes the flags of a tool: one for each field, plus --input and --approve.
 func NewForm(spec ToolSpec) (*Form, error) {
 	f := &Form{spec: spec, values: map[string]json.RawMessage{}, Set: pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)}
+	// Help shows the fields in the order of the schema, and _ and - in a flag mean the same.
 	f.Set.SortFlags = false
 	f.Set.Usage = func() {}
 	f.Set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -204,6 +205,7 @@ func (v *fieldValue) Set(text string) error {
 func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 	switch v.param.schema.Type {
 	case "integer":
+		// The text itself becomes the JSON number, so a large one keeps all its digits.
 		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 			return nil, errors.New("want a whole number")
 		}
@@ -235,6 +237,7 @@ func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	var list []string
+	// A repeated flag adds to the list.
 	if old := v.form.values[v.param.name]; old != nil {
 		if err := json.Unmarshal(old, &list); err != nil {
 			return nil, fmt.Errorf("it is given as JSON already: %w", err)
@@ -253,6 +256,7 @@ func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
 	if err != nil {
 		return nil, f.explain(err)
 	}
+	// The name has chosen the form already.
 	rest = rest[1:]
 	// --input beside other fields is the tool's own field of that name; alone it is the whole input.
 	if f.Set.Changed(inputFlag) && f.has(inputFlag) && len(rest)+len(f.values) > 0 {

@@ -6,6 +6,7 @@ import (
 )
 
 // keys passes typed bytes to the line editor. put never blocks, Read waits for bytes.
+// It lets the loop decide about each key before the editor sees it. The bytes are not limited: a person types them.
 type keys struct {
 	mu     sync.Mutex
 	more   *sync.Cond

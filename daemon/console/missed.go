@@ -22,6 +22,7 @@ type missed struct {
 // readMissed reads the events after place, up to but excluding the event upTo; 0 means all.
 func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error) {
 	m := missed{seq: place}
+	// Without waiting: the stream ends after the newest event.
 	err := api.Follow(ctx, place, false, func(f client.Frame) error {
 		e := f.Event
 		if e == nil || upTo > 0 && e.Seq >= upTo {

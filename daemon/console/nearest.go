@@ -8,6 +8,7 @@ import (
 
 // Nearest returns the name that the user probably meant, "" if none is similar.
 func Nearest(word string, names []string) string {
+	// Up to two typing errors count as similar, but not as many as the word has letters.
 	best, least := "", 3
 	for _, n := range names {
 		d := text.Distance(strings.ToLower(word), n)

@@ -65,9 +65,11 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 		return Answer{}, err
 	}
 	c := newConversation(o.Out)
+	// The conversation begins at the event of this message, and hides the turns of other clients.
 	c.seq, c.alone = r.Event-1, true
 	c.expect(r.Inbox)
 	err = o.follow(ctx, c, r.Inbox)
+	// The user's interrupt also stops the work that the message has caused.
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), o.stop(ctx, c))
 	}

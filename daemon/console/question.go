@@ -98,12 +98,14 @@ type Reply struct {
 // Reply turns a typed line into an answer to the question; ok is false for a line that is no answer.
 func (q Question) Reply(line string) (r Reply, ok bool) {
 	line = strings.TrimSpace(line)
+	// A command is sent as a message, even while a question is open.
 	if line == "" || strings.HasPrefix(line, "/") {
 		return Reply{}, false
 	}
 	if q.Approval() {
 		return q.permission(strings.ToLower(line))
 	}
+	// The number of an option stands for its text, which is what the daemon gets.
 	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Options) {
 		line = q.Options[n-1]
 	}

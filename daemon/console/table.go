@@ -70,6 +70,7 @@ func widths(all [][]string) []int {
 
 // fitted makes a table fit the terminal. It returns the head with the rows, and the widths of the columns.
 func fitted(all [][]string, width int) ([][]string, []int) {
+	// The steps are those of Table. Each is tried only if the table is still too wide.
 	if wide := widths(all); need(wide, wide[len(wide)-1]) > width {
 		last := len(wide) - 1
 		all = without(all, func(i int) bool { return i > 0 && i < last && mute(all[1:], i) })
@@ -189,6 +190,7 @@ func shorten(s string, n int) string {
 	if Cells(s) <= n {
 		return s
 	}
+	// One cell is kept for the ellipsis.
 	used, out := 1, ""
 	for _, r := range s {
 		if used += cell(r); used > n {

@@ -305,6 +305,7 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		k.attach(strings.TrimSpace(path))
 		return nil
 	}
+	// A question is tried once: if the line is no answer, it becomes a message, and the question stays open.
 	if q, ok := k.conversation.current(); ok {
 		k.conversation.recent = ""
 		if reply, ok := q.Reply(message); ok {
@@ -331,6 +332,7 @@ func (k *talk) post(ctx context.Context, message string) error {
 	case err == nil:
 		k.conversation.expect(r.Inbox)
 		return nil
+	// The daemon has answered with a refusal, so the message need not be kept.
 	case errors.As(err, &p), errors.Is(err, context.Canceled):
 		return k.showError(err)
 	}

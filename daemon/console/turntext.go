@@ -26,6 +26,7 @@ func (t *turnText) piece(out screen, l event.Piece) {
 		return
 	}
 	t.waiting = false
+	// Each step has a text of its own, and offsets count from its beginning.
 	if l.Step != t.step {
 		out.Break()
 		t.earlier += t.shown

@@ -100,6 +100,7 @@ func CheckWebhook(name string, decode func(any) error, now time.Time) error {
 }
 
 // WebhookSecrets returns the secret references of a section, by their keys. Mistakes in the section are left to CheckWebhook.
+// The check of the config asks whether their variables and files exist, without reading them.
 func WebhookSecrets(decode func(any) error) map[string]string {
 	in, err := decodeWebhook("", decode)
 	if err != nil {

@@ -80,6 +80,7 @@ func (d *Webhooks) sample(ctx context.Context, h webhook.Hook, lines string, in 
 	if err != nil {
 		return r, event.NewFault(event.Unavailable, "hob finds it by its reference", "the secret of webhook %s: %v", h.Name, err)
 	}
+	// A webhook of the kind none has no secret, and Sign then adds nothing.
 	if len(secrets) == 0 {
 		secrets = []string{""}
 	}

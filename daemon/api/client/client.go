@@ -162,6 +162,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return fmt.Errorf("read hob's answer: %w", err)
 	}
+	// The body is read all the same, so that the connection can be used again.
 	if out == nil {
 		return nil
 	}

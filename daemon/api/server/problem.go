@@ -71,6 +71,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, v any, err erro
 }
 
 // reply writes a value as JSON.
+// A value that cannot be encoded is an internal error.
 func (h *handler) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -100,6 +101,7 @@ func sendProblem(w http.ResponseWriter, p api.Problem) {
 	if err != nil {
 		panic("api: a problem cannot be encoded: " + err.Error())
 	}
+	// Retry-After is in seconds (RFC 9110, section 10.2.3).
 	if p.Status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "5")
 	}
@@ -140,6 +142,7 @@ func decode(r *http.Request, v any) error {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
+	// A misspelt field must not be ignored: the caller would believe that it had an effect.
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return badBody(err)

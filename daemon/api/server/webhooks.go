@@ -62,6 +62,7 @@ func (h *handler) tell(w http.ResponseWriter, r *http.Request, reply api.Webhook
 		h.fail(w, r, err)
 		return
 	}
+	// Whole seconds, rounded up: a sender that returns too early would be refused again.
 	if reply.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((reply.Retry+time.Second-1)/time.Second)))
 	}

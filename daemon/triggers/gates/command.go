@@ -87,6 +87,7 @@ func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, 
 		return gate.Output{}, err
 	}
 	// The files that the command wrote are marked before its output is used.
+	// This also happens when ctx has ended: the files are there.
 	if len(res.Changes) > 0 {
 		if err := e.Record(context.WithoutCancel(ctx), res.Changes...); err != nil {
 			return gate.Output{}, fmt.Errorf("mark what the command wrote: %w", err)

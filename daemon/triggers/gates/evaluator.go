@@ -108,6 +108,7 @@ func (e *Evaluator) Page(ctx context.Context, j scheduler.Job, last gate.Page) (
 			req.Header.Set("If-Modified-Since", last.Modified) // section 13.1.3
 		}
 	}
+	// The client follows the owner's rules for hosts at each request; private addresses need a place in Networks.
 	client := netguard.NewClient(netguard.Config{Allow: e.Setting().Networks, MaxBytes: mostOfPage, Timeout: time.Minute})
 	answer, err := client.Do(ctx, req)
 	now := gate.Page{Link: link}

@@ -113,6 +113,7 @@ func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error
 		}
 		child := filepath.Join(path, e.Name())
 		switch {
+		// A link is neither a folder nor a regular file here, so it is left out.
 		case e.IsDir():
 			if next := pattern.Enter(at, e.Name(), glob.Shown); len(next) > 0 {
 				err = s.folder(child, pattern, next)
@@ -131,6 +132,7 @@ func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error
 
 // entries lists a folder by name. hob's own state folder counts as empty, so that no gate reads it.
 func (s *survey) entries(path string) ([]fs.DirEntry, error) {
+	// Each folder is resolved anew, because it may have been replaced by a link since its parent was listed.
 	p, err := s.guard.Resolve("", path)
 	if err != nil || p.Area == fsguard.State || !p.IsDir() {
 		return nil, err
