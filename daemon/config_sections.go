@@ -117,7 +117,7 @@ func faults(section config.Section, err error) []config.Problem {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		line = strings.TrimPrefix(line, section.Path()+": ")
 		key, _, _ := strings.Cut(line, " ")
-		// An error about a zone comes from Go's data and does not name its key.
+		// An error about a zone begins with the words of scheduler.Zone, not with its key.
 		if strings.HasPrefix(line, "time zone ") {
 			key = "tz"
 		}

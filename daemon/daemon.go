@@ -174,7 +174,7 @@ func (p *configProblems) list(advice bool) []string {
 }
 
 // agentSettings reads what the agent takes from the config, at each step.
-// It is the agent's only way to the config, because package agent does not import it.
+// Package agent does not import the config; it gets its settings here.
 type agentSettings struct {
 	config     func() *config.Snapshot
 	chosen     store.Settings

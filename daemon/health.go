@@ -72,7 +72,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 
 // trouble lists why hob is not healthy, one sentence for each reason. It writes to the database only if the last commit failed.
 func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
-	// First the storage, because a fault there is the usual cause of the other troubles.
+	// The storage comes first, because a check below depends on its state.
 	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
 	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {

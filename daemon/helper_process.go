@@ -17,7 +17,7 @@ func RunHelper(args []string) (code int, asked bool) {
 }
 
 // ProbeSandbox tries how a hob with this home, executable and config would confine shell commands. hob doctor uses it while no hob runs.
-// It starts no daemon and leaves nothing in the home.
+// It starts no daemon.
 func ProbeSandbox(ctx context.Context, home, self string, c *config.Snapshot) api.Sandbox {
 	return toolset.NewSandbox(ctx, Options{Home: home, Self: self}.toolHome(), c).State()
 }

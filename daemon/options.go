@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Ready describes a started daemon.
-// hob up shows it.
+// Options.Ready gets it once; hob up shows it.
 type Ready struct {
 	After    time.Duration // since Run was called
 	Address  string        // the loopback address

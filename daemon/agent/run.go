@@ -64,7 +64,7 @@ func (r *run) steps(ctx context.Context) error {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
 		r.set, r.turn = r.thread.Settings(ctx), st.Turn
-		// The limits are not stored with the turn, so a changed config applies to turns that run.
+		// The limits of the config are not stored with the turn, so a changed config applies to turns that run.
 		st.Limits = st.Relations.Limits(r.set.Limits)
 		if err := r.withDeadline(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
