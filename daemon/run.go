@@ -87,8 +87,8 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	// The view reads with connections of its own, so that lists never wait for a commit.
 	d.view = store.NewView(d.store.Reader())
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
-	// After a crash the leftovers are removed before any part runs, because a part could begin to use them.
 	err = d.store.Jobs.DisableUnreadable(ctx)
+	// After a crash the leftovers are removed before any part runs, because a part could begin to use them.
 	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}

@@ -114,7 +114,7 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 		Channels: shown(d.health()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
 		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.Now()}, Problems: api.Problems{Config: d.problems.list(true)},
 	}
-	// Everything above comes from memory. If the database fails below, look still shows it.
+	// Nothing above needs the database. If it fails below, look still shows what is known.
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return s, err

@@ -84,7 +84,7 @@ func taken(d scheduler.Draft, r phrase.Resolved, session string) (notes []string
 }
 
 // typed reports whether a prompt is the owner's own words.
-// It decides whether the runs of the job count as the owner's own request.
+// A prompt that a model or another person has worded is not.
 func (s Jobs) typed(d scheduler.Draft) bool {
 	return d.Trust == event.Owner && (d.Typed || OwnWords(d.Words, d.Prompt, s.Zone(), d.Now))
 }

@@ -53,7 +53,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The socket comes first: only it can tell that another hob serves this home.
+	// The socket comes first: if it is in use, another hob serves this home, and no port is opened.
 	unix, err := listenSocket(ctx, c.State)
 	if err != nil {
 		return nil, err
