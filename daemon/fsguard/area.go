@@ -12,6 +12,7 @@ import (
 )
 
 // area classifies the result of walk. The order matters: state first, then sensitive, then the roots.
+// So a root that contains the state folder does not open it, and a key in a writable root stays sensitive.
 func (g *Guard) area(w walked) (Area, error) {
 	state, err := g.inState(w)
 	if err != nil {
@@ -57,6 +58,7 @@ func ownHome(g *Guard, root string, w walked) bool {
 const configName = "config.toml"
 
 // rootOf returns the innermost root or workspace that contains path. The zero Root means none.
+// A root at the path of the workspace takes precedence over the workspace.
 func (g *Guard) rootOf(path string) (root Root, area Area) {
 	area = Outside
 	if within(g.space, path) {
@@ -164,6 +166,7 @@ func topFile(state string, info fs.FileInfo) (bool, error) {
 }
 
 // ownProcess reports whether a path is in hob's own entry of /proc: its memory, environment and open files.
+// The path is resolved, so /proc/self has become the number of the process.
 func ownProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok {

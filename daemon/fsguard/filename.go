@@ -43,6 +43,7 @@ func ReceivedName(name string) string {
 }
 
 // withTail inserts tail between a name and its extension and shortens the name if the result would be too long.
+// It cuts whole characters. A very long extension is treated as a part of the name.
 func withTail(name, tail string) string {
 	ext := path.Ext(name)
 	if len(ext) > maxName/2 {
@@ -57,6 +58,7 @@ func withTail(name, tail string) string {
 }
 
 // UniqueName makes a name differ from the taken ones, also on file systems that ignore case, and adds it to them.
+// The keys of taken are in lower case. The caller passes the same map for all files of a message.
 func UniqueName(name string, taken map[string]bool) string {
 	own := name
 	for n := 2; taken[strings.ToLower(own)]; n++ {
@@ -75,6 +77,7 @@ const (
 // FileType returns the MIME type of a file. head needs its first 512 bytes. The bytes decide; the extension distinguishes kinds of text,
 // because nothing else does. The sender's claim counts only if the bytes say nothing, and never makes a text or an image of bytes that
 // are neither.
+// Detection follows the WHATWG's MIME Sniffing Standard, as net/http implements it.
 func FileType(name, claim string, head []byte) string {
 	seen, _, _ := strings.Cut(http.DetectContentType(head), "; charset=utf-8")
 	claim, _, err := mime.ParseMediaType(claim)

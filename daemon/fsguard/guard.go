@@ -87,6 +87,7 @@ func New(c Config) (*Guard, error) {
 	if !filepath.IsAbs(c.Workspace) || !filepath.IsAbs(c.State) {
 		return nil, fmt.Errorf("workspace %q and state %q: want absolute paths", c.Workspace, c.State)
 	}
+	// All folders are resolved once, because area compares resolved paths.
 	g := &Guard{marks: c.Marked, wrote: c.Wrote, guest: c.Guest}
 	var err error
 	if g.state, err = resolved(c.State); err != nil {
@@ -180,6 +181,7 @@ func Absolute(path string) (string, error) {
 }
 
 // absolute joins a path with base, or with the workspace if base is "".
+// It does not clean the result: filepath.Join would apply ".." before the links are followed.
 func (g *Guard) absolute(base, path string) string {
 	if path == "~" {
 		return g.home

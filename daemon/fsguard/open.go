@@ -53,6 +53,7 @@ func (g *Guard) Folder(p Place) (*os.Root, error) {
 	return root, nil
 }
 
+// readable returns ErrState for the state folder and fs.ErrNotExist for a missing file, before anything is opened.
 func readable(p Place) error {
 	if p.Area == State {
 		return fmt.Errorf("%s: %w", p.Path, ErrState)
@@ -64,6 +65,7 @@ func readable(p Place) error {
 }
 
 // anchor opens the folder from which a path is reached: its root, or else its parent folder.
+// os.Root keeps the rest of the path inside, whatever somebody replaces meanwhile.
 func (g *Guard) anchor(p Place) (*os.Root, string, error) {
 	opened, _ := g.rootOf(p.Path)
 	dir := opened.Path
@@ -102,6 +104,7 @@ func (g *Guard) openPlain(root *os.Root, rel string, want fs.FileInfo) (*os.File
 }
 
 // harmless reports whether a file is certainly not in the state folder.
+// If that cannot be found out, it returns false.
 func (g *Guard) harmless(info fs.FileInfo) bool {
 	if info == nil {
 		return false

@@ -26,6 +26,7 @@ func (g *Guard) openSame(root *os.Root, rel string, want fs.FileInfo) (*os.File,
 	if !os.SameFile(info, want) || !info.Mode().IsRegular() {
 		return nil, ErrMoved
 	}
+	// The entry in /proc leads to the file of the handle, whatever its name is by now (proc(5)).
 	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", handle.Fd()), os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) { // /proc is not mounted
 		return g.openPlain(root, rel, want)

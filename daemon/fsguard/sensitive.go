@@ -80,6 +80,7 @@ func (g *Guard) sensitive(root string, w walked) bool {
 	if g.home != "" && within(g.home, w.path) && homeSecret(fold(filepath.ToSlash(w.path[len(g.home):]))) {
 		return true
 	}
+	// Test the names below the root, or else below the home folder, or else all of them.
 	below := w.path
 	switch {
 	case root != "":
@@ -121,6 +122,7 @@ func secretName(name string) bool {
 
 // nameRules holds the patterns of secretNames by their form, because a search for keys tests each name of a large folder: path.Match with all patterns
 // takes longer than reading the folder.
+// A pattern has at most one star at each end, apart from which its text is literal.
 type nameRules struct {
 	folders  map[string]bool // of secretFolders
 	whole    map[string]bool

@@ -55,6 +55,7 @@ func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like f
 	if p.Info != nil {
 		like = p.Info
 	}
+	// Until the new file has its final permission bits, only hob's user may read it.
 	mode := fs.FileMode(0o644)
 	if like != nil {
 		mode = 0o600 // until fill sets the right bits
@@ -100,6 +101,7 @@ func (s *Staged) Temp() fs.FileInfo { return s.info }
 func (s *Staged) Folder() fs.FileInfo { return s.home }
 
 // Check returns ErrMoved if the file is not the one that was classified, or if its size or time has changed.
+// It runs before Keep and Apply. A later change is not noticed.
 func (s *Staged) Check() error {
 	now, err := s.dir.Lstat(s.name())
 	was := s.place.Info
@@ -147,6 +149,7 @@ func (s *Staged) copy(name string) error {
 // Apply renames the new content to its final name, or removes the file. It follows no links. The change is durable only after Sync.
 func (s *Staged) Apply() error {
 	var err error
+	// A watch may see the new content at once, so the notice comes first.
 	if s.notify != nil {
 		s.notify(s.hash)
 	}
@@ -162,6 +165,7 @@ func (s *Staged) Apply() error {
 }
 
 // Restore undoes Apply with the file that Keep kept.
+// If there was no file before, it removes the new one.
 func (s *Staged) Restore(name string) error {
 	if s.place.Info == nil {
 		return s.dir.Remove(s.name())

@@ -18,6 +18,7 @@ func links(info fs.FileInfo) uint64 {
 	return 2 // unknown: search for other names
 }
 
+// identity returns "device:inode"; "" if they are unknown.
 func identity(info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
@@ -44,4 +45,5 @@ func keepOwner(f *os.File, old fs.FileInfo) error {
 	return nil
 }
 
+// usableHere has no further rules: every name without a slash and NUL is valid here.
 func usableHere(string) error { return nil }

@@ -16,6 +16,7 @@ const (
 )
 
 // walked is the result of a walk.
+// Guard.area decides by it; Resolve makes a Place of it.
 type walked struct {
 	path   string        // with all links resolved
 	info   fs.FileInfo   // the file at path; nil: it does not exist
@@ -26,6 +27,7 @@ type walked struct {
 // walk follows a path component by component. It only calls lstat and readlink; it opens nothing.
 func walk(path string) (walked, error) {
 	volume := filepath.VolumeName(path)
+	// The target of each link is put before the components that are left, so the loop follows it like a part of the path.
 	w := walker{rest: split(path[len(volume):])}
 	w.start(volume + string(filepath.Separator))
 	for len(w.rest) > 0 {
@@ -64,6 +66,7 @@ func (w *walker) start(root string) {
 	}
 }
 
+// here returns the path that has been reached, with the missing components.
 func (w *walker) here() string {
 	return filepath.Join(append(append([]string{w.root}, w.names...), w.missing...)...)
 }
@@ -99,6 +102,7 @@ func (w *walker) step(name string) error {
 	return nil
 }
 
+// mustBeFolder returns ErrFolder if the last existing component cannot have anything below it.
 func (w *walker) mustBeFolder() error {
 	if n := len(w.infos); len(w.missing) == 0 && n > 0 && !w.infos[n-1].IsDir() {
 		return fmt.Errorf("%s: %w", w.here(), ErrFolder)
@@ -146,6 +150,7 @@ func split(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
 }
 
+// usable returns ErrPath for a path that no system call would accept. Names have at most 255 bytes (NAME_MAX).
 func usable(path string) error {
 	switch {
 	case path == "":

@@ -43,6 +43,7 @@ func (g *Guard) WriteFile(p Place, data []byte, mode fs.FileMode, opts ...Option
 	return info, nil
 }
 
+// writable returns the reason that a place cannot be written, as far as its classification shows; only is NewOnly.
 func writable(p Place, only bool) error {
 	switch {
 	case p.Area == State:
@@ -106,6 +107,7 @@ func (g *Guard) makeFolders(path string) error {
 }
 
 // replace writes the temporary file and publishes it. On an error it removes the temporary file.
+// notify runs before the content is visible, so that a watch knows the hash when it sees the file.
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool, notify func(hash string)) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + sys.RandomIDs().Code(12) + ".tmp"
 	info, hash, err := fill(dir, temp, Bytes(data), mode.Perm(), old, notify != nil)
@@ -167,6 +169,7 @@ func publish(dir *os.Root, temp, name string, only bool) error {
 	if !only {
 		return dir.Rename(temp, name)
 	}
+	// A link fails if the name exists; a rename would replace the file.
 	err := dir.Link(temp, name)
 	switch {
 	case err == nil:

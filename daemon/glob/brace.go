@@ -7,20 +7,24 @@ import (
 
 // spread expands braces: "{a,b}c" becomes ac and bc. Braces may be nested. Braces without a comma, and characters protected by a
 // backslash or "[…]", are plain characters.
+// The results come in the order of the pattern. More than maxChoices of them are an ErrPattern.
 func spread(pattern string) ([]string, error) {
 	done, open := []string(nil), []string{pattern}
 	for len(open) > 0 {
 		p := open[len(open)-1]
 		open = open[:len(open)-1]
+		// Each alternative of the first group gives one pattern. It goes back to the stack, because more groups may follow or be inside.
 		start, end, commas := braces(p)
 		if start < 0 {
 			done = append(done, p)
 			continue
 		}
 		cuts := append(append([]int{start}, commas...), end)
+		// The last alternative is pushed first, so that the first one is the next to be taken.
 		for i := len(cuts) - 1; i > 0; i-- {
 			open = append(open, p[:start]+p[cuts[i-1]+1:cuts[i]]+p[end+1:])
 		}
+		// A short pattern with many groups would need much memory.
 		if len(done)+len(open) > maxChoices {
 			return nil, fmt.Errorf("%w: its braces expand to more than %d patterns", ErrPattern, maxChoices)
 		}
@@ -42,6 +46,7 @@ func braces(p string) (start, end int, commas []int) {
 }
 
 // group finds the end of the group that begins at start, and its commas.
+// Only commas at its own level count. A group that is not closed has none, so that its brace is a plain character.
 func group(p string, start int) (end int, commas []int) {
 	depth := 0
 	for i := start; i < len(p); i = after(p, i) {
@@ -62,6 +67,7 @@ func group(p string, start int) (end int, commas []int) {
 }
 
 // after returns the position of the next character of a pattern. An escaped character and a class count as one.
+// The result may be past the end, for example after a final backslash.
 func after(p string, i int) int {
 	switch p[i] {
 	case '\\':

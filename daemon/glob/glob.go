@@ -13,6 +13,7 @@ import (
 )
 
 // maxChoices is the largest number of patterns that braces may expand to.
+// It limits time and memory, because patterns come from models and from other people.
 const maxChoices = 256
 
 // ErrPattern marks an invalid pattern. The text before it says what is wrong.
@@ -29,6 +30,7 @@ type way []part
 // State is the progress of a match through the folders of a path: one place for each way that can still match.
 type State []place
 
+// place says how far one way has matched: part is the index of the part that the next name has to match.
 type place struct {
 	way, part int
 	named     bool // the folder, or one above it, was given by its literal name
@@ -65,6 +67,7 @@ func parseNames(pattern string) (way, error) {
 			continue
 		case name == "..":
 			return nil, fmt.Errorf("%q: %w: \"..\" is allowed only at the beginning", pattern, ErrPattern)
+		// Two "**" in a row match the same as one.
 		case name == "**" && len(w) > 0 && w[len(w)-1].any:
 			continue
 		}
@@ -74,6 +77,7 @@ func parseNames(pattern string) (way, error) {
 		}
 		w = append(w, part)
 	}
+	// A slash at the end means everything below the folder.
 	if len(w) > 0 && strings.HasSuffix(pattern, "/") {
 		w = append(w, part{any: true})
 	}
@@ -90,6 +94,7 @@ func (p *Pattern) Start() State {
 }
 
 // add adds a place to a state. After a "**" it also adds the next place, because "**" may match nothing.
+// A place that is past the last part, or known already, is not added. So a state has at most two places for each part.
 func (p *Pattern) add(s State, at place) State {
 	if slices.Contains(s, at) || at.part == len(p.ways[at.way]) {
 		return s
@@ -121,6 +126,7 @@ func (p *Pattern) Enter(s State, name string, state FolderState) State {
 		named := at.named || state != Shown && part.literal && part.text == name
 		switch {
 		case state == Ignored && !named || !part.match(name):
+		// A "**" keeps its place, because it may take more folders; add also adds the next place.
 		case part.any:
 			next = p.add(next, place{at.way, at.part, named})
 		default:
@@ -134,6 +140,7 @@ func (p *Pattern) Enter(s State, name string, state FolderState) State {
 func (p *Pattern) Match(s State, name string) (ok, named bool) {
 	for _, at := range s {
 		w := p.ways[at.way]
+		// A file is the last name of a path, so only the last part of a way can match it.
 		if at.part != len(w)-1 || !w[at.part].match(name) {
 			continue
 		}
@@ -144,6 +151,7 @@ func (p *Pattern) Match(s State, name string) (ok, named bool) {
 }
 
 // Path reports whether a whole path matches.
+// The path has slashes, but none at its beginning. Ignore rules play no part.
 func (p *Pattern) Path(path string) bool {
 	s := p.Start()
 	for {

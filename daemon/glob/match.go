@@ -4,6 +4,7 @@ import "unicode/utf8"
 
 // glob matches a name against atoms without exceptions. Each star takes as little as possible; on a mismatch the last star takes one more
 // character.
+// Only the last star needs another try: an earlier one could only move the same match further to the right.
 func glob(atoms []atom, name string) bool {
 	at, i := 0, 0
 	star, mark := -1, 0
@@ -19,6 +20,7 @@ func glob(atoms []atom, name string) bool {
 				continue
 			}
 		}
+		// A mismatch: without a star, or with one that has taken everything, nothing is left to try.
 		if star < 0 || mark == len(name) {
 			return false
 		}
@@ -61,6 +63,7 @@ type matching struct {
 	known map[question]bool
 }
 
+// question asks whether a list of atoms matches name[from:to]. A list always ends where its array ends, so the first atom is enough.
 type question struct {
 	first    *atom // the first of the remaining atoms, which identifies the list
 	from, to int
@@ -90,6 +93,7 @@ func (m *matching) first(atoms []atom, from, to int) bool {
 		size := a.takes(m.name[from:to])
 		return size > 0 && m.all(rest, from+size, to)
 	}
+	// A star and an exception take any number of characters, the fewest first. An exception must not take what its alternatives match.
 	for end := from; ; {
 		if (a.op == starOp || !m.one(a.but, from, end)) && m.all(rest, end, to) {
 			return true

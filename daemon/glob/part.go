@@ -39,6 +39,8 @@ const (
 
 type span struct{ low, high rune }
 
+// parsePart parses the pattern of one name. Literal names and "*" with a literal end are recognised first, because they need no atoms.
+// A "(" also leads to the parser, which refuses the other extended patterns of shells.
 func parsePart(name string) (part, error) {
 	if name == "**" {
 		return part{any: true}, nil
@@ -60,9 +62,11 @@ type reader struct {
 	depth int
 }
 
+// maxNesting limits the depth of "!(…)" in each other, and with it the recursion of the parser.
 const maxNesting = 8
 
 // atoms parses up to one of the bytes in stop, or to the end.
+// Errors wrap ErrPattern. A backslash at the end is a plain character.
 func (r *reader) atoms(stop string) ([]atom, error) {
 	var list []atom
 	for r.rest != "" && strings.IndexByte(stop, r.rest[0]) < 0 {
@@ -71,6 +75,7 @@ func (r *reader) atoms(stop string) ([]atom, error) {
 		if strings.IndexByte("@+*?", r.rest[0]) >= 0 && strings.HasPrefix(r.rest[1:], "(") {
 			return nil, fmt.Errorf(`%w: "%c(" is not supported; use "!(x)" or "{a,b}", and "\(" for a bracket`, ErrPattern, c)
 		}
+		// The functions for classes and exceptions advance r.rest themselves, so size is 0 after them.
 		switch {
 		case c == '*':
 			a.op = starOp
@@ -93,6 +98,7 @@ func (r *reader) atoms(stop string) ([]atom, error) {
 			a.char, size = utf8.DecodeRuneInString(r.rest)
 		}
 		r.rest = r.rest[size:]
+		// Two stars in a row match the same as one.
 		if a.op == starOp && len(list) > 0 && list[len(list)-1].op == starOp {
 			continue
 		}
@@ -108,6 +114,7 @@ func (r *reader) except() (atom, error) {
 	}
 	r.rest = r.rest[2:]
 	a := atom{op: except}
+	// Each round parses one alternative; an empty one is allowed.
 	for {
 		list, err := r.atoms("|)")
 		if err != nil {
@@ -136,6 +143,7 @@ func parseClass(s string) (atom, string, error) {
 		if rest == "" {
 			return a, "", fmt.Errorf("%w: a \"[\" is not closed", ErrPattern)
 		}
+		// A "]" at the beginning is an ordinary character.
 		if rest[0] == ']' && !first {
 			return a, rest[1:], nil
 		}
@@ -150,6 +158,7 @@ func parseClass(s string) (atom, string, error) {
 		var low, high rune
 		low, rest = classRune(rest)
 		high = low
+		// A "-" before the closing bracket is an ordinary character too.
 		if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
 			high, rest = classRune(rest[1:])
 		}
@@ -179,6 +188,7 @@ func classes() map[string]func(rune) bool {
 	}
 }
 
+// classRune returns the first character of a class and the rest. A backslash protects the character after it.
 func classRune(s string) (rune, string) {
 	if s[0] == '\\' && len(s) > 1 {
 		s = s[1:]
@@ -188,6 +198,7 @@ func classRune(s string) (rune, string) {
 }
 
 // match reports whether a name matches. A name that begins with a dot needs a pattern that does.
+// This is the rule of shells for hidden files (IEEE 1003.1-2017, XCU, section 2.13.3).
 func (p *part) match(name string) bool {
 	switch {
 	case name == "":
@@ -207,10 +218,12 @@ func (p *part) match(name string) bool {
 	return m.all(p.atoms, 0, len(name))
 }
 
+// dotted reports whether the pattern begins with a dot. A "?" or a class at the beginning does not count as one.
 func (p *part) dotted() bool {
 	return len(p.atoms) > 0 && p.atoms[0].op == char && p.atoms[0].char == '.'
 }
 
+// excepts reports whether the pattern needs the slower matching with exceptions.
 func (p *part) excepts() bool {
 	return slices.ContainsFunc(p.atoms, func(a atom) bool { return a.op == except })
 }

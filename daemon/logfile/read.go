@@ -16,6 +16,7 @@ import (
 )
 
 // Query selects lines of the log.
+// The API and the logs command make it from their parameters. All conditions must hold.
 type Query struct {
 	Limit int        // at most this many, the newest; below 1: all
 	Level slog.Level // this level and above
@@ -24,6 +25,7 @@ type Query struct {
 }
 
 // head holds the fields by which lines are selected.
+// The other fields of a line are passed on without being parsed.
 type head struct {
 	Time  time.Time       `json:"time"`
 	Level slog.Level      `json:"level"`
@@ -43,10 +45,13 @@ func (q Query) wants(line []byte) bool {
 }
 
 // Poll is the interval at which Follow checks for new lines.
+// It compares the file's size each time and needs no file events.
 const Poll = 250 * time.Millisecond
 
 // Follow calls each for every selected line, oldest first, without the line break. With stay it then continues with new lines, across log
 // rotations, until ctx or stop ends (stop may be nil). A missing log is empty. An error of each ends Follow and is returned.
+//
+// Limit applies to the existing lines only. A line that is not complete yet waits for its end.
 func Follow(ctx context.Context, path string, q Query, stay bool, stop <-chan struct{}, each func(line []byte) error) error {
 	t := &tail{path: path}
 	defer t.close()
@@ -106,6 +111,7 @@ func (t *tail) open() error {
 }
 
 // backlog reads existing lines: the newest file first, older files only as far as needed.
+// The lines come oldest first.
 func (t *tail) backlog(q Query) ([][]byte, error) {
 	if err := t.open(); err != nil {
 		return nil, err
@@ -117,11 +123,13 @@ func (t *tail) backlog(q Query) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A partial line at the end is left for more.
 		t.at = int64(bytes.LastIndexByte(text, '\n') + 1)
 		newest, seen = q.backwards(newest, text[:t.at]), append(seen, info)
 	}
 	for n := 1; !q.enough(newest); n++ {
 		text, info, err := older(Older(t.path, n), seen)
+		// A file that was last written before Since has no line that counts, and neither has an older one.
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info != nil && info.ModTime().Before(q.Since) {
 			break
 		}
@@ -149,6 +157,7 @@ func (q Query) backwards(to [][]byte, text []byte) [][]byte {
 }
 
 // older reads an older file, unless it was read already: the log may be rotated meanwhile.
+// A missing file is fs.ErrNotExist.
 func older(path string, seen []os.FileInfo) ([]byte, os.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -162,6 +171,7 @@ func older(path string, seen []os.FileInfo) ([]byte, os.FileInfo, error) {
 	return text, info, err
 }
 
+// whole reads a file up to its present size. Lines that are written meanwhile are left for the next read.
 func whole(f *os.File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -211,6 +221,7 @@ func (t *tail) grown(q Query) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stat the log: %w", err)
 	}
+	// Somebody has emptied the file in place.
 	if info.Size() < t.at {
 		t.at = 0
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 // Lines returns a handler that writes records as JSON lines, with durations in readable form.
+// The log file gets its lines from here; Follow reads them back by the names of slog's fields. Records below level are dropped.
 func Lines(w io.Writer, level slog.Level) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: spans})
 }
@@ -30,12 +31,14 @@ func Journal(w io.Writer, level slog.Level) slog.Handler {
 }
 
 // lineBuffer builds one line, so that it is written in one piece.
+// All handlers that were derived from one Journal share it, so mu keeps their lines apart.
 type lineBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 	to  io.Writer
 }
 
+// journal is the handler of Journal. next formats a record into the buffer of line.
 type journal struct {
 	line *lineBuffer
 	next slog.Handler
@@ -56,6 +59,7 @@ func (j journal) Enabled(ctx context.Context, level slog.Level) bool {
 func (j journal) Handle(ctx context.Context, r slog.Record) error {
 	j.line.mu.Lock()
 	defer j.line.mu.Unlock()
+	// The buffer still holds the last line.
 	j.line.buf.Reset()
 	fmt.Fprintf(&j.line.buf, "<%d>", priority(r.Level))
 	if err := j.next.Handle(ctx, r); err != nil {

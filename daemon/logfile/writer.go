@@ -22,6 +22,8 @@ const (
 // Writer appends whole lines to a file. When the next line would exceed the limit, the file becomes path.1, path.1 becomes path.2, and so
 // on. Lines that cannot be written are dropped and counted; the next successful write reports the count. A file that was deleted or moved
 // is created again. It is safe for concurrent use.
+//
+// The up command makes the only one; the handler of Lines writes to it. most counts bytes, kept counts older files, and mu guards the rest.
 type Writer struct {
 	path string
 	most int64
@@ -65,6 +67,7 @@ func (w *Writer) Close() error {
 	return w.shut()
 }
 
+// shut closes the file with the lock held. The file counts as closed even after an error.
 func (w *Writer) shut() error {
 	if w.file == nil {
 		return nil
@@ -85,6 +88,7 @@ func (w *Writer) append(line []byte) error {
 		return err
 	}
 	text := append(note, line...)
+	// The first part of the torn line stays; a line break keeps it from spoiling the next line.
 	if w.torn {
 		text = append([]byte("\n"), text...)
 	}
@@ -117,6 +121,7 @@ func (w *Writer) ready(more int64) error {
 	if err := w.open(); err != nil {
 		return err
 	}
+	// A line that is longer than the limit gets a file of its own.
 	if w.size == 0 || w.size+more <= w.most {
 		return nil
 	}
@@ -133,6 +138,7 @@ func (w *Writer) inPlace() bool {
 	return err == nil && os.SameFile(there, mine)
 }
 
+// open opens or creates the file for appending, if it is not open. Only the user that hob runs as may read it.
 func (w *Writer) open() error {
 	if w.file != nil {
 		return nil
@@ -162,6 +168,7 @@ func (w *Writer) rotate() error {
 	if err := w.shut(); err != nil {
 		return err
 	}
+	// Begin with the oldest file, which is overwritten. After a failure stop: the next rename would overwrite a file that is still needed.
 	var failed error
 	for n := w.kept; n > 0 && failed == nil; n-- {
 		from := w.path

@@ -11,6 +11,7 @@ import (
 type ReadRules func(path string) ([]byte, error)
 
 // RuleFiles is a set of the relevant files that a folder contains.
+// A walk finds them in the folder's list of names, so that no file is opened in vain.
 type RuleFiles uint8
 
 // The files.
@@ -39,6 +40,8 @@ func RuleFile(name string) RuleFiles {
 }
 
 // Rules holds the rules of a folder and points to those of the folders above. nil means no rules. A Rules value never changes.
+//
+// Paths in a rule file are relative to dir. Many workers of a walk share one value.
 type Rules struct {
 	above   *Rules
 	dir     string // absolute
@@ -63,6 +66,7 @@ type RulesReader struct {
 // Above returns the rules of the folders above start: up to the root of its repository, or, outside of a repository, up to the folder
 // limit. If a file cannot be read, it returns an error together with the other rules.
 func (r RulesReader) Above(start, limit string) (*Rules, error) {
+	// Collect the folders above, up to the root of the repository.
 	var dirs []string
 	repo := r.isRepository(start)
 	for dir := start; !repo; {
@@ -75,6 +79,7 @@ func (r RulesReader) Above(start, limit string) (*Rules, error) {
 	}
 	var node *Rules
 	var errs []error
+	// Read from the outside in, because the rules of each folder point to those above. Nobody has listed these folders: look for all files.
 	for i := len(dirs) - 1; i >= 0; i-- {
 		if !repo && !within(limit, dirs[i]) {
 			continue
@@ -85,12 +90,14 @@ func (r RulesReader) Above(start, limit string) (*Rules, error) {
 	return node, errors.Join(errs...)
 }
 
+// within reports whether path is dir or below it; an empty dir contains nothing.
 func within(dir, path string) bool {
 	return dir != "" && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
 }
 
 // isRepository reports whether a folder is the root of a repository, that is, contains .git.
 func (r RulesReader) isRepository(dir string) bool {
+	// In a linked work tree or a submodule, .git is a file that names the real folder (gitrepository-layout(5)).
 	_, err := r.Read(filepath.Join(dir, ".git", "HEAD"))
 	if err == nil {
 		return true
@@ -101,6 +108,8 @@ func (r RulesReader) isRepository(dir string) bool {
 
 // Enter returns the rules inside a folder: those above and its own. found says which files to read; a file that is missing after all has
 // no rules.
+//
+// If a file cannot be read, the error comes together with the rules of the other files.
 func (r RulesReader) Enter(above *Rules, dir string, found RuleFiles) (*Rules, error) {
 	if found == 0 {
 		return above, nil
@@ -116,6 +125,7 @@ func (r RulesReader) Enter(above *Rules, dir string, found RuleFiles) (*Rules, e
 		return list
 	}
 	n.git, n.dot, n.grep = read(GitRules, ".gitignore"), read(DotRules, ".ignore"), read(GrepRules, ".rgignore")
+	// A caller that asks for everything has not listed the folder, so the repository must be looked for.
 	if found&Repository != 0 && (found != everything || r.isRepository(dir)) {
 		n.repo = true
 		var err error
@@ -124,12 +134,14 @@ func (r RulesReader) Enter(above *Rules, dir string, found RuleFiles) (*Rules, e
 		n.global, err = r.globals(above)
 		errs = append(errs, err)
 	}
+	// A folder without rules shares the value of its parent, which keeps Verdict short in deep trees.
 	if !n.repo && len(n.git)+len(n.dot)+len(n.grep) == 0 {
 		n = above
 	}
 	return n, errors.Join(errs...)
 }
 
+// rules reads and parses one rule file. A missing file has no rules.
 func (r RulesReader) rules(path string) (rules, error) {
 	raw, err := r.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,6 +171,7 @@ func (r RulesReader) common(root string) string {
 	return dir
 }
 
+// under resolves a path that is relative to dir, unless it is absolute.
 func under(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -168,13 +181,17 @@ func under(dir, path string) string {
 
 // Verdict decides about a name in a folder, as git and ripgrep do. The nearest file with a matching rule decides. .rgignore comes before
 // .ignore, .gitignore, the repository's excludes and the owner's excludes. git's files apply only inside their repository.
+//
+// It looks at one name only. A file in an ignored folder is ignored too (gitignore(5)): the caller must not enter such a folder.
 func (n *Rules) Verdict(dir, name string, folder bool) Verdict {
 	if n == nil {
 		return NoRule
 	}
+	// One verdict for each kind of file, in the order of precedence. The loop goes outwards, so the first match of a kind is the nearest.
 	var found [5]Verdict
 	inside := true
 	for ; n != nil; n = n.above {
+		// Rules see the path below the folder of their file.
 		path := name
 		if len(dir) > len(n.dir) {
 			path = strings.TrimPrefix(dir[len(n.dir):], "/") + "/" + name
@@ -191,6 +208,7 @@ func (n *Rules) Verdict(dir, name string, folder bool) Verdict {
 			ask(3, n.exclude)
 			ask(4, n.global)
 		}
+		// Above the root of the repository, git's files no longer apply; the others do.
 		inside = inside && !n.repo
 	}
 	for _, v := range found {

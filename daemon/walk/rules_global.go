@@ -9,6 +9,7 @@ import (
 
 // globals returns the owner's global excludes: the file in core.excludesFile of git's config, or git's default path. A repository inside
 // another one has the same.
+// It does not read the environment, so XDG_CONFIG_HOME and the system's own config have no effect.
 func (r RulesReader) globals(above *Rules) (rules, error) {
 	if r.Home == "" {
 		return nil, nil
@@ -18,6 +19,7 @@ func (r RulesReader) globals(above *Rules) (rules, error) {
 			return n.global, nil
 		}
 	}
+	// git reads both config files in this order, and the later value wins (git-config(1), FILES).
 	path := filepath.Join(r.Home, ".config", "git", "ignore")
 	for _, config := range []string{filepath.Join(r.Home, ".config", "git", "config"), filepath.Join(r.Home, ".gitconfig")} {
 		raw, err := r.Read(config)
@@ -43,6 +45,7 @@ func (r RulesReader) expand(path string) string {
 }
 
 // excludesFile reads core.excludesFile from a file in the format of git-config(1); "": not set.
+// The last setting wins. A key may follow its section on the same line. Included files are not read.
 func excludesFile(config string) string {
 	core, path := false, ""
 	for line := range strings.Lines(config) {

@@ -9,12 +9,14 @@ func match(pattern, path string) bool {
 	return m.from(0, 0)
 }
 
+// matcher is the state of one match. Positions are byte offsets; failed is made with the first failure, which most matches do not have.
 type matcher struct {
 	pattern, path string
 	failed        map[[2]int]struct{} // positions at which stars have failed
 }
 
 // from matches the pattern from p with the path from t.
+// Only stars have a choice, so everything else is a loop without recursion.
 func (m *matcher) from(p, t int) bool {
 	for p < len(m.pattern) {
 		switch c := m.pattern[p]; c {
@@ -48,6 +50,7 @@ func (m *matcher) from(p, t int) bool {
 }
 
 // star matches one or more stars at p.
+// Two or more stars cross slashes only if they fill a whole component; otherwise they count as one, as in git's wildmatch.c.
 func (m *matcher) star(p, t int) bool {
 	if _, ok := m.failed[[2]int{p, t}]; ok {
 		return false
@@ -56,6 +59,7 @@ func (m *matcher) star(p, t int) bool {
 	for next < len(m.pattern) && m.pattern[next] == '*' {
 		next++
 	}
+	// A "**" is a component of its own if both of its sides are a slash or an end.
 	before := p == 0 || m.pattern[p-1] == '/'
 	after := next == len(m.pattern) || m.pattern[next] == '/' || strings.HasPrefix(m.pattern[next:], `\/`)
 	across := next-p >= 2 && before && after
@@ -68,6 +72,7 @@ func (m *matcher) star(p, t int) bool {
 	default:
 		ok = m.stretch(next, t, across)
 	}
+	// Each pair of positions fails at most once, which limits the time.
 	if !ok {
 		if m.failed == nil {
 			m.failed = map[[2]int]struct{}{}
@@ -100,6 +105,7 @@ func (m *matcher) class(p, t int) (next int, ok bool) {
 	if not {
 		p++
 	}
+	// last is the character that a "-" would continue to a range; -1: none.
 	in, last := false, -1
 	for first := true; ; first = false {
 		if p >= len(m.pattern) {
@@ -107,6 +113,7 @@ func (m *matcher) class(p, t int) (next int, ok bool) {
 		}
 		c := m.pattern[p]
 		switch {
+		// A slash never matches a class, not even a negated one.
 		case c == ']' && !first:
 			return p + 1, in != not && b != '/'
 		case c == '-' && last >= 0 && p+1 < len(m.pattern) && m.pattern[p+1] != ']':

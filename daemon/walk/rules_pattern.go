@@ -25,6 +25,7 @@ type rule struct {
 }
 
 // shape marks common rules that need no matcher.
+// Most rules of real projects have one of these, and each rule is tried on each name of a walk.
 type shape int
 
 const (
@@ -37,6 +38,7 @@ const (
 type rules []rule
 
 // parse parses a rule file. Lines that can match nothing are dropped.
+// It accepts a byte order mark at the beginning and line ends of Windows, as git does.
 func parse(raw []byte) rules {
 	var list rules
 	for line := range bytes.SplitSeq(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), []byte("\n")) {
@@ -47,6 +49,8 @@ func parse(raw []byte) rules {
 	return list
 }
 
+// parseLine parses one line in the order of gitignore(5), PATTERN FORMAT; false: a comment or an empty pattern. A backslash before "#" or
+// "!" stays in the text, and the matcher removes it.
 func parseLine(line string) (rule, bool) {
 	if strings.HasPrefix(line, "#") {
 		return rule{}, false
@@ -61,6 +65,7 @@ func parseLine(line string) (rule, bool) {
 		r.folder = true
 		line = line[:len(line)-1]
 	}
+	// A slash at the beginning or in the middle ties the pattern to the folder of its file. One at the end does not: it is gone by now.
 	r.whole = strings.Contains(line, "/")
 	r.text = strings.TrimPrefix(line, "/")
 	if r.text == "" {
@@ -85,6 +90,7 @@ func trimSpaces(line string) string {
 	for slashes < end && line[end-1-slashes] == '\\' {
 		slashes++
 	}
+	// An odd number of backslashes protects the first of the spaces.
 	if slashes%2 == 1 && end < len(line) {
 		end++
 	}

@@ -13,6 +13,7 @@ import (
 // handle is the descriptor of an open folder.
 type handle int
 
+// folderFlags open a folder and nothing else: a link or a file that has taken its name is an error.
 const folderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
 
 // openTop duplicates the descriptor of the start folder.
@@ -22,6 +23,7 @@ func openTop(root *os.Root) (handle, error) {
 		return -1, err
 	}
 	defer func() { _ = d.Close() }() // nothing was written
+	// The walk outlives d, which closes its own descriptor. 3 leaves out the standard streams.
 	fd, err := unix.FcntlInt(d.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	return handle(fd), err
 }
@@ -67,6 +69,8 @@ func (h handle) identity() (device, inode uint64) {
 	return uint64(st.Dev), st.Ino //nolint:unconvert // 32 bits on some
 }
 
+// open opens first and looks afterwards, so that it describes the file that is open. With these flags, opening a pipe does not wait for
+// a writer, and a terminal does not become the one that controls hob.
 func (h handle) open(name string) (*Opened, error) {
 	fd, err := openat(int(h), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -80,6 +84,7 @@ func (h handle) open(name string) (*Opened, error) {
 	return &Opened{info, stream{fd: fd, size: info.Size}}, nil
 }
 
+// openat opens a name in an open folder and repeats the call after a signal.
 func openat(dir int, name string, flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags, 0)
@@ -145,6 +150,7 @@ func again(read func() (int, error)) (int, error) {
 func (f *stream) Close() error { return unix.Close(f.fd) }
 
 // reader reads folders with getdents64(2). Its records have the layout of struct linux_dirent64.
+// Each worker has its own, and the buffers are used again for each folder.
 type reader struct {
 	buf   []byte
 	names []byte
@@ -153,6 +159,7 @@ type reader struct {
 	nodes []uint64
 }
 
+// The offsets of the fields in a record (getdents64(2)).
 const (
 	inodeAt  = 0
 	lengthAt = 16
@@ -178,6 +185,7 @@ func (r *reader) entries(h handle) ([]Entry, error) {
 		}
 		r.records(r.buf[:n])
 	}
+	// Only now are the names complete. Cutting them from one string needs one allocation for the whole folder.
 	all := string(r.names)
 	list := make([]Entry, 0, len(r.ends))
 	from := 0
@@ -188,6 +196,7 @@ func (r *reader) entries(h handle) ([]Entry, error) {
 	return list, nil
 }
 
+// records collects the entries of one read. It stops at a record whose length cannot be right.
 func (r *reader) records(raw []byte) {
 	for len(raw) > nameAt {
 		length := int(binary.NativeEndian.Uint16(raw[lengthAt:]))

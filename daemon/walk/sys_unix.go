@@ -7,6 +7,7 @@ import (
 	"syscall"
 )
 
+// numbers returns the device and inode of a file; 0 if they are unknown.
 func numbers(info fs.FileInfo) (device, inode uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Dev), uint64(st.Ino) //nolint:unconvert // of other sizes on some; only compared

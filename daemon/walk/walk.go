@@ -49,6 +49,8 @@ type Opened struct {
 }
 
 // Dir is a folder during a walk.
+//
+// refs counts the tasks that still need the open folder. It is closed with the last one, which may be on another worker.
 type Dir struct {
 	Path  string // below the start, with slashes; "": the start
 	Keep  any    // data of the visitor, set in Visitor.Folder
@@ -94,6 +96,7 @@ type Visitor interface {
 func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 16)) }
 
 // batch is the number of files of a folder that a worker takes at once.
+// A large folder is divided in this way, so that other workers can help with it.
 const batch = 48
 
 // Walk visits a folder and everything below that the visitor selects. It ends early with the error of ctx. A panic of the visitor becomes
@@ -103,6 +106,7 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 	if err != nil {
 		return err
 	}
+	// The start is the first task; it is counted like those of push.
 	w := &walk{ctx: ctx, visitor: v, open: 1}
 	w.wake.L = &w.mu
 	root := &Dir{file: top}
@@ -120,6 +124,7 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 		})
 	}
 	group.Wait()
+	// After an early end, tasks are left that hold folders open.
 	for _, t := range w.tasks {
 		t.dir.release()
 	}
@@ -130,6 +135,8 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 }
 
 // walk is the state of one walk, shared by its workers.
+//
+// The tasks are a stack, so the walk goes into the depth first and keeps few folders open. mu guards the fields below it.
 type walk struct {
 	ctx     context.Context //nolint:containedctx // only for this walk, which ends with the call
 	visitor Visitor
@@ -142,6 +149,8 @@ type walk struct {
 }
 
 // task is one of three things: read dir, open and read the folder name in dir, or visit some files of dir.
+//
+// A folder is opened only when its task runs, because the number of open files is limited.
 type task struct {
 	dir   *Dir
 	name  string  // of a folder in dir that is to be opened
@@ -176,6 +185,7 @@ func (w *walk) take() (task, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
+		// A running task may still push more, so an empty stack alone is not the end.
 		if w.halted || w.open == 0 {
 			return task{}, false
 		}
@@ -201,6 +211,7 @@ func (w *walk) done() {
 	}
 }
 
+// work executes tasks until there are none. n is the number of the worker, which the visitor gets.
 func (w *walk) work(n int) {
 	r := newReader()
 	for {
@@ -254,12 +265,15 @@ func (w *walk) folder(n int, r *reader, d *Dir) {
 		case Other:
 		}
 	}
+	// The folders come first, so that idle workers can begin before this one visits the files.
 	w.push(folders...)
 	for len(files) > batch {
+		// The reference is taken before the push, because another worker may finish the task at once.
 		d.refs.Add(1)
 		w.push(task{dir: d, files: files[:batch]})
 		files = files[batch:]
 	}
+	// The last files need no task: this worker visits them.
 	w.files(n, d, files)
 }
 

@@ -13,6 +13,9 @@ import (
 )
 
 // Memory keeps watches and snapshots as a database would. It survives a Watcher, not the process.
+//
+// The maps are by the ID of a watch, and below that by path. keys holds the keys of all fires, so that a second commit of one is counted in
+// twice.
 type Memory struct {
 	mu      sync.Mutex
 	watches []filewatch.Watch
@@ -59,6 +62,7 @@ func (m *Memory) Remove(id int64) {
 	m.signal()
 }
 
+// signal wakes the watcher. One signal may stand for many, as for the signal of the real store.
 func (m *Memory) signal() {
 	select {
 	case m.changed <- struct{}{}:
@@ -103,6 +107,7 @@ func (m *Memory) Text(_ context.Context, id int64, path string) ([]byte, error) 
 func (m *Memory) Saw(_ context.Context, s filewatch.Seen) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// The checks come first, so that a refused commit changes nothing.
 	if !slices.ContainsFunc(m.watches, func(w filewatch.Watch) bool { return w.ID == s.Watch.ID }) {
 		return fmt.Errorf("watch %d: %w", s.Watch.ID, filewatch.ErrStopped)
 	}
@@ -118,6 +123,7 @@ func (m *Memory) Saw(_ context.Context, s filewatch.Seen) error {
 	}
 	m.put(s.Watch.ID, s.Files)
 	if s.In != nil {
+		// A key that has a fire already stores the rows only, as Store requires.
 		if key := fmt.Sprint(s.Watch.ID, " ", s.Key); m.keys[key] {
 			m.twice++
 		} else {
@@ -131,6 +137,7 @@ func (m *Memory) Saw(_ context.Context, s filewatch.Seen) error {
 }
 
 // put stores the rows of files, and removes those of files that are gone.
+// newest counts only after the first scan is done: until then nothing was reported, so versions may be used again.
 func (m *Memory) put(id int64, files []filewatch.File) {
 	if m.files[id] == nil {
 		m.files[id], m.newest[id] = map[string]filewatch.File{}, map[string]int64{}
@@ -146,6 +153,7 @@ func (m *Memory) put(id int64, files []filewatch.File) {
 }
 
 // fits says what is wrong with a row over an old one; newest is the newest version that the path ever had.
+// The zero File stands for a missing row.
 func fits(old, now filewatch.File, newest int64) error {
 	same := old.Hash == now.Hash
 	switch {
@@ -161,6 +169,7 @@ func fits(old, now filewatch.File, newest int64) error {
 	return nil
 }
 
+// stir wakes all tests that wait on Moved.
 func (m *Memory) stir() {
 	close(m.moved)
 	m.moved = make(chan struct{})
@@ -218,6 +227,7 @@ func (m *Memory) File(id int64, path string) filewatch.File {
 }
 
 // Lines are the lines of all events that name files, in order, each without its dash: "created /x, 3 bytes".
+// The list of files is the last part of an event, after the prompt.
 func (m *Memory) Lines() []string {
 	var list []string
 	for _, in := range m.Inbox() {

@@ -21,6 +21,7 @@ func Compare(ctx context.Context, s filewatch.Store, id int64, dir string) ([]st
 	if err != nil {
 		return nil, err
 	}
+	// Collect the rows of files below the folder.
 	seen := map[string]string{}
 	for _, f := range rows {
 		if !f.Dir && !f.Gone && strings.HasPrefix(f.Path, dir+string(filepath.Separator)) {
@@ -28,6 +29,7 @@ func Compare(ctx context.Context, s filewatch.Store, id int64, dir string) ([]st
 		}
 	}
 	var found []string
+	// Compare each file with its row, and cross the row off.
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -43,6 +45,7 @@ func Compare(ctx context.Context, s filewatch.Store, id int64, dir string) ([]st
 		delete(seen, path)
 		return err
 	})
+	// The rows that are left have no file. Links are not compared.
 	for path, hash := range seen {
 		if !strings.HasPrefix(hash, "link:") {
 			found = append(found, fmt.Sprintf("%s is in the snapshot and not there", path))
