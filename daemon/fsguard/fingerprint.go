@@ -12,7 +12,7 @@ import (
 )
 
 // Fingerprint identifies a file after it was renamed, and tells whether it changed.
-// The store compares it to find out which files still have the content that a tainted turn wrote.
+// The store keeps it for each file that a tainted turn wrote, to find the file again under another name.
 type Fingerprint struct {
 	ID      string // device, inode and, if the system knows it, the birth time, because systems reuse inodes. "" where there are no inodes
 	Size    int64  // in bytes

@@ -7,6 +7,7 @@ import (
 )
 
 // stat holds the facts about a file that are visible without opening it.
+// It has the inode, the size in bytes, and the modification time in nanoseconds since 1970.
 type stat struct {
 	ino         uint64
 	size, mtime int64
@@ -49,6 +50,8 @@ func (r ref) path() string { return join(r.dir, r.name) }
 
 // candidates are the changed paths of a watch, by folder and name. Times are monotonic. The walk adds them; ready returns those that have
 // settled; the writer reports and drops them.
+//
+// n is their number. They are kept in memory only: after a restart, the scan at the start finds the same differences again.
 type candidates struct {
 	folders map[string]map[string]candidate
 	n       int
@@ -69,6 +72,7 @@ func (p *candidates) note(dir, name string, s stat, gone bool, now time.Duration
 }
 
 // again restarts the settle time of a candidate.
+// The writer calls it for a file that changed, or could not be read, after the scan.
 func (p *candidates) again(dir, name string, s stat, gone bool, now time.Duration) {
 	p.note(dir, name, s, gone, now)
 	c := p.folders[dir][name]
@@ -125,6 +129,7 @@ func (p *candidates) drop(dir, name string) {
 }
 
 // patience returns how long a file may keep changing before it is reported as still changing.
+// It is ten settle times, at most 5 minutes, and never less than the settle time.
 func patience(settle time.Duration) time.Duration {
 	return max(settle, min(10*settle, 5*time.Minute))
 }
@@ -137,6 +142,7 @@ func holdFor(settle time.Duration) time.Duration { return 4 * settle }
 func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Duration) {
 	var settled, unsettled []ref
 	waited, open := false, 0
+	// soon keeps the earliest time at which the answer may be another one.
 	soon := func(at time.Duration) {
 		if next == 0 || at < next {
 			next = at
@@ -162,6 +168,7 @@ func (p *candidates) ready(settle, now time.Duration) (list []ref, next time.Dur
 			}
 		}
 	}
+	// The settled ones wait for those that still change, but not longer than holdFor.
 	list = unsettled
 	if open == len(unsettled) || waited {
 		list = append(list, settled...)

@@ -14,6 +14,7 @@ type (
 )
 
 // Progress says how far a watch is.
+// It comes from the store, because commands and tools read it without the Watcher.
 type Progress struct {
 	Ready   bool   // the first scan is done; later changes are reported
 	Trouble string // what it cannot see or sees late; "": nothing

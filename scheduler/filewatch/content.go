@@ -18,6 +18,7 @@ import (
 )
 
 // Limits of contents, in bytes.
+// A text that is too large has no diff; a file that is too large is compared by its stat; rules are cut.
 const (
 	maxText  = 32 << 10  // of a text that is stored for diffs
 	maxTexts = 32 << 20  // of all such texts of a watch
@@ -37,6 +38,7 @@ const (
 var errMoved = errors.New("it changed while it was looked at")
 
 // reader opens files, always through the guard.
+// A scan finds files without the guard's checks, so each path is classified again before its content is read.
 type reader struct {
 	guard *fsguard.Guard
 	step  func() // called to report progress
@@ -87,6 +89,7 @@ func (r reader) read(ctx context.Context, path string, s stat) (content, error) 
 
 // digest reads a file to its end. open means that its text may be shown.
 func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (content, error) {
+	// One byte more than the known size shows that the file has grown.
 	sum, buf := sha256.New(), make([]byte, min(s.size+1, block))
 	var text []byte
 	for size := int64(0); ; {
@@ -121,6 +124,7 @@ func (r reader) digest(ctx context.Context, f *os.File, s stat, open bool) (cont
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 // rules reads a file with ignore rules, or a file of git.
+// It returns at most maxRules bytes. A name that belongs to no regular file counts as missing.
 func (r reader) rules(path string) ([]byte, error) {
 	place, err := r.guard.Resolve("", path)
 	if err != nil {
@@ -144,6 +148,7 @@ func (r reader) ignored(t *tracked, path string) bool {
 	}
 	tree := walk.RulesReader{Read: r.rules, Home: r.guard.Home()}
 	all := walk.Repository | walk.GitRules | walk.DotRules | walk.GrepRules
+	// Go from the file outwards: an ignored folder excludes everything in it.
 	for isFolder := false; t.scope.holds(filepath.Dir(path)); isFolder = true {
 		dir, name := filepath.Dir(path), filepath.Base(path)
 		node, err := tree.Above(dir, dir)

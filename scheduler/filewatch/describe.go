@@ -25,6 +25,7 @@ const (
 )
 
 // keyOf returns the key of a set of changes. The same contents at the same paths give the same key, so they are reported only once.
+// Versions represent the contents: each new content of a path has another one. The key has 32 hex digits.
 func keyOf(told []finding) string {
 	sum := sha256.New()
 	for _, f := range told {
@@ -35,6 +36,7 @@ func keyOf(told []finding) string {
 
 // inOf returns the inbox row of an event. File names and contents may come from anybody, so the row is always tainted and never typed by
 // the owner.
+// The prompt is the first part, and the list of changes is the last.
 func inOf(w Watch, changes []Change, key string, now time.Time) *event.In {
 	return &event.In{
 		Source: "watch:" + w.Name, ExtID: fmt.Sprintf("%d:%s", w.ID, key), Session: w.SessionKey(), Kind: event.Fire, Rank: event.RankRest,
@@ -80,6 +82,7 @@ func line(c Change) string {
 }
 
 // past returns the kind of a change as a past participle.
+// Write gives "changed", because a touched file without new content is never reported.
 func past(k Kind) string {
 	switch k {
 	case Create:
@@ -108,6 +111,7 @@ func counted(changes []Change) string {
 	return strings.Join(parts, ", ")
 }
 
+// count returns a number with its noun in the singular or plural.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -126,9 +130,11 @@ func shown(path string) string {
 // budget limits the diffs of an event.
 type budget struct{ left int }
 
+// open reports whether another diff may be shown.
 func (b *budget) open() bool { return b.left > 0 }
 
 // take cuts a diff to the remaining size, in whole lines.
+// A diff that is cut ends with the number of missing lines.
 func (b *budget) take(diff string) string {
 	room := min(maxDiff, b.left)
 	if len(diff) > room {
@@ -142,6 +148,7 @@ func (b *budget) take(diff string) string {
 }
 
 // unified returns the difference of two texts, or "". Control characters are shown as U+FFFD.
+// The diff goes to the model and to people, and a terminal must not obey the text of a file.
 func unified(path string, created bool, old, now []byte) string {
 	if bytes.Equal(old, now) {
 		return ""

@@ -98,6 +98,7 @@ func Fields() []scheduler.Field {
 // New creates a watch from a draft. It resolves the paths and opens nothing. The error has one line for each fault of the draft. The caller
 // sets the ID and makes sure that the name is unique.
 func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
+	// Check every field before returning, so that one answer names all faults.
 	f := faults{}
 	w := Watch{
 		Trigger: scheduler.Trigger{
@@ -122,6 +123,7 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 }
 
 // Check returns the reason that a watch cannot be used, or nil. A stored watch may have been moved to another machine.
+// The Watcher calls it before it starts a watch.
 func (w Watch) Check(guard *fsguard.Guard) error {
 	f := faults{}
 	f.paths(w.Paths, guard)

@@ -10,6 +10,7 @@ import (
 )
 
 // MostFolders returns how many folders one user of the system can watch; 0 if unknown.
+// Linux limits the watches of inotify for each user (inotify(7)), and every watched folder needs one.
 func MostFolders() int {
 	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
 	if err != nil {
@@ -24,6 +25,8 @@ func MostFolders() int {
 
 // Exceeds reports whether a watch has more than most folders. It returns false if ctx ends before the answer is known. It also returns
 // false with Gitignore, because only the first scan finds the folders that the rules exclude.
+//
+// The caller warns the owner when a watch is made. The caller sets a deadline in ctx, because counting a large tree takes long.
 func Exceeds(ctx context.Context, w Watch, most int) bool {
 	s, err := newScope(w)
 	if err != nil || w.Gitignore {

@@ -9,6 +9,7 @@ import (
 )
 
 // remote reports whether a folder is on a file system that does not report changes by other machines.
+// The names are those that the system reports for mounted file systems (statfs(2), f_fstypename).
 func remote(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -6,6 +6,7 @@ import (
 )
 
 // Limits of OwnWrites.
+// A path may be written several times before the watcher reads it, so several hashes of it count.
 const (
 	ownPaths  = 4096
 	ownHashes = 4 // per path
@@ -46,6 +47,7 @@ func (l *OwnWrites) Note(path, hash string) {
 	}
 	l.order = append(l.order, path)
 	l.notes[path] = append(list[max(0, len(list)+1-ownHashes):], hash)
+	// The path that was written least recently is forgotten.
 	if len(l.order) > ownPaths {
 		delete(l.notes, l.order[0])
 		l.order = l.order[1:]
@@ -62,6 +64,7 @@ func (l *OwnWrites) Wrote(path, hash string) bool {
 	defer l.mu.Unlock()
 	list := l.notes[path]
 	i := slices.Index(list, hash)
+	// The watcher has seen this content, so only somebody else can bring back an older one. This one stays for other watches.
 	if i > 0 {
 		l.notes[path] = list[i:]
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 // scope decides which files belong to a watch. It uses only names, and does not change.
+// A path belongs to the watch if one entry contains it and the include patterns, if any, admit it.
 type scope struct {
 	entries []entry
 	include []*glob.Pattern
@@ -83,6 +84,7 @@ func (s scope) enters(dir string) bool {
 }
 
 // holds reports whether a folder is one of the paths or below one, and not only on the way to one.
+// A folder for which it returns true may contain wanted files; one on the way to a path is watched because the path may appear in it.
 func (s scope) holds(dir string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool {
 		switch {
@@ -93,6 +95,7 @@ func (s scope) holds(dir string) bool {
 		case e.glob == nil:
 			return !s.flat
 		}
+		// For a glob, something below the folder must still be able to match.
 		state := e.glob.Start()
 		for name := range strings.SplitSeq(slashed(dir), "/") {
 			state = e.glob.Enter(state, name, glob.Shown)
@@ -102,6 +105,7 @@ func (s scope) holds(dir string) bool {
 }
 
 // starts returns the folders at which the scan starts: the paths that are folders, and for other paths the nearest existing folder above.
+// A folder above a missing path is watched because it reports when the path appears.
 func (s scope) starts() []string {
 	var list []string
 	for _, e := range s.entries {
@@ -125,4 +129,5 @@ func below(dir, path string) bool {
 	return ok && len(rest) > 1 && os.IsPathSeparator(rest[0])
 }
 
+// slashed returns an absolute path in the form that globs are matched with.
 func slashed(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }

@@ -24,6 +24,7 @@ type notifier interface {
 type system struct{ *fsnotify.Watcher }
 
 // openSystem opens the system's file events.
+// The buffer holds 1,024 events, so that a burst of changes rarely has to wait for the sensor.
 func openSystem() (notifier, error) {
 	w, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
@@ -47,6 +48,8 @@ func (s system) Remove(path string) (err error) {
 }
 
 // sensor reads a notifier as fast as it can and marks folders as dirty. It never blocks.
+//
+// Its own goroutine calls run; the watcher takes the marks. mu guards the marks of both.
 type sensor struct {
 	notifier
 	wake chan struct{} // something is dirty; one signal stands for many
@@ -73,6 +76,7 @@ func (s *sensor) run() error {
 			if !ok {
 				return nil
 			}
+			// New permission bits alone are no new content.
 			if e.Op != fsnotify.Chmod {
 				s.mark(e.Name, e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
 			}
@@ -102,6 +106,7 @@ func (s *sensor) mark(name string, went bool) {
 	s.signal()
 }
 
+// everything replaces all marks by one. The caller holds the lock.
 func (s *sensor) everything() {
 	s.all = true
 	clear(s.dirty)
@@ -121,6 +126,7 @@ func (s *sensor) problem(err error) {
 	s.signal()
 }
 
+// signal wakes the watcher without blocking.
 func (s *sensor) signal() {
 	select {
 	case s.wake <- struct{}{}:

@@ -34,6 +34,7 @@ type writer struct {
 }
 
 // finding is the result of examining a candidate.
+// examine makes it, tell commits it. was and now are the row before and after; the zero row means none.
 type finding struct {
 	ref
 	was, now row
@@ -45,6 +46,7 @@ type finding struct {
 }
 
 // serve commits the settled candidates of a watch.
+// The watcher calls it in each round. It sets t.next, the time at which another call may have something to do.
 func (w *writer) serve(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
 	if now < t.retry || ctx.Err() != nil {
@@ -73,6 +75,7 @@ func (w *writer) serve(ctx context.Context, t *tracked) {
 }
 
 // commit runs f. After an error it sets a pause, which doubles each time.
+// The candidates stay, so the next try finds the same changes and the latest content.
 func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context, *tracked) error) {
 	switch err := f(ctx, t); {
 	case errors.Is(err, ErrStopped):
@@ -122,6 +125,7 @@ func (w *writer) firstLook(ctx context.Context, t *tracked) error {
 }
 
 // examine examines candidates again and reads those that have not changed since. The others must settle again.
+// When ctx ends it returns nil, and nothing is committed.
 func (w *writer) examine(ctx context.Context, t *tracked, list []ref) []finding {
 	out := make([]finding, 0, len(list))
 	texts := 0
@@ -153,6 +157,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	case err != nil:
 		t.candidates.again(r.dir, r.name, r.stat, r.gone, w.clock.Mono())
 		return finding{}, false
+	// It exists, but no longer belongs to the watch: the scan missed it because of new ignore rules, for example.
 	case !t.scope.wants(path) || r.gone && w.ignored(t, path):
 		f.silent = true
 		return f.asGone(t)
@@ -162,6 +167,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	if !t.tree.live(r.dir) && w.elsewhere(r.dir) {
 		return w.judgeGone(t, f)
 	}
+	// Since the scan it has changed or come back: it must settle again. A first scan takes files as they are.
 	s := statOf(info)
 	if s != r.stat && !r.unsettled && t.tree.looked || r.gone {
 		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
@@ -185,6 +191,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 		t.candidates.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
 	}
+	// A negative time makes the next scan read the file again, because a later content may have the same time.
 	f = w.judgeContent(t, f, s, c)
 	if f.recheck = !f.unsettled && s.mayHide(now); f.recheck {
 		f.now.mtime = -f.now.mtime
@@ -199,6 +206,7 @@ func (w *writer) elsewhere(dir string) bool {
 }
 
 // judgeContent compares a file's content with the snapshot.
+// A content that hob wrote itself gets a new version too, but is not reported.
 func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding {
 	f.text = c.text
 	f.now = row{ino: s.ino, size: s.size, mtime: s.mtime, version: f.was.version, hash: c.hash}
@@ -246,6 +254,7 @@ func (f finding) asGone(t *tracked) (finding, bool) {
 }
 
 // tell commits findings: the snapshot and, if there is something to report, the fire and the inbox row.
+// An error leaves the candidates and the tree as they are, so that the next try reports the same changes.
 func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	if len(list) == 0 {
 		return ctx.Err()
@@ -310,6 +319,7 @@ func (t *tracked) rows(list []finding) []File {
 // file may reuse the inode of a removed one.
 func pair(list []finding) {
 	went := map[uint64]int{}
+	// First collect the removed files by inode, then look for a created file with the same one.
 	for i, f := range list {
 		if f.kind == Remove && !f.silent && f.now.ino != 0 {
 			went[f.now.ino] = i
@@ -333,6 +343,7 @@ func (t *tracked) changes(list []finding) []finding {
 	for _, f := range list {
 		if f.kind == Rename && !wants(Rename) {
 			if wants(Remove) {
+				// The removal reports the old path with its old row; the creation below keeps the new one.
 				gone := f
 				gone.kind, gone.dir, gone.name, gone.text = Remove, filepath.Dir(f.from), filepath.Base(f.from), nil
 				gone.now = t.tree.row(f.from)
@@ -387,6 +398,7 @@ func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Ch
 	return list, nil
 }
 
+// exists reports whether a path names anything. A folder that still exists was not moved: only files in it were.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

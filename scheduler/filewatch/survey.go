@@ -35,9 +35,11 @@ type survey struct {
 }
 
 // survey scans a folder and, below it, the new folders; with deep, all folders.
+// The only error is that of ctx: a missing folder is recorded as gone, and an unreadable one is tried again later.
 func (w *Watcher) survey(ctx context.Context, t *tracked, start string, deep bool) error {
 	s := &survey{w: w, t: t, start: start, deep: deep, now: w.clock.Mono()}
 	place, err := w.access.Guard.Resolve("", start)
+	// A link has replaced the folder, or something above it: what is there now is another folder.
 	if err == nil && (place.Path != start || !place.IsDir()) {
 		err = fs.ErrNotExist
 	}
@@ -70,6 +72,7 @@ func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 			s.t.unread = unruly(err)
 		}
 	}
+	// Walk reports the subfolders only, so the start is watched here.
 	if !s.t.tree.live(s.start) || s.deep {
 		s.t.unwatched(s.start, s.w.cover(s.t, s.start))
 	}
@@ -87,6 +90,7 @@ type found struct {
 }
 
 // Folder implements walk.Visitor. Several workers call it at the same time.
+// It returns only folders to the walk, so File has nothing to do.
 func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	path := s.start
 	if d.Path != "" {
@@ -123,6 +127,7 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	return s.compare(path, inode, files, subs)
 }
 
+// locked runs f with the lock of the survey.
 func (s *survey) locked(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,6 +178,7 @@ func machine(path string) bool {
 
 // look returns the stat of a file or link; false for anything else.
 func look(d *walk.Dir, dir string, e walk.Entry) (found, bool) {
+	// A stat through the open folder also works if its path was replaced meanwhile.
 	if e.Kind == walk.File {
 		info, err := d.Stat(e.Name)
 		return found{e.Name, stat{ino: info.Inode, size: info.Size, mtime: info.Modified}}, err == nil
@@ -184,6 +190,7 @@ func look(d *walk.Dir, dir string, e walk.Entry) (found, bool) {
 	return found{e.Name, statOf(info)}, true
 }
 
+// statOf converts what the system reports about a file; the inode is 0 where there are none.
 func statOf(info fs.FileInfo) stat {
 	_, inode := walk.Identity(info)
 	return stat{ino: inode, size: info.Size(), mtime: info.ModTime().UnixNano(), link: info.Mode()&fs.ModeSymlink != 0}
@@ -236,6 +243,7 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 	for _, e := range subs {
 		sub := join(path, e.Name)
 		now = append(now, sub)
+		// A known folder reports its own changes, so it is not scanned again.
 		if _, unseen := t.unseen[sub]; t.tree.live(sub) && !unseen && !s.deep {
 			continue
 		}
@@ -273,6 +281,7 @@ func (t *tracked) missing(path string, in *folder, there map[string]struct{}, no
 			t.candidates.note(path, name, stat{}, true, now)
 		}
 	}
+	// A file without a row has come and gone since the last scan, so there is nothing to report.
 	for name := range t.candidates.folders[path] {
 		if _, ok := there[name]; !ok && in.rows()[name].version == 0 {
 			t.candidates.drop(path, name)

@@ -10,6 +10,7 @@ import (
 const firstLook = "."
 
 // row is the last seen state of a file.
+// File is the same for the store. The zero row, with version 0, means that the file is not in the snapshot.
 type row struct {
 	ino     uint64
 	size    int64
@@ -78,6 +79,8 @@ func (f *folder) set(name string, r row) {
 }
 
 // tree is a watch's snapshot in memory.
+//
+// The keys of folders are absolute paths. A folder that is not live keeps its rows until their removal is reported.
 type tree struct {
 	folders map[string]*folder
 	looked  bool  // the first scan is done
@@ -149,6 +152,7 @@ func (t *tree) tidy(dir string) {
 	}
 }
 
+// rowOf converts a row of the store; file does the reverse, without the text.
 func rowOf(f File) row {
 	return row{ino: f.Ino, size: f.Size, mtime: f.Mtime, version: f.Version, hash: f.Hash, gone: f.Gone}
 }
@@ -175,6 +179,7 @@ func (t *tree) folder(path string) *folder {
 	return f
 }
 
+// live reports whether a folder is known to exist and is watched or polled.
 func (t *tree) live(path string) bool {
 	f := t.folders[path]
 	return f != nil && f.live

@@ -30,6 +30,7 @@ const (
 func Kinds() []Kind { return []Kind{Create, Write, Remove, Rename} }
 
 // Watch is a prompt that runs when files change.
+// New makes it from a Draft; the store keeps it; the Watcher reads it again after each change.
 type Watch struct {
 	scheduler.Trigger
 	Paths     []string      `json:"paths"`               // absolute files, folders and globs (doublestar), with ~ expanded, as resolved at the creation
@@ -81,6 +82,7 @@ func (w Watch) View(p Progress) View {
 	return v
 }
 
+// periodText formats a period; 0 gives "", so that it is left out of the JSON.
 func periodText(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -116,6 +118,7 @@ type Change struct {
 }
 
 // Seen is the content of one commit.
+// The writer makes it and the store applies it completely or not at all, so snapshot and inbox never disagree.
 type Seen struct {
 	Watch Watch
 	Files []File    // snapshot rows to store

@@ -34,6 +34,7 @@ type Access struct {
 }
 
 // Watcher commits changes of files. It keeps the snapshots in memory: about 150 bytes per file and folder.
+// One goroutine runs it, so its fields need no lock, apart from progress. Times are monotonic.
 type Watcher struct {
 	writer   *writer
 	store    Store
@@ -102,6 +103,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 		w.sensor = newSensor(n)
 		readers.Once("file events", func() error { return w.sensor.run() })
 		defer func() {
+			// Closing the notifier ends the goroutine that reads it.
 			err = errors.Join(err, n.Close())
 			readers.Wait()
 		}()
@@ -132,6 +134,7 @@ func (w *Watcher) round(ctx context.Context) error {
 	if w.pending && now >= w.gap {
 		w.pending = false
 		w.pass(ctx)
+		// The gap is twice the time of the scan, so that scans take at most a third of the time while changes keep coming.
 		took := w.clock.Mono() - now
 		w.gap = w.clock.Mono() + min(max(2*took, shortestGap), longestGap)
 	}
@@ -151,6 +154,7 @@ func (w *Watcher) round(ctx context.Context) error {
 	return nil
 }
 
+// lookAtState finds the identity of the state folder again, because the folder may be made or replaced at any time.
 func (w *Watcher) lookAtState() {
 	w.stateID = [2]uint64{}
 	if info, err := os.Lstat(w.access.State); err == nil {
@@ -187,12 +191,14 @@ func (w *Watcher) reload(ctx context.Context) error {
 	return nil
 }
 
+// sameFiles reports whether two versions of a watch differ only in what does not concern files, such as the prompt.
 func sameFiles(a, b Watch) bool {
 	a.Trigger, b.Trigger = scheduler.Trigger{}, scheduler.Trigger{}
 	return reflect.DeepEqual(a, b)
 }
 
 // begin starts a watch from its snapshot.
+// A watch that cannot be used is reported as trouble and left out; errors of the store are returned.
 func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	scope, err := newScope(watch)
 	if err = errors.Join(err, watch.Check(w.access.Guard)); err != nil {
@@ -307,6 +313,7 @@ func (w *Watcher) pass(ctx context.Context) {
 // passOver handles the collected events of a watch: it drops removed folders, and looks at the changed ones, or at all after a loss of
 // events.
 func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
+	// Removed folders first, so that a new folder with the same name is scanned as a new one.
 	for dir := range m.went {
 		if t.tree.live(dir) {
 			w.vanish(t, dir)
