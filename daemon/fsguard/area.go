@@ -114,6 +114,7 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 	if links(info) < 2 {
 		return topFile(g.state, info)
 	}
+	// The file has several names, or their number is unknown: one of them may be anywhere in the state folder.
 	found := false
 	err := filepath.WalkDir(g.state, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -113,6 +113,7 @@ func New(c Config) (*Guard, error) {
 }
 
 // resolved follows the symbolic links of a path as far as it exists.
+// The missing rest stays as it is, so a folder may be made later.
 func resolved(path string) (string, error) {
 	w, err := walk(path)
 	return w.path, err
@@ -156,6 +157,7 @@ func (g *Guard) Resolve(base, path string) (Place, error) {
 		return Place{}, fmt.Errorf("%s: %w", path, err)
 	}
 	p := Place{Path: w.path, Info: w.info, Dangle: w.dangle}
+	// The area comes first, because hob's own state is never foreign and never counts as Own.
 	p.Area, err = g.area(w)
 	if err != nil {
 		return Place{}, fmt.Errorf("classify %s: %w", path, err)

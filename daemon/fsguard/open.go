@@ -42,6 +42,7 @@ func (g *Guard) Folder(p Place) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", p.Path, err)
 	}
+	// The open folder is compared, because its path may lead elsewhere by now.
 	info, err := root.Stat(".")
 	if err == nil && !os.SameFile(info, p.Info) {
 		err = ErrMoved

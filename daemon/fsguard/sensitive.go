@@ -88,6 +88,7 @@ func (g *Guard) sensitive(root string, w walked) bool {
 	case g.home != "" && within(g.home, w.path):
 		below = w.path[len(g.home):]
 	}
+	// One secret name on the way is enough: everything in such a folder is sensitive.
 	for _, name := range split(below) {
 		if secretName(fold(name)) {
 			return true

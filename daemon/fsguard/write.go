@@ -154,6 +154,7 @@ func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileM
 	if err == nil && hashed {
 		_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
 	}
+	// The file gets its owner and permission bits before it has its final name.
 	if err == nil && old != nil {
 		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
 	}
@@ -195,6 +196,7 @@ func IsTemp(name string) bool {
 }
 
 // Sweep removes the temporary files that an interrupted WriteFile to this place left. It must not run at the same time as one.
+// It removes only files whose names have the prefix for this place, so those of other files stay.
 func (g *Guard) Sweep(p Place) error {
 	up, err := g.Resolve("", filepath.Dir(p.Path))
 	if err != nil || !up.IsDir() || p.Area == State {

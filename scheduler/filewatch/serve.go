@@ -218,6 +218,7 @@ func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding 
 	if f.now.version++; f.was.version == 0 {
 		f.kind, f.now.version = Create, t.tree.begin
 	}
+	// The own file tools announce a content before it becomes visible.
 	f.silent = w.wrote(t, f.path(), c.hash)
 	return f
 }
@@ -337,6 +338,7 @@ func pair(list []finding) {
 }
 
 // changes returns the findings to report. If the watch does not want renames, a rename becomes a removal and a creation.
+// The result is in the order of the paths.
 func (t *tracked) changes(list []finding) []finding {
 	wants := func(k Kind) bool { return len(t.watch.Events) == 0 || slices.Contains(t.watch.Events, k) }
 	var told []finding
@@ -360,6 +362,7 @@ func (t *tracked) changes(list []finding) []finding {
 }
 
 // describe turns findings into changes, with diffs of the first small texts. The files of a renamed folder become one change.
+// It reads the old texts from the store, so it must run before the commit that replaces them.
 func (w *writer) describe(ctx context.Context, t *tracked, told []finding) ([]Change, error) {
 	list := make([]Change, 0, len(told))
 	moved := map[[2]string]int{}

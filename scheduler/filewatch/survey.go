@@ -197,7 +197,9 @@ func statOf(info fs.FileInfo) stat {
 }
 
 // compare records the differences in a folder and returns the subfolders to scan. It watches them first.
+// inode is that of the opened folder; it tells later whether another folder has taken the path.
 func (s *survey) compare(path string, inode uint64, files []found, subs []walk.Entry) []walk.Entry {
+	// The names are collected first, because missing looks for rows without one.
 	there := make(map[string]struct{}, len(files))
 	for _, f := range files {
 		there[f.name] = struct{}{}
@@ -368,6 +370,7 @@ func (t *tracked) unwatched(path string, err error) {
 // it as new.
 func (w *Watcher) vanish(t *tracked, path string) {
 	now := w.clock.Mono()
+	// The inodes of the folders are noted, because a moved folder may return under another name; see rewatch.
 	for _, dir := range t.tree.bury(path) {
 		in := t.tree.folders[dir]
 		t.missing(dir, in, nil, now)

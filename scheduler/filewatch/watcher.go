@@ -168,6 +168,7 @@ func (w *Watcher) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Begin new and changed watches, then end those that are no longer listed.
 	live := map[int64]bool{}
 	for _, watch := range list {
 		live[watch.ID] = true
@@ -363,6 +364,7 @@ func (w *Watcher) rewatch() {
 func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
 	// Without file events, look regularly.
+	// With a poll interval, a remote file system or no notifier, everything is scanned; otherwise only the folders without events are.
 	every := t.watch.Poll
 	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
 		every = longestSleep
@@ -391,6 +393,7 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 }
 
 // report tells the owner about trouble with a watch, and when it is over.
+// A text is passed on only when it changes; the store also limits it to once a day.
 func (w *Watcher) report(ctx context.Context, t *tracked) {
 	text := w.troubleOf(t)
 	if t.trouble != nil && text == *t.trouble || ctx.Err() != nil {
