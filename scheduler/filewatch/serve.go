@@ -218,7 +218,7 @@ func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding 
 	if f.now.version++; f.was.version == 0 {
 		f.kind, f.now.version = Create, t.tree.begin
 	}
-	// The own file tools announce a content before it becomes visible.
+	// hob's own file tools announce a content before it becomes visible.
 	f.silent = w.wrote(t, f.path(), c.hash)
 	return f
 }

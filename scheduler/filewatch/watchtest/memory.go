@@ -153,7 +153,7 @@ func (m *Memory) put(id int64, files []filewatch.File) {
 }
 
 // fits says what is wrong with a row over an old one; newest is the newest version that the path ever had.
-// The zero File stands for a missing row.
+// The zero File means a missing row.
 func fits(old, now filewatch.File, newest int64) error {
 	same := old.Hash == now.Hash
 	switch {
