@@ -20,7 +20,7 @@ const (
 // Foreign says why the content of a path in an area counts as foreign text: it came with a message, a tainted turn wrote it, or it is
 // outside of the folders that the owner opened. "" means that it is the owner's own.
 //
-// The order matters: foreign folders count by their place alone, then come the marks of single files, and the roots last.
+// The order matters: foreign folders count by their place alone, then come the marks, and the roots last.
 func (g *Guard) Foreign(path string, area Area) string {
 	switch {
 	case area == State:

@@ -55,7 +55,7 @@ func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like f
 	if p.Info != nil {
 		like = p.Info
 	}
-	// Until the new file has its final permission bits, only hob's user may read it.
+	// Without a file to take the permission bits from, the umask decides.
 	mode := fs.FileMode(0o644)
 	if like != nil {
 		mode = 0o600 // until fill sets the right bits

@@ -364,7 +364,7 @@ func (w *Watcher) rewatch() {
 func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
 	// Without file events, look regularly.
-	// With a poll interval, a remote file system or no notifier, everything is scanned; otherwise only the folders without events are.
+	// With a poll interval, a remote file system or no notifier, everything is scanned; otherwise only the folders in polled and unseen.
 	every := t.watch.Poll
 	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
 		every = longestSleep
