@@ -60,6 +60,7 @@ func (c *checks) limits(keys []schema.Key, n *node, v reflect.Value) {
 	fields := schema.Fields(v)
 	for _, k := range keys {
 		child, field := n.child(last(k.Name)), fields[last(k.Name)]
+		// A missing key has its default. Only given values are checked.
 		if child == nil {
 			continue
 		}
@@ -82,6 +83,7 @@ func checkModel(c *checks, m *Model) {
 }
 
 // baseURL requires the address of a server's API, or "".
+// It makes no request: a server that is down is no mistake in the config.
 func (c *checks) baseURL(address string) {
 	u, err := url.Parse(address)
 	if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -95,6 +97,7 @@ func checkHeartbeat(c *checks, h *Heartbeat) {
 	if h.Active != "" && (!ok || !clock(first) || !clock(last)) {
 		c.wrong("active", "want hours of the day like 08:00-22:00, found %q", h.Active)
 	}
+	// Only the form is checked here. Whether the channel exists is not known yet.
 	if channel, place, _ := strings.Cut(h.Deliver, ":"); h.Deliver != "" && h.Deliver != "owner" && h.Deliver != "none" && (channel == "" || place == "") {
 		c.wrong("deliver", "want channel:address, owner or none, found %q", h.Deliver)
 	}
@@ -103,6 +106,7 @@ func checkHeartbeat(c *checks, h *Heartbeat) {
 // clock reports whether a text is a time of day like 08:00, or 24:00.
 func clock(text string) bool {
 	text = strings.TrimSpace(text)
+	// time.Parse rejects 24:00, which people write for the end of a day.
 	_, err := time.Parse("15:04", text)
 	return err == nil || text == "24:00"
 }
@@ -126,10 +130,12 @@ func checkOwner(c *checks, o *Owner) {
 			o.Timezone = ""
 		}
 	}
+	// Equal times could mean no quiet hours or a whole quiet day, so they are rejected.
 	if from, to, _ := strings.Cut(o.Quiet, "-"); o.Quiet != "" && (!isClock(from) || !isClock(to) || from == to) {
 		c.note("quiet", c.at("quiet"), false, fmt.Sprintf("want two times of the day, like \"22:00-07:00\", found %q", o.Quiet))
 		o.Quiet = ""
 	}
+	// A wrong address is left out and the others stay: the first of them receives the messages to the owner.
 	var good []string
 	for i, a := range o.Addresses {
 		channel, local, _ := strings.Cut(a, ":")
@@ -145,11 +151,13 @@ func checkOwner(c *checks, o *Owner) {
 // isClock reports whether a text is a time of day in the form "07:00".
 func isClock(text string) bool {
 	_, err := time.Parse("15:04", text)
+	// time.Parse also accepts 7:00. The length excludes it.
 	return err == nil && len(text) == len("15:04")
 }
 
 // checkZone accepts names of the IANA time zone database. It rejects "Local", which means another zone on each machine.
 func checkZone(name string) error {
+	// LoadLocation reads "" as UTC and "Local" as the zone of the machine.
 	if name == "" || strings.EqualFold(name, "local") {
 		return fmt.Errorf("want a zone by its name, like \"Europe/Berlin\", found %q", name)
 	}
@@ -177,11 +185,14 @@ func isLocal(address string) bool {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return false
 	}
+	// Of names only localhost counts, because another name may resolve to any address.
+	// Unmap makes ::ffff:127.0.0.1 an address of IPv4.
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // toolKeys are the keys of [tools], without its subsections.
+// Exec and Web are in it so that the decoder does not report the subsections as unknown keys.
 type toolKeys struct {
 	Roots []string `toml:"roots"`
 	Allow []string `toml:"allow"`
@@ -207,6 +218,7 @@ func (l *loader) tools() {
 	})
 	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
 	exec := typed(l, n.child("exec"), "tools.exec", &e, checkExec)
+	// A list with a mistake cannot be trusted, so nothing is allowed.
 	if !whole {
 		l.snap.Tools = Tools{Deny: []string{DenyAll}, Exec: e, Web: w}
 		return
@@ -223,6 +235,7 @@ func (l *loader) tools() {
 // nested advises when one root is inside another. That is allowed: the inner root has its own mode, and a sandboxed command cannot move the
 // folders between them.
 func (l *loader) nested(at *node, list []string) {
+	// checkPaths has ensured that each root has a colon before its mode.
 	path := func(root string) string { return filepath.Clean(root[:strings.LastIndexByte(root, ':')]) }
 	for _, inner := range list {
 		for _, outer := range list {
@@ -238,9 +251,11 @@ func (l *loader) nested(at *node, list []string) {
 }
 
 // checkPaths drops elements that are not PATH:MODE with one of the modes.
+// A path need not exist: the folder may be made later.
 func checkPaths(c *checks, key string, list []string, modes ...string) []string {
 	var good []string
 	for i, r := range list {
+		// The last colon begins the mode. A path may contain colons itself.
 		colon := strings.LastIndexByte(r, ':')
 		path, mode := r[:max(colon, 0)], r[colon+1:]
 		home := path == "~" || strings.HasPrefix(path, "~/")

@@ -168,6 +168,7 @@ type Heartbeat struct {
 }
 
 // Default returns the configuration of an empty file.
+// The sections of plug-ins have no defaults here: their owners supply them.
 func Default() *Snapshot {
 	return &Snapshot{
 		Models: map[string]Model{},

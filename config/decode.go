@@ -53,6 +53,7 @@ func failed(problems []Problem) bool {
 // reports all of them; typed (load.go) then discards a section with a fatal one.
 func (d *decoder) value(n *node, dst reflect.Value, key string) {
 	switch {
+	// A pointer tells a missing key from one with the zero value.
 	case dst.Kind() == reflect.Pointer:
 		v := reflect.New(dst.Type().Elem())
 		d.value(n, v.Elem(), key)
@@ -62,6 +63,7 @@ func (d *decoder) value(n *node, dst reflect.Value, key string) {
 	// Before the kinds: a type with its own syntax, such as Bytes, is a number or a struct underneath.
 	case dst.CanAddr() && dst.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		d.text(n, dst, key)
+	// The value is kept as go-toml returns it. Its reader checks it.
 	case dst.Kind() == reflect.Interface && dst.NumMethod() == 0:
 		dst.Set(reflect.ValueOf(n.plain()))
 	case dst.Kind() == reflect.Struct, dst.Kind() == reflect.Map:
@@ -84,6 +86,7 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 		return
 	}
 	fields := schema.Fields(dst)
+	// names has the order of the file, and so have the problems.
 	for _, name := range n.names() {
 		child, full := n.table[name], dotted(key, name)
 		field, ok := fields[name]
@@ -101,6 +104,7 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 }
 
 // unknown reports a key that nothing reads, with the nearest known name.
+// The problem is not fatal: the rest of the section stays in use.
 func (d *decoder) unknown(n *node, key, name string, known []string) {
 	what := "key"
 	if n.table != nil {
@@ -110,6 +114,7 @@ func (d *decoder) unknown(n *node, key, name string, known []string) {
 }
 
 // table decodes a section into a map, whose keys are names that the owner has chosen.
+// The panic is for the programmer: the type of dst comes from the code, never from the file.
 func (d *decoder) table(n *node, dst reflect.Value, key string) {
 	if dst.Type().Key().Kind() != reflect.String {
 		panic("config: a map needs names as keys, not " + dst.Type().Key().String())
@@ -128,6 +133,7 @@ func (d *decoder) list(n *node, dst reflect.Value, key string) {
 	if s, ok := n.leaf.(string); ok && n.env != "" {
 		n = splitList(n, s)
 	}
+	// An empty list is not nil, so it is accepted.
 	if n.list == nil {
 		d.fatal(n, key, "%s: want a list, found %s", last(key), n.kind())
 		return
@@ -140,6 +146,7 @@ func (d *decoder) list(n *node, dst reflect.Value, key string) {
 }
 
 // splitList reads a list from an environment variable: elements between commas.
+// Empty elements are dropped, so an empty variable is an empty list.
 func splitList(n *node, s string) *node {
 	l := &node{env: n.env, list: []*node{}}
 	for part := range strings.SplitSeq(s, ",") {
@@ -151,6 +158,7 @@ func splitList(n *node, s string) *node {
 }
 
 // duration decodes a duration with its unit.
+// A number without a unit is rejected, because the unit would be a guess.
 func (d *decoder) duration(n *node, dst reflect.Value, key string) {
 	s, ok := n.leaf.(string)
 	if !ok {
@@ -166,6 +174,7 @@ func (d *decoder) duration(n *node, dst reflect.Value, key string) {
 }
 
 // text decodes a type that parses its own text.
+// The error of UnmarshalText is shown to the owner as it is.
 func (d *decoder) text(n *node, dst reflect.Value, key string) {
 	s, ok := n.leaf.(string)
 	if !ok {
@@ -186,6 +195,7 @@ func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
 	// Each kind either stores the value and returns, or falls out of the switch with the description of what it wants.
 	v, want := n.leaf, ""
 	s, typed := v.(string)
+	// Only texts from the environment are converted: "5" in the file is a mistake where a number is wanted.
 	typed = typed && n.env != ""
 	switch dst.Kind() {
 	case reflect.String:
@@ -249,6 +259,7 @@ func parsed[T any](v T, err error) any {
 }
 
 // number accepts integers and floats, but not nan and inf.
+// TOML has both (TOML 1.0, "Float"), but no setting can use them.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -260,6 +271,7 @@ func number(v any) (float64, bool) {
 }
 
 // kind describes the value of a node for an error.
+// It shows the value, so scalar leaves it out for a key that holds a secret.
 func (n *node) kind() string {
 	switch v := n.leaf.(type) {
 	case string:
@@ -306,6 +318,7 @@ func dotted(path, key string) string {
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 // target checks the argument of Decode.
+// A wrong argument is a mistake of the programmer.
 func target(dst any) reflect.Value {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

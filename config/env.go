@@ -16,6 +16,7 @@ const (
 // without "__" is not an override.
 func override(root *node, env []string) []Problem {
 	var problems []Problem
+	// The order by name gives the same problems in each run.
 	for _, pair := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(pair, "=")
 		path, ok := strings.CutPrefix(name, prefix)
@@ -34,6 +35,7 @@ func override(root *node, env []string) []Problem {
 }
 
 // almost detects variables like HOB_MODEL_API_KEY, which would be ignored without a message.
+// A variable like HOB_HOME begins with no name of a section, so it causes no message.
 func almost(name, path string) []Problem {
 	section, key, ok := strings.Cut(path, "_")
 	if !ok || !slices.Contains(sections(), strings.ToLower(section)) {
@@ -59,6 +61,7 @@ func set(root *node, name string, parts []string, value string) string {
 		}
 		next := n.table[key]
 		if next == nil {
+			// The section exists only in the environment. Messages about it name this variable.
 			next = newTable()
 			next.env = name
 			n.table[key] = next
@@ -72,6 +75,7 @@ func set(root *node, name string, parts []string, value string) string {
 }
 
 // named returns the key that a part of a variable's name means: an existing one, or the part in lower case.
+// Names of channels and models may have upper case letters and hyphens, which variables cannot show.
 func (n *node) named(part string) string {
 	for _, key := range n.names() {
 		if strings.EqualFold(strings.ReplaceAll(key, "-", "_"), part) {

@@ -43,6 +43,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	l.models()
 	l.raw()
 	l.unknown()
+	// Problems of variables have no line and come last.
 	slices.SortStableFunc(l.problems, func(a, b Problem) int {
 		return place{a.Line, a.Column}.compare(place{b.Line, b.Column})
 	})
@@ -74,6 +75,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("voice"), "voice", &s.Voice, checkVoice)
 	typed(l, l.root.child("network"), "network", &s.Network, nil)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, checkHeartbeat) && s.Heartbeat.Enabled
+	// hooks comes after tools, which sets Tools as a whole and would otherwise discard the denial of hooks.
 	l.tools()
 	l.hooks()
 }
@@ -88,6 +90,7 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	v := *dst
 	d := &decoder{file: l.file, section: path}
 	d.value(n, reflect.ValueOf(&v).Elem(), path)
+	// A value of the wrong type cannot be compared with its limits, so the checks run only after a clean decode.
 	if !failed(d.problems) {
 		c := &checks{decoder: d, node: n}
 		c.limits(l.keys(path), n, reflect.ValueOf(&v).Elem())
@@ -140,6 +143,7 @@ func (l *loader) models() {
 }
 
 // fallbacks returns the fallback models that exist, and reports the others.
+// A missing one is not fatal: the model can answer without it.
 func (l *loader) fallbacks(n *node, path string, names []string) []string {
 	var found []string
 	for i, name := range names {
@@ -188,6 +192,7 @@ func (d *decoder) channel(s Section) Channel {
 	}
 	if k := s.node.child(proxyKey); k != nil {
 		d.value(k, reflect.ValueOf(&c.Proxy).Elem(), s.path+"."+proxyKey)
+		// proxyOf describes the key proxy. The same limits apply in [network].
 		if text := proxyOf("", "")[0].Within(reflect.ValueOf(c.Proxy)); text != "" {
 			d.add(k, k.value, s.path+"."+proxyKey, proxyKey+": "+text, "", true)
 		}
@@ -209,6 +214,7 @@ func (l *loader) named(group string) []Section {
 }
 
 // group returns a section that contains only sections.
+// The result may be nil, which child and names accept.
 func (l *loader) group(name string) *node {
 	n := l.root.child(name)
 	if n != nil && !l.table(n, name) {
@@ -218,6 +224,7 @@ func (l *loader) group(name string) *node {
 }
 
 // table reports whether n is a section. If not, it switches n off.
+// A mistake of this kind is jobs = 3.
 func (l *loader) table(n *node, path string) bool {
 	if n.table != nil {
 		return true
@@ -254,6 +261,7 @@ func (l *loader) exposedSecrets(n *node, path string) {
 			})
 		}
 		l.exposedSecrets(child, dotted(path, name))
+		// An array of tables is a list of nodes.
 		for _, e := range child.list {
 			l.exposedSecrets(e, dotted(path, name))
 		}

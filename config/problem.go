@@ -33,8 +33,10 @@ func (p Problem) String() string {
 		b.WriteByte(' ')
 	}
 	b.WriteString(p.Text)
+	// The consequence is part of the message: one wrong value can switch off a whole section.
 	if p.Fatal && p.Section != "" {
 		b.WriteString(", so [" + p.Section + "] is off")
+		// These two sections deny every tool when they are off (see Tools).
 		if p.Section == "tools" || p.Section == toolHooks {
 			b.WriteString(", and with it every tool")
 		}
@@ -66,6 +68,7 @@ func sorted(names iter.Seq[string]) []string { return slices.Sorted(names) }
 
 // nearest returns a hint with the most similar known name, or with all names if there are few.
 func nearest(name string, known []string) string {
+	// A third of the letters may differ. With more the suggestion would be an unrelated name.
 	best, distance := "", max(1, len(name)/3)+1
 	for _, k := range known {
 		if d := text.Distance(plain(name), plain(k)); d < distance {

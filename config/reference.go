@@ -24,6 +24,7 @@ func NewReference(o Owned) Reference {
 		}
 	}
 	for _, p := range core() {
+		// config knows no backend: their names come from the plug-ins.
 		for i := range p.Keys {
 			if p.Keys[i].Name == "backend" {
 				p.Keys[i].Words = o.Backends
@@ -72,6 +73,7 @@ func namesOf(path string) []string { return strings.SplitN(path, ".", 2) }
 func (p Part) Shown() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
 
 // at returns the part of a section. root supplies the kinds of its channels.
+// All parts of channels fit the same paths, so the kind decides between them.
 func (r Reference) at(root *node, path []string) (Part, bool) {
 	for _, p := range r.parts {
 		if !p.Several && p.fits(path) && (p.Kind == "" || p.Kind == kindOf(root, path)) {
@@ -92,6 +94,7 @@ func kindOf(root *node, path []string) string {
 			return s
 		}
 	}
+	// Without the key, the name of the section is the kind.
 	return path[len(path)-1]
 }
 
@@ -218,6 +221,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	if err != nil {
 		return nil, err
 	}
+	// load does not return the tree, so the document is parsed again for the checks of the parts.
 	root, err := parse(file, doc)
 	if err != nil {
 		return nil, err

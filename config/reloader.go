@@ -41,6 +41,7 @@ type state struct {
 // case.
 func Open(path, kept string, env []string) (*Reloader, error) {
 	l := &Reloader{path: path, kept: kept, env: slices.Clone(env), wakes: map[chan struct{}]bool{}}
+	// Current needs a snapshot even if nothing can be read.
 	l.now.Store(&state{snap: Default()})
 	_, _, err := l.reload(time.Time{}, true)
 	if kept != "" { // possibly left by a crash
@@ -80,6 +81,7 @@ func (l *Reloader) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool,
 	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(acceptEmptyAt) {
 		return slices.Clone(before.problems), false, errEmptied
 	}
+	// Most events in the folder concern other files, so the content is compared first.
 	if err == nil && !first && before.err == nil && readable == l.readable && bytes.Equal(doc, l.doc) {
 		return slices.Clone(before.problems), false, nil
 	}
@@ -125,6 +127,7 @@ func (l *Reloader) refuse(before *state, first bool, err error) {
 }
 
 // swap makes a state current and wakes all listeners.
+// The caller holds mu, which guards wakes.
 func (l *Reloader) swap(s *state) {
 	l.now.Store(s)
 	for wake := range l.wakes {
@@ -138,6 +141,7 @@ func (l *Reloader) swap(s *state) {
 // Changes returns a channel that receives a value after the snapshot, the problems or the error have changed. Several changes may cause one
 // value. stop ends it.
 func (l *Reloader) Changes() (wake <-chan struct{}, stop func()) {
+	// The buffer keeps a value for a listener that is still busy with the previous one.
 	c := make(chan struct{}, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()

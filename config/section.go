@@ -31,6 +31,7 @@ func (s Section) Decode(dst any) error {
 }
 
 // Fill is Decode for a running daemon: unknown keys are problems, not errors.
+// A misspelt key must not stop a channel that could otherwise run.
 func (s Section) Fill(dst any) ([]Problem, error) {
 	var unknown []Problem
 	var wrong Errors
@@ -55,6 +56,7 @@ func (s Section) decode(dst any) []Problem {
 	}
 	n := s.node
 	if len(s.skip) > 0 {
+		// All readers of the snapshot share the node, so keys are removed from a copy.
 		n = &node{table: maps.Clone(n.table), key: n.key, value: n.value, env: n.env}
 		for _, key := range s.skip {
 			delete(n.table, key)
@@ -74,6 +76,7 @@ func (s Section) Fault(key, text string) Problem {
 	}
 	if n != nil {
 		p.Line, p.Column = n.value.line, n.value.column
+		// A value from the environment has no line. The variable takes the place of the file.
 		if n.env != "" {
 			p.File, p.Line, p.Column = n.env, 0, 0
 		}

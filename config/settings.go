@@ -132,6 +132,7 @@ func (v view) several(path []string) (Setting, bool) {
 func (v view) present() [][]string {
 	var all [][]string
 	for _, p := range v.parts {
+		// A core section counts even if the file does not have it, because its defaults apply.
 		group, _, named := strings.Cut(p.Path, ".")
 		if !named {
 			all = append(all, []string{group})
@@ -155,6 +156,7 @@ func (v view) look(path []string) ([]Setting, error) {
 	if p, ok := v.at(v.root, path); ok && (len(path) == 1 || v.root.at(path) != nil) {
 		return v.section(p, path), nil
 	}
+	// A group like [channels] has no keys. Its settings are those of its sections.
 	if n := v.root.at(path); n != nil && len(path) == 1 && n.table != nil && slices.Contains(sections(), path[0]) {
 		var all []Setting
 		for _, name := range n.names() {
@@ -168,6 +170,7 @@ func (v view) look(path []string) ([]Setting, error) {
 	if problem != nil {
 		return nil, Errors{*problem}
 	}
+	// The part has as many names as the section. The rest of path is the key.
 	section := path[:strings.Count(p.Path, ".")+1]
 	return []Setting{v.setting(section, k)}, nil
 }
@@ -182,6 +185,7 @@ func (v view) section(p Part, path []string) []Setting {
 }
 
 // setting returns a setting with its value.
+// Unset only explains a missing value, so a value removes it.
 func (v view) setting(section []string, k schema.Key) Setting {
 	s := v.value(section, k)
 	if s.Value != nil {
@@ -212,6 +216,7 @@ func (v view) value(section []string, k schema.Key) Setting {
 	if s.Off {
 		return s
 	}
+	// For a core section the snapshot decides: the checks may have dropped a part of what the file says.
 	if s.Value = v.held(section, k); s.Value == nil {
 		s.Value = typedBy(k, n)
 	}
@@ -233,6 +238,7 @@ func (v view) held(section []string, k schema.Key) any {
 	case "channels", "hooks", "jobs", "watches":
 		return nil
 	default:
+		// The field in Snapshot has the name of the section, with an upper case first letter.
 		in = reflect.ValueOf(v.snap).Elem().FieldByName(strings.ToUpper(section[0][:1]) + section[0][1:]).Interface()
 		names = slices.Concat(section[1:], names) // a subsection is a field
 	}
@@ -275,6 +281,7 @@ func typedBy(k schema.Key, n *node) any {
 	case schema.List:
 		v = splitList(n, s).plain()
 	}
+	// A text that does not fit the type is shown as it is.
 	if v == nil {
 		return s
 	}

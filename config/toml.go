@@ -9,6 +9,7 @@ import (
 )
 
 // KeyText writes a dotted key, with quotes where TOML requires them.
+// A bare key has only ASCII letters, digits, - and _ (TOML 1.0, "Keys").
 func KeyText(path []string) string {
 	parts := make([]string, len(path))
 	for i, p := range path {
@@ -46,6 +47,7 @@ func Quote(s string) string {
 }
 
 // TOML writes a value in TOML on one line: texts, numbers, booleans, and lists and tables of them.
+// A table is written inline, without its nil values: TOML has no null.
 func TOML(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -71,6 +73,7 @@ func TOML(v any) string {
 		}
 		return "{ " + strings.Join(parts, ", ") + " }"
 	case float64:
+		// A whole float has no point here. The decoder accepts an integer where a float is wanted.
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)

@@ -28,6 +28,7 @@ type Exec struct {
 type Bytes int64
 
 // UnmarshalText parses a number with its unit.
+// Units are powers of 1024. The limit of n keeps the result within int64.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	word := strings.ToUpper(strings.ReplaceAll(string(text), " ", ""))
 	for i, unit := range []string{"KB", "MB", "GB", "TB"} {
@@ -77,6 +78,7 @@ func checkExec(c *checks, e *Exec) {
 		}
 		for _, command := range h.Commands {
 			words := strings.Join(strings.Fields(command), " ")
+			// With two hosts for the same words, the choice of the machine would be a guess.
 			switch other, taken := owner[words]; {
 			case words == "":
 				wrong("commands: one of them is empty")

@@ -30,6 +30,7 @@ func (l *loader) hooks() {
 		d.add(n, n.value, toolHooks, "want tables, each written [["+toolHooks+"]], found "+n.kind(), "", true)
 		l.problems = append(l.problems, d.problems...)
 	}
+	// All tables are read, even after a mistake, so that one run reports everything.
 	var all []ToolHook
 	for _, one := range n.list {
 		var h ToolHook

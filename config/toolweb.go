@@ -27,6 +27,7 @@ type WebSecret struct {
 }
 
 // Prefixes returns Networks in parsed form.
+// checkToolWeb has dropped the networks that cannot be parsed.
 func (w ToolWeb) Prefixes() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range w.Networks {

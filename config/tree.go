@@ -17,6 +17,7 @@ import (
 )
 
 // node is one value of the document with its place. It uses exactly one of table, list and leaf.
+// parse makes the nodes of the file, and override adds those of the environment.
 type node struct {
 	table map[string]*node
 	list  []*node
@@ -192,6 +193,7 @@ func walk(file string, doc []byte) (spots, error) {
 		}
 	}
 	w.parser.Reset(doc)
+	// section is the path of the latest header. The pairs after it belong to it.
 	section := ""
 	for w.deep == (place{}) && w.parser.NextExpression() {
 		e := w.parser.Expression()
@@ -231,6 +233,7 @@ func (w *walker) header(e *unstable.Node) string {
 			w.arrays[path]++
 		}
 		// [a.b] after [[a]] belongs to the newest element of a.
+		// The list keeps the place of its first header. Each element has the place of its own.
 		if n := w.arrays[path]; n > 0 {
 			path = element(path, n-1)
 			w.note(path, spot{at, at})
@@ -296,6 +299,7 @@ func (w *walker) note(path string, s spot) {
 
 // place converts a byte offset to a line and a column, both from 1; columns count characters.
 func (w *walker) place(offset int) place {
+	// For an offset inside a line, BinarySearch returns the index of the next line.
 	line, ok := slices.BinarySearch(w.lines, offset)
 	if !ok {
 		line--

@@ -96,6 +96,7 @@ func (l *Reloader) follow(w *fsnotify.Watcher) error {
 }
 
 // report reads the file and logs the result. It returns true if the file was emptied a moment ago and must be read again.
+// An error that continues is logged once, not at each event.
 func (l *Reloader) report(log *slog.Logger, acceptEmptyAt time.Time) bool {
 	_, before := l.Problems()
 	problems, changed, err := l.reload(acceptEmptyAt, false)

@@ -37,6 +37,7 @@ func FileContent(path string) ([]byte, error) {
 
 // ReadFile returns the file's content and whether other users can read it. A missing file has no content.
 func ReadFile(path string) (doc []byte, readable bool, err error) {
+	// The kind of file is checked first: opening a named pipe would block.
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -94,6 +95,7 @@ func WriteFile(path string, before, doc []byte) error {
 	if err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}
+	// FinishFile calls it just before the rename, when the new file is complete.
 	unchanged := func() error {
 		now, _, err := ReadFile(path)
 		if err == nil && !bytes.Equal(now, before) {
@@ -105,6 +107,7 @@ func WriteFile(path string, before, doc []byte) error {
 }
 
 // FinishFile writes a new file, and renames it to path if ready allows it. On an error it removes the new file.
+// The new file is synced before the rename and the folder after it, so a power cut leaves the old or the new file.
 func FinishFile(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
 	_, err := f.Write(doc)
 	if err == nil {
