@@ -58,6 +58,7 @@ func (k Key) Secret() bool { return Secret(k.Name[strings.LastIndexByte(k.Name, 
 func Describe(defaults any, notes []Note) []Key {
 	v := reflect.Indirect(reflect.ValueOf(defaults))
 	keys := describe(v, "", notes)
+	// A note without a key would otherwise describe nothing, without a sign of the mistake.
 	for _, n := range notes {
 		if !slices.ContainsFunc(Flat(keys), func(k Key) bool { return k.Name == n.Name }) {
 			panic(fmt.Sprintf("schema: a note about %s, which %s does not take", n.Name, v.Type()))
@@ -74,6 +75,7 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 		if i := slices.IndexFunc(notes, func(n Note) bool { return n.Name == k.Name }); i >= 0 {
 			k.Note = notes[i]
 		}
+		// A key with Unset has no default: its zero value is not a value that the owner could write.
 		if k.Type == Table {
 			k.Keys = describe(field, k.Name, notes)
 		} else if k.Unset == "" {
@@ -98,6 +100,7 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 }
 
 // Flat returns all keys, including those inside tables.
+// A table comes before its keys.
 func Flat(keys []Key) []Key {
 	var all []Key
 	for _, k := range keys {
@@ -109,6 +112,7 @@ func Flat(keys []Key) []Key {
 // typeOf returns the type that a value has in the file.
 func typeOf(v reflect.Value) Type {
 	t := v.Type()
+	// A pointer only makes the key optional.
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -151,10 +155,12 @@ func Plain(v reflect.Value) any {
 	switch d := v.Interface().(type) {
 	case time.Duration:
 		return short(d)
+	// The copy is never nil, so an empty list is a value.
 	case []string:
 		return append([]string{}, d...)
 	}
 	switch {
+	// Zero and false are values. An empty text is none.
 	case v.CanInt():
 		return v.Int()
 	case v.CanFloat():
@@ -168,6 +174,7 @@ func Plain(v reflect.Value) any {
 }
 
 // short formats a duration as people write it: 15m, not 15m0s.
+// Duration.String always writes the smaller units too.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -180,6 +187,7 @@ func short(d time.Duration) string {
 }
 
 // bound parses a limit as a number; a duration as nanoseconds.
+// It returns false if s is empty or cannot be parsed.
 func (k Key) bound(s string) (float64, bool) {
 	if s == "" {
 		return 0, false
@@ -193,6 +201,7 @@ func (k Key) bound(s string) (float64, bool) {
 }
 
 // Within returns the reason that a value is outside its limits, or "".
+// Only texts have words, and only numbers and durations have limits. Pattern is not checked here.
 func (k Key) Within(v reflect.Value) string {
 	if len(k.Words) > 0 && v.Kind() == reflect.String && !slices.Contains(k.Words, v.String()) {
 		return fmt.Sprintf("want one of %s, found %q", strings.Join(k.Words, ", "), v)
@@ -208,6 +217,7 @@ func (k Key) Within(v reflect.Value) string {
 	default:
 		return ""
 	}
+	// Also begins with its number.
 	other, _, _ := strings.Cut(k.Also, " ")
 	also, given := k.bound(other)
 	least, low := k.bound(k.Least)
@@ -219,6 +229,7 @@ func (k Key) Within(v reflect.Value) string {
 }
 
 // Range describes the allowed numbers or durations in words; "" for no limits.
+// Within puts the words into its message.
 func (k Key) Range() string {
 	quoted := func(s string) string {
 		if k.Type == Duration {
@@ -249,6 +260,7 @@ func Fields(dst reflect.Value) map[string]reflect.Value {
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
 		switch {
 		case name == "-" || !f.IsExported():
+		// The fields of an embedded struct without a tag count as fields of dst.
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			for k, v := range Fields(dst.Field(i)) {
 				fields[k] = v
@@ -263,6 +275,7 @@ func Fields(dst reflect.Value) map[string]reflect.Value {
 }
 
 // Secret reports whether a key without its section names a secret.
+// The name alone decides whether a value is hidden, so the owner of a section must choose names with one of these endings.
 func Secret(name string) bool {
 	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
 		if name == word || strings.HasSuffix(name, "_"+word) {

@@ -23,6 +23,7 @@ import (
 )
 
 // lab is the place of the measurements: a binary, and a folder for homes.
+// run removes the folder with all homes at the end.
 type lab struct {
 	hob, dir string
 	homes    int
@@ -39,6 +40,7 @@ func (l *lab) home(config string) (string, error) {
 }
 
 // daemon is a hob in a process of its own.
+// home has its config and state, and port is that of its HTTP server on the loopback address.
 type daemon struct {
 	cmd   *exec.Cmd
 	home  string
@@ -49,12 +51,14 @@ type daemon struct {
 
 // start runs a daemon and waits for its ready line.
 func (l *lab) start(ctx context.Context, home string) (*daemon, error) {
+	// The port is chosen here, so that healthy knows it before hob prints anything.
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := &daemon{home: home, port: port}
 	d.cmd = exec.CommandContext(ctx, l.hob, "up", "--no-chat", "--home", home, "--listen", "127.0.0.1:"+port) // #nosec G204 -- the measured binary
+	// At the end of ctx hob shuts down in order. The default would be SIGKILL.
 	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -64,6 +68,7 @@ func (l *lab) start(ctx context.Context, home string) (*daemon, error) {
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
+	// The first line of the output is the ready line.
 	line, err := bufio.NewReader(out).ReadString('\n')
 	d.ready = time.Since(d.began)
 	if err != nil {
@@ -73,6 +78,7 @@ func (l *lab) start(ctx context.Context, home string) (*daemon, error) {
 }
 
 // freePort is a port of the loopback address that nobody uses.
+// Another process may take it before hob does. The row then fails.
 func freePort(ctx context.Context) (string, error) {
 	var conf net.ListenConfig
 	at, err := conf.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -84,6 +90,7 @@ func freePort(ctx context.Context) (string, error) {
 }
 
 // healthy waits until /healthz answers 200 and returns the time since the start of the process.
+// It asks again without a pause, because a pause would be part of the result. Errors are expected until hob listens.
 func (d *daemon) healthy(ctx context.Context) (time.Duration, error) {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+d.port+"/healthz", nil)
@@ -104,6 +111,7 @@ func (d *daemon) healthy(ctx context.Context) (time.Duration, error) {
 }
 
 // stop ends the daemon.
+// An exit code other than 0 is an error.
 func (d *daemon) stop() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -113,6 +121,8 @@ func (d *daemon) stop() error {
 
 // cpu is the CPU time of the daemon so far. The clock of another process is clock_getcpuclockid(3).
 func (d *daemon) cpu() (time.Duration, error) {
+	// The number of the clock is made as in glibc: the inverted PID, shifted by three bits, and the kind of the clock.
+	// Kind 2 is the user and system time of all threads.
 	const cpuClockSched = 2
 	var at unix.Timespec
 	id := ^d.cmd.Process.Pid<<3 | cpuClockSched
@@ -128,6 +138,7 @@ func (d *daemon) client(ctx context.Context) (*client.Client, error) {
 }
 
 // status is a field of /proc/PID/status in kB.
+// The fields are described in proc_pid_status(5).
 func (d *daemon) status(field string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	if err != nil {
@@ -142,6 +153,7 @@ func (d *daemon) status(field string) (float64, error) {
 }
 
 // took runs a command in a folder and returns its time in ms.
+// The time includes the start of the process and its output.
 func took(dir, name string, args ...string) sample {
 	return func(ctx context.Context) (float64, error) {
 		cmd := exec.CommandContext(ctx, name, args...) // #nosec G204 -- commands of this program
@@ -156,6 +168,7 @@ func took(dir, name string, args ...string) sample {
 }
 
 // used runs a command and returns its CPU time in ms.
+// It is the user and system time of the process and of the children that it has waited for.
 func used(name string, args ...string) sample {
 	return func(ctx context.Context) (float64, error) {
 		cmd := exec.CommandContext(ctx, name, args...) // #nosec G204 -- commands of this program
@@ -169,6 +182,7 @@ func used(name string, args ...string) sample {
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // syncs appends 4 KB and calls fdatasync ten times: the cheapest way to make ten things durable. The result is in ms.
+// The file grows, so each call also writes the new length.
 func (l *lab) syncs() (sample, func() error, error) {
 	f, err := os.CreateTemp(l.dir, "anchor-")
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 )
 
 // options are the flags.
+// The zero value builds hob and measures all rows, each with its own number of rounds.
 type options struct {
 	hob       string
 	published string
@@ -30,6 +31,7 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
+	// os.Exit runs no deferred function.
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -37,6 +39,8 @@ func main() {
 	}
 }
 
+// run reads the flags and measures in a temporary folder. It must start in the root of the repository, because the paths of
+// the program and of the published table are relative.
 func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.hob, "hob", "", "measure this binary instead of building one")
@@ -77,6 +81,7 @@ func build(ctx context.Context, dir string) (string, error) {
 }
 
 // load is the number of processes that want to run, over the last minute.
+// It is printed so that a reader can recognise figures from a busy machine (proc_loadavg(5)).
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

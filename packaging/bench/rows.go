@@ -12,6 +12,7 @@ import (
 )
 
 // rows is the table, in the order of the page.
+// An anchor is a minimal piece of the same kind of work. Ratios to it can be compared between machines.
 func rows() []row {
 	return []row{
 		{name: "exec to the ready line", unit: "ms", anchor: "exec of `true`", goal: 10, rounds: 20, open: starts(func(_ context.Context, d *daemon) (time.Duration, error) { return d.ready, nil })},
@@ -28,6 +29,7 @@ func rows() []row {
 }
 
 // starts measures daemons from their start, each with the same home.
+// Only the first round makes the files of a new home, and that round does not count.
 func starts(figure func(context.Context, *daemon) (time.Duration, error)) func(context.Context, *lab) (measurement, error) {
 	return func(_ context.Context, l *lab) (measurement, error) {
 		home, err := l.home("")
@@ -42,11 +44,13 @@ func starts(figure func(context.Context, *daemon) (time.Duration, error)) func(c
 	}
 }
 
+// command measures the CPU time of a command that needs no daemon.
 func command(_ context.Context, l *lab) (measurement, error) {
 	return measurement{job: used(l.hob, "version")}, nil
 }
 
 // idle measures the memory of a daemon that nobody talks to.
+// RssAnon is the memory without the pages of the program file.
 func idle(_ context.Context, l *lab) (measurement, error) {
 	home, err := l.home("")
 	return measurement{job: func(ctx context.Context) (float64, error) {
@@ -64,6 +68,7 @@ func idle(_ context.Context, l *lab) (measurement, error) {
 }
 
 // turns measures one turn after the other in conversations of ten turns, beside ten durable writes of 4 KB.
+// A new conversation after ten turns keeps the history short, so that later rounds are not slower.
 func turns(model bool, figure func(c conversation, ctx context.Context, session string) (float64, error)) func(context.Context, *lab) (measurement, error) {
 	return func(ctx context.Context, l *lab) (m measurement, err error) {
 		c, err := l.converse(ctx, model)
@@ -85,6 +90,7 @@ func (c conversation) wall(ctx context.Context, session string) (float64, error)
 }
 
 // work is the daemon's CPU time for one turn.
+// The model server is not in it: it runs in this process.
 func (c conversation) work(ctx context.Context, session string) (float64, error) {
 	before, err := c.cpu()
 	if err != nil {
@@ -103,6 +109,7 @@ func hundredth(ctx context.Context, l *lab) (m measurement, err error) {
 	if err != nil {
 		return m, err
 	}
+	// n numbers the conversations. beside begins a new one in each round, and job continues it.
 	n := 0
 	five := func(ctx context.Context) (float64, error) {
 		var list []float64

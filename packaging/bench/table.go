@@ -34,6 +34,7 @@ type measurement struct {
 }
 
 // result is a measured row.
+// hob and anchors have one figure per counted round, in the unit of the row.
 type result struct {
 	row
 	hob, anchors []float64
@@ -41,6 +42,7 @@ type result struct {
 
 // measureAll measures the rows that the options select and prints them as soon as they are known.
 func measureAll(ctx context.Context, l *lab, o options) error {
+	// The published table is read first: a wrong path must not be noticed after minutes.
 	old, err := published(o.published)
 	if err != nil {
 		return err
@@ -64,6 +66,7 @@ func measureAll(ctx context.Context, l *lab, o options) error {
 }
 
 // measure runs the rounds. The first round warms up and does not count.
+// Anchor and job alternate, so that both see the same load of the machine.
 func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 	m, err := r.open(ctx, l)
 	if err != nil {
@@ -91,6 +94,7 @@ func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 			return res, err
 		}
 		res.hob = append(res.hob, v)
+		// A row of a single round keeps the figures of both runs.
 		if i == 0 && r.rounds > 1 {
 			res.hob, res.anchors = nil, nil
 		}
@@ -106,6 +110,7 @@ func (r result) line(published string) string {
 	}
 	figure := quantile(r.hob, at)
 	cells := []string{r.name, spread(r.hob, at, r.unit), "", "", "", published}
+	// The score is compared with the goal: the ratio to the anchor, or the figure itself.
 	score := figure
 	if len(r.anchors) > 0 {
 		score = figure / quantile(r.anchors, 0.5)
@@ -120,6 +125,7 @@ func (r result) line(published string) string {
 }
 
 // quantile is the value below which the given part of the list lies.
+// at is between 0 and 1. The result is an element of the list, or 0 for an empty one.
 func quantile(list []float64, at float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -151,6 +157,7 @@ func digits(v float64) int {
 }
 
 // published reads the ratios of a table that this program made: of a row without an anchor, its figure.
+// A row that the table does not have gets no entry. The columns are those that measureAll prints.
 func published(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path) // #nosec G304 -- named by the caller
 	if err != nil {

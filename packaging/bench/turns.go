@@ -39,6 +39,7 @@ func (l *lab) converse(ctx context.Context, model bool) (c *conversation, err er
 		server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: time.Minute}
 		c.group.Once("model server", func() error { return server.Serve(at) })
 		c.closers = append(c.closers, server.Close)
+		// Context and budget are so large that they limit no measurement.
 		config = fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"scripted\"\nbase_url = \"http://%s/v1\"\nmax_output_tokens = 4000\ncontext_tokens = 100000000\n[budget]\ntokens_per_day = 2000000000\n", at.Addr())
 	}
 	home, err := l.home(config)
@@ -51,6 +52,7 @@ func (l *lab) converse(ctx context.Context, model bool) (c *conversation, err er
 	if c.api, err = c.daemon.client(ctx); err != nil {
 		return nil, errors.Join(err, c.end())
 	}
+	// The stream starts before the first message, so no turn.finished is missed.
 	ctx, c.stopped = context.WithCancel(ctx)
 	c.group.Once("events", func() error {
 		return c.api.Follow(ctx, 0, true, func(f client.Frame) error {
@@ -64,6 +66,7 @@ func (l *lab) converse(ctx context.Context, model bool) (c *conversation, err er
 }
 
 // end stops all.
+// The event stream ends first, then the daemon, then the model server: each is a client of the next.
 func (c *conversation) end() error {
 	var errs []error
 	if c.stopped != nil {
@@ -80,6 +83,7 @@ func (c *conversation) end() error {
 }
 
 // say posts a message, waits for the end of its turn, and returns the time in ms.
+// The time includes the request and the delivery of the event.
 func (c *conversation) say(ctx context.Context, session string) (float64, error) {
 	began := time.Now()
 	if _, err := c.api.Post(ctx, client.Message{Text: "say hello", Session: session}); err != nil {
@@ -105,6 +109,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	// The fields are those of the streamed chunks of OpenAI's Chat Completions API.
 	type choice struct {
 		Index  int            `json:"index"`
 		Delta  map[string]any `json:"delta"`
@@ -119,6 +124,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	chunk([]choice{{Delta: map[string]any{"role": "assistant", "content": "Hello, "}}}, nil)
 	chunk([]choice{{Delta: map[string]any{"content": "what can I do?"}}}, nil)
 	chunk([]choice{{Delta: map[string]any{}, Finish: "stop"}}, nil)
+	// The last chunk has no choices, only the usage. Its numbers are invented.
 	chunk([]choice{}, map[string]any{"prompt_tokens": 3000, "completion_tokens": 6, "total_tokens": 3006})
 	fmt.Fprint(w, "data: [DONE]\n\n") //nolint:errcheck // hob has gone away
 }

@@ -50,8 +50,10 @@ func (l launchd) domain() string {
 	return "gui/" + strconv.Itoa(l.UID)
 }
 
+// target is the name of the service for launchctl: DOMAIN/LABEL (launchctl(1)).
 func (l launchd) target() string { return l.domain() + "/" + label }
 
+// home returns hob's home. The default is filled in, because the plist always names the home.
 func (l launchd) home() string {
 	if l.Spec.Home != "" {
 		return l.Spec.Home
@@ -66,6 +68,7 @@ func (l launchd) log() string { return filepath.Join(l.home(), "state", "log", "
 // PATH includes the two places where people install tools.
 func (l launchd) plist() string {
 	var b strings.Builder
+	// entry writes one key and its value.
 	entry := func(depth int, key, kind, value string) {
 		tab := strings.Repeat("\t", depth)
 		fmt.Fprintf(&b, "%s<key>%s</key>\n%s%s\n", tab, key, tab, plistValue(kind, value))
@@ -85,6 +88,7 @@ func (l launchd) plist() string {
 	}
 	entry(1, "RunAtLoad", "true", "")
 	entry(1, "KeepAlive", "true", "")
+	// ExitTimeOut is the time from SIGTERM to SIGKILL in seconds. Umask is a decimal number.
 	entry(1, "ExitTimeOut", "integer", "20")
 	entry(1, "Umask", "integer", strconv.Itoa(0o077))
 	entry(1, "StandardOutPath", "string", l.log())
@@ -101,10 +105,12 @@ func plistValue(kind, value string) string {
 	return "<" + kind + ">" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(value) + "</" + kind + ">"
 }
 
+// ctl makes a step of one launchctl command.
 func (l launchd) ctl(words ...string) Step { return Step{Run: append([]string{"launchctl"}, words...)} }
 
 // loaded reports whether launchd knows the service.
 func (l launchd) loaded(ctx context.Context) (bool, error) {
+	// launchctl print fails for a service that it does not know.
 	_, err := command(ctx, nil, "launchctl", "print", l.target())
 	var bad *exec.ExitError
 	if errors.As(err, &bad) || errors.Is(err, exec.ErrNotFound) { // without launchctl a plan can still be shown
@@ -133,6 +139,7 @@ func (l launchd) Install(ctx context.Context) ([]Step, error) {
 	if !same {
 		steps = append(steps, Step{Write: l.file(), Text: l.plist()})
 	}
+	// Nothing has changed. kickstart without -k leaves a running service alone.
 	if loaded && same {
 		return append(steps, l.ctl("enable", l.target()), l.ctl("kickstart", l.target())), nil
 	}
@@ -165,6 +172,7 @@ func (l launchd) unload() Step {
 	return s
 }
 
+// Uninstall plans to unload the service and to remove its plist. hob's home and its log stay.
 func (l launchd) Uninstall(ctx context.Context) ([]Step, error) {
 	loaded, err := l.loaded(ctx)
 	if err != nil || !loaded && !exists(l.file()) {
@@ -227,6 +235,7 @@ func (l launchd) check(doing string, also func(Spec) error) Step {
 	}}
 }
 
+// State combines three outputs: print-disabled says whether the service is enabled, print has its process, and ps the start time.
 func (l launchd) State(ctx context.Context) (State, error) {
 	st := State{Manager: "launchd", Scope: l.scope(), Installed: exists(l.file()), State: "not loaded"}
 	if !st.Installed {
@@ -254,6 +263,7 @@ func (l launchd) State(ctx context.Context) (State, error) {
 	if err != nil {
 		return st, nil //nolint:nilerr // it has ended meanwhile
 	}
+	// The time is in UTC, because command sets TZ.
 	if st.Since, err = time.Parse("Mon Jan _2 15:04:05 2006", strings.TrimSpace(began)); err != nil {
 		return State{}, fmt.Errorf("read what ps printed: %w", err)
 	}
@@ -273,6 +283,7 @@ func launchdState(text string, st *State) {
 		case err != nil:
 		case m[1] == "pid":
 			st.PID = n
+		// runs counts the first start too.
 		default:
 			st.Restarts = max(0, n-1)
 		}
@@ -280,6 +291,7 @@ func launchdState(text string, st *State) {
 }
 
 // launchdDisabled parses launchctl print-disabled: "hob" => disabled, on older systems => true.
+// A service that it does not list is enabled.
 func launchdDisabled(text string) bool {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " => ")
@@ -290,6 +302,7 @@ func launchdDisabled(text string) bool {
 	return false
 }
 
+// Logs reads the log with tail. -F opens the file again after it has been replaced.
 func (l launchd) Logs(lines int, follow bool) []string {
 	words := []string{"tail", "-n", strconv.Itoa(lines)}
 	if follow {

@@ -14,6 +14,7 @@ import (
 // 1.3.0 does, in its order; a test compares them with what it really runs. It is not used to start the service or to read its state: it
 // drops the messages of systemctl, and it knows neither readiness nor timestamps.
 
+// libraryInstall plans what the library does to install: folder, unit, enable, daemon-reload.
 func (s systemd) libraryInstall() []Step {
 	var steps []Step
 	if dir := filepath.Dir(s.file()); !exists(dir) {
@@ -23,6 +24,7 @@ func (s systemd) libraryInstall() []Step {
 	return s.byLibrary(steps, kardianos.Service.Install)
 }
 
+// libraryUninstall plans what the library does to uninstall: disable, remove the unit, daemon-reload.
 func (s systemd) libraryUninstall() []Step {
 	return s.byLibrary([]Step{s.step("disable"), {Remove: s.file()}, {Run: s.ctl("daemon-reload")}}, kardianos.Service.Uninstall)
 }
@@ -43,6 +45,7 @@ func (s systemd) byLibrary(steps []Step, act func(kardianos.Service) error) []St
 				return fmt.Errorf("set %s: %w", name, err)
 			}
 		}
+		// The library does not say which step has failed, so the error names the first one.
 		if err := act(unit); err != nil {
 			return fmt.Errorf("%s: %w", strings.TrimPrefix(steps[0].line("make ", "write ", "remove ", "run "), "run "), err)
 		}

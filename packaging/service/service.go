@@ -87,6 +87,7 @@ type State struct {
 func For(m Machine, s Spec) (Manager, error) {
 	switch m.OS {
 	case "linux":
+		// The unit of the whole machine has a fixed home (see SystemUnit).
 		if s.System {
 			s.Home = SystemHome
 		}
@@ -98,6 +99,7 @@ func For(m Machine, s Spec) (Manager, error) {
 }
 
 // Installed reports whether a service file exists, either from hob or from a package.
+// It looks only at files, so it also works when the manager does not answer.
 func Installed(m Machine, system bool) bool {
 	switch m.OS {
 	case "linux":
@@ -176,6 +178,7 @@ func (m Machine) may(s Spec, doing string) error {
 	switch {
 	case s.System && m.UID != 0:
 		return event.NewFault(event.Clash, "type: sudo "+command+" --system", "only root may %s a service of the whole machine", doing)
+	// Root without sudo may have a service of its own.
 	case !s.System && m.UID == 0 && m.Invoker != "" && m.Invoker != "root":
 		return event.NewFault(event.Clash, "type it without sudo: "+command+"; or for the whole machine: sudo "+command+" --system",
 			"with sudo this would %s root's service, not that of %s", doing, m.Invoker)
@@ -198,6 +201,7 @@ func (m Machine) lasts(s Spec) error {
 	if !s.System || m.OS != "linux" {
 		return nil
 	}
+	// The user of the service must be able to read and run the program, and to enter each folder above it.
 	closed := ""
 	if info.Mode().Perm()&0o005 != 0o005 {
 		closed = s.Program
@@ -229,12 +233,14 @@ func (s Spec) missing() error {
 	return event.NewFault(event.Missing, "install it with: hob service install --"+s.scope(), "hob is not installed as a %s service", s.scope())
 }
 
+// exists reports whether a path exists. A link counts even if its target is missing.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
 // holds reports whether a file has exactly this text.
+// A missing file does not have it.
 func holds(path, text string) (bool, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

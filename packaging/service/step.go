@@ -107,6 +107,7 @@ func (s Step) do(ctx context.Context) error {
 }
 
 // run runs the command until it succeeds or retryFor is over.
+// With retryFor 0 it runs once.
 func (s Step) run(ctx context.Context) error {
 	begin := time.Now()
 	for {
@@ -152,6 +153,7 @@ func write(path, text string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- a folder of the system
 		return err
 	}
+	// The new file is in the same folder, because a rename works only within one file system.
 	f, err := os.CreateTemp(filepath.Dir(path), ".hob-*.tmp")
 	if err != nil {
 		return err
@@ -170,6 +172,7 @@ func write(path, text string) (err error) {
 }
 
 // quote joins words for a shell.
+// In single quotes only the single quote itself is special (POSIX, Shell Command Language, 2.2.2).
 func quote(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

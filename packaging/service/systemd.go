@@ -25,6 +25,7 @@ type systemd struct {
 	Spec
 }
 
+// file is the place of an administrator's or a user's unit, which takes precedence over a packaged one (systemd.unit(5)).
 func (s systemd) file() string {
 	if s.System {
 		return s.Root + "/etc/systemd/system/" + unitName
@@ -32,6 +33,7 @@ func (s systemd) file() string {
 	return filepath.Join(s.Machine.Home, ".config", "systemd", "user", unitName)
 }
 
+// users is the file that defines the user of a system-wide service (sysusers.d(5)).
 func (s systemd) users() string { return s.Root + "/etc/sysusers.d/hob.conf" }
 
 // packaged returns the unit file of a distribution package; "": none.
@@ -44,6 +46,7 @@ func (s systemd) packaged() string {
 	return ""
 }
 
+// unit returns the text of the unit that hob would install.
 func (s systemd) unit() string {
 	if s.System {
 		return SystemUnit(s.Program)
@@ -221,6 +224,7 @@ func systemdState(text string) (State, error) {
 		values[key] = value
 	}
 	active := values["ActiveState"]
+	// Even a unit that does not exist has an ActiveState.
 	if active == "" {
 		return State{}, errors.New("systemctl show did not say how the unit does")
 	}
