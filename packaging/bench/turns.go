@@ -52,7 +52,7 @@ func (l *lab) converse(ctx context.Context, model bool) (c *conversation, err er
 	if c.api, err = c.daemon.client(ctx); err != nil {
 		return nil, errors.Join(err, c.end())
 	}
-	// The stream starts before the first message, so no turn.finished is missed.
+	// The stream begins with the first event of the new home, so no turn.finished is missed.
 	ctx, c.stopped = context.WithCancel(ctx)
 	c.group.Once("events", func() error {
 		return c.api.Follow(ctx, 0, true, func(f client.Frame) error {

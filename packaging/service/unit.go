@@ -10,7 +10,7 @@ import (
 // repeated failures and enters safe mode. After the main process has ended, everything left in its control group is killed. TasksMax
 // leaves room for several commands that each reach their own limit of 2,000; systemd's default may be smaller, and then one command could
 // keep hob from starting processes.
-// Type=notify and WatchdogSec need messages from hob itself (sd_notify(3)). Times are in seconds. KillMode=mixed sends SIGTERM to hob alone,
+// Type=notify and WatchdogSec need messages from hob itself (sd_notify(3)). Times are in seconds. KillMode=mixed sends SIGTERM to hob only,
 // so that hob can end its commands itself (systemd.kill(5)). UMask keeps the files of hob and its commands private.
 const unitService = `Type=notify
 NotifyAccess=main

@@ -14,6 +14,7 @@ type hit struct {
 }
 
 // line is one matching line, or one near it.
+// Numbers count from 1. The text is ready for display (see windowed).
 type line struct {
 	number int
 	text   string
@@ -22,6 +23,7 @@ type line struct {
 
 // collector keeps the first results in path order and only counts the rest. Its memory is therefore
 // bounded by what can be shown.
+// All workers of a run share it.
 type collector struct {
 	need int // results needed: lines for mode content, otherwise files
 
@@ -35,6 +37,7 @@ type collector struct {
 }
 
 // wants reports whether the lines of a file may still be shown.
+// Of the other files only the number of matches is needed.
 func (c *collector) wants(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,6 +69,7 @@ func (c *collector) results(h hit) int {
 }
 
 // prune drops the hits after the results that are needed.
+// A file after the edge cannot get into the result, whatever is found later.
 func (c *collector) prune() {
 	slices.SortFunc(c.hits, func(a, b hit) int { return cmp.Compare(a.path, b.path) })
 	c.held = 0

@@ -44,6 +44,7 @@ func newFilter(d Deps, start fsguard.Place) (*filter, error) {
 	if s.own, err = newOwn(d.State); err != nil {
 		return nil, err
 	}
+	// A file that the call names is searched even if it is ignored.
 	if !start.IsDir() {
 		return s, nil
 	}
@@ -56,6 +57,7 @@ func newFilter(d Deps, start fsguard.Place) (*filter, error) {
 
 // limit returns the topmost folder whose ignore rules apply outside a repository: the root or
 // workspace that contains the start.
+// The longest path wins, because a root may be inside another.
 func (s *filter) limit() string {
 	limit := ""
 	for _, root := range append(s.guard.Roots(), fsguard.Root{Path: s.guard.Workspace()}) {
@@ -84,6 +86,7 @@ func (s *filter) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The extra byte tells a file of the largest size from a larger one.
 	raw, err := io.ReadAll(io.LimitReader(f, maxRules+1))
 	if err == nil && len(raw) > maxRules {
 		err = errors.New("too large for a file of rules")
@@ -100,11 +103,13 @@ func (s *filter) forbidden(d *walk.Dir) bool {
 	if inode != 0 && s.own.folder == [2]uint64{device, inode} {
 		return true
 	}
+	// Without an inode only the path can tell.
 	return (s.careful || inode == 0) && d.Path != "" && s.secret(d.Path)
 }
 
 // secret reports whether a path holds keys or credentials that the call did not name, or is hob's
 // own.
+// A path that the guard cannot resolve counts as secret.
 func (s *filter) secret(path string) bool {
 	p, err := s.guard.Resolve("", s.below(path))
 	switch {
@@ -142,6 +147,7 @@ func (s *filter) open(path string) (f source, size int64, err error) {
 func (s *filter) node(d *walk.Dir, entries []walk.Entry, above *walk.Rules) *walk.Rules {
 	var found walk.RuleFiles
 	for _, e := range entries {
+		// The names of all files of rules begin with a dot.
 		if e.Name[0] == '.' {
 			found |= walk.RuleFile(e.Name)
 		}
@@ -157,6 +163,7 @@ func (s *filter) node(d *walk.Dir, entries []walk.Entry, above *walk.Rules) *wal
 }
 
 // failed counts an unreadable file or folder, unless the search was cancelled.
+// A file that was deleted during the search is no failure.
 func (s *filter) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, iofs.ErrNotExist) {
 		s.unread.Add(1)
@@ -173,6 +180,7 @@ func suspects() []string {
 }
 
 // suspicious reports whether the path guard must be asked about a name.
+// It asks too often rather than too seldom: for each name with a dot in front or a character beyond ASCII.
 func suspicious(name string, pieces []string) bool {
 	lower := name
 	for i := range len(name) {
@@ -192,6 +200,7 @@ func suspicious(name string, pieces []string) bool {
 
 // lists reports whether glob may list a file. It checks each folder once, and the file itself only
 // if its name or its place may make it a secret.
+// folders keeps the answer for each folder.
 func (s *filter) lists(path string, folders map[string]bool) bool {
 	dir, name := "", path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {

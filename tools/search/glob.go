@@ -17,6 +17,7 @@ import (
 )
 
 // GlobInput is the input of glob.
+// The tags are the schema that the model sees.
 type GlobInput struct {
 	Pattern   string `json:"pattern" jsonschema:"**/*.{ts,tsx}, !(x), */: folders" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
@@ -33,6 +34,7 @@ type GlobOutput struct {
 }
 
 // GlobbedFile is a file that matches.
+// The path of a folder ends with a slash; its size is 0.
 type GlobbedFile struct {
 	Path     string    `json:"path"`
 	Size     int64     `json:"size" jsonschema:"bytes"`
@@ -160,6 +162,7 @@ type globbed struct {
 }
 
 // add adds a file and drops the oldest ones when the list gets long.
+// The list may grow far beyond limit, because each pruning sorts it.
 func (n *newest) add(f globbed, limit int) {
 	n.total++
 	if n.files = append(n.files, f); len(n.files) > 4*limit+1000 {
@@ -168,6 +171,7 @@ func (n *newest) add(f globbed, limit int) {
 }
 
 // newestOf sorts files, newest first, and keeps at most limit.
+// Files of the same time are ordered by path, so each run gives the same result.
 func newestOf(files []globbed, limit int) []globbed {
 	slices.SortFunc(files, func(a, b globbed) int {
 		return cmp.Or(cmp.Compare(b.info.Modified, a.info.Modified), cmp.Compare(a.path, b.path))
@@ -181,6 +185,7 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		return nil
 	}
 	here := reached{r.filter.top, r.pattern.Start()}
+	// The call for the parent has left its state in Keep.
 	if d.Above != nil {
 		above, _ := d.Above.Keep.(reached)
 		here.node = above.node
@@ -192,9 +197,11 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	dir := r.filter.below(d.Path)
 	kept := entries[:0]
 	for _, e := range entries {
+		// A folder may match and also be entered, so it is recorded apart from the choice below.
 		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name))) {
 			r.folder(d.Child(e.Name))
 		}
+		// The path guard is asked last, because it is the slowest check.
 		switch {
 		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.folderRule(d, here, e.Name))) == 0:
 		case e.Kind == walk.File && (r.folders || !r.takes(here, dir, e.Name, false)):
@@ -231,6 +238,7 @@ func (r *globRun) takes(here reached, dir, name string, folder bool) bool {
 }
 
 // folder records a folder that matches.
+// Folder is called without a worker's number, so the folders share one list and its lock.
 func (r *globRun) folder(path string) {
 	info, err := os.Lstat(r.filter.below(path))
 	if err != nil || !info.IsDir() {

@@ -23,6 +23,7 @@ const (
 )
 
 // GrepInput is the input of grep.
+// The tags are the schema that the model sees. Context raises Before and After to at least its own value.
 type GrepInput struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
@@ -48,6 +49,7 @@ func NewGrep(d Deps) tools.Tool {
 }
 
 // grepper implements grep.
+// kept lives as long as the tool, because its files must never be closed.
 type grepper struct {
 	Deps
 	kept *keptOpen
@@ -55,6 +57,7 @@ type grepper struct {
 
 // intent resolves the start of the search for the permission rules, and checks the pattern early.
 func (g grepper) intent(_ context.Context, call tools.Call, in GrepInput) (tools.Intent, error) {
+	// A wrong pattern is refused before anybody is asked for approval.
 	if _, err := newQuery(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -94,6 +97,7 @@ func newQuery(in GrepInput) (*query, error) {
 		return q, nil
 	}
 	pattern, exclude := strings.CutPrefix(in.Include, "!")
+	// !(a|b) is a pattern of its own, not an exclusion.
 	if exclude && strings.HasPrefix(pattern, "(") {
 		pattern, exclude = in.Include, false
 	}
@@ -114,6 +118,7 @@ func (q *query) takes(below, named string) bool {
 	if q.include == nil {
 		return true
 	}
+	// A pattern of one component matches the name in any folder.
 	hit := q.include.Single() && q.include.Path(name) || q.include.Path(below) || q.include.Path(named)
 	return hit != q.exclude
 }
@@ -139,6 +144,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in GrepInput, intent 
 	if q.HeadLimit == 0 {
 		q.HeadLimit = maxContent / len("a:1:\n") // as many as fit on a page
 	}
+	// The skipped results are collected too: only their order by path says which ones they are.
 	r := &grepRun{
 		query: q, filter: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
 		found: collector{need: in.Offset + q.HeadLimit, content: in.OutputMode == modeContent},
@@ -199,10 +205,12 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		above, _ = d.Above.Keep.(*walk.Rules)
 	}
 	node := r.filter.node(d, entries, above)
+	// The subfolders read the rules from Keep.
 	d.Keep = node
 	dir := r.filter.below(d.Path)
 	kept := entries[:0]
 	for _, e := range entries {
+		// The path guard is asked last, because it is the slowest check.
 		switch {
 		case e.Kind == walk.Other || e.Name[0] == '.':
 		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == walk.Ignored:
@@ -288,6 +296,7 @@ func (r *grepRun) page() []hit {
 	slices.SortFunc(r.found.hits, func(a, b hit) int { return cmp.Compare(a.path, b.path) })
 	skip, left := r.Offset, r.HeadLimit
 	var page []hit
+	// skip counts results, so it may end inside a file.
 	for _, h := range r.found.hits {
 		n := r.found.results(h)
 		if n <= skip {

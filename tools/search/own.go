@@ -14,6 +14,7 @@ import (
 // own knows hob's state folder and its files by identity, whatever other names lead to them. No
 // search may open one of them: when a process closes any descriptor of a SQLite file, it loses
 // SQLite's locks on that file.
+// The rule is that of POSIX advisory locks (SQLite documentation, "How To Corrupt An SQLite Database File").
 type own struct {
 	path   string
 	folder [2]uint64
@@ -24,6 +25,7 @@ type own struct {
 func newOwn(state string) (own, error) {
 	o := own{path: state, inodes: map[uint64]struct{}{}}
 	info, err := os.Lstat(state)
+	// Without a state folder there is nothing to protect.
 	if errors.Is(err, iofs.ErrNotExist) {
 		return o, nil
 	}
@@ -44,6 +46,7 @@ func (o own) each(file func(device, inode uint64)) error {
 				file(walk.Identity(info))
 			}
 		}
+		// Files may disappear during the walk, such as journals of SQLite.
 		if errors.Is(err, iofs.ErrNotExist) {
 			return nil
 		}

@@ -77,6 +77,7 @@ func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep
 				if err != nil {
 					return err
 				}
+				// lines copies what it keeps, so the buffer can be used again.
 				var found part
 				found.breaks = mine.lines(&found.hit, block, 0, keep)
 				p.join(at, found)
@@ -88,6 +89,7 @@ func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep
 }
 
 // take returns the next part and how many of its lines may be needed.
+// Earlier parts may be unfinished, so a worker may keep more lines than join uses.
 func (p *parts) take() (at int64, keep int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,6 +131,7 @@ func (p *parts) join(at int64, found part) {
 		p.joined++
 		p.found.count += next.count
 		for _, l := range next.lines[:min(len(next.lines), p.keep-len(p.found.lines))] {
+			// Only now are the line breaks of all earlier parts known.
 			l.number += p.number
 			p.found.lines = append(p.found.lines, l)
 		}
@@ -152,6 +155,7 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 		return nil, err
 	}
 	*buf = b
+	// The sequential reader handles byte order marks and NUL.
 	if bytes.IndexByte(b, 0) >= 0 || at == 0 && marked(b) {
 		return nil, errOdd
 	}
@@ -166,6 +170,7 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 }
 
 // finish appends the rest of the line that contains the offset high.
+// Each read is twice as long as the one before: most lines end in the first.
 func (p *parts) finish(b []byte, high int64) ([]byte, error) {
 	for more := int64(tailSize); high < p.size; more *= 2 {
 		if more > maxTail {

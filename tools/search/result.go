@@ -47,6 +47,7 @@ func (r *grepRun) result() (tools.Result, error) {
 	d := drawing{run: r, out: GrepOutput{
 		Mode: r.OutputMode, Total: r.found.total, InFiles: r.found.files, Unread: int(r.filter.unread.Load()), Binary: r.binary,
 	}}
+	// For content a result is a line, otherwise a file.
 	all := r.found.files
 	if r.found.content {
 		all = r.found.total
@@ -85,6 +86,7 @@ func (d *drawing) hit(h hit) {
 	// The file may have been replaced since it was searched, so the guard checks it again.
 	foreign, ok := d.run.filter.shows(h.path)
 	if !ok {
+		// A withheld result counts as passed, so that the next offset is correct.
 		d.passed += d.run.found.results(h)
 		d.run.filter.withheld.Add(1)
 		return
@@ -124,10 +126,12 @@ func (d *drawing) lines(path string, h hit) {
 		if d.text.Len() > maxContent {
 			return
 		}
+		// The context of two matches may overlap. Each line is written once.
 		from, to := max(last+1, l.number-before), l.number+after
 		if i+1 < len(h.lines) {
 			to = min(to, h.lines[i+1].number-1)
 		}
+		// As in grep, -- separates lines that do not follow each other.
 		if before+after > 0 && d.text.Len() > 0 && (last == 0 || from > last+1) {
 			d.text.WriteString("--\n")
 		}
@@ -145,12 +149,14 @@ func (d *drawing) lines(path string, h hit) {
 }
 
 // line formats one line.
+// As in grep, the mark is a colon for a match and a hyphen for context.
 func (d *drawing) line(path string, l line, mark byte) {
 	d.out.Lines = append(d.out.Lines, FoundLine{path, l.number, l.text, mark == '-', l.cut})
 	fmt.Fprintf(&d.text, "%s%c%d%c%s\n", tools.ShownPath(path), mark, l.number, mark, l.text)
 }
 
 // near reads the lines around the matches.
+// The file is read again, because the search keeps only the matching lines.
 func (r *grepRun) near(h hit, before, after int) (map[int]line, error) {
 	p, err := r.filter.guard.Resolve("", r.filter.below(h.path))
 	if err != nil {
@@ -181,6 +187,7 @@ func (r *grepRun) around(src io.Reader, lines []line, before, after int) (map[in
 		for len(block) > 0 && len(lines) > 0 {
 			end := lineLength(block)
 			number++
+			// A match is done when the last line of its context has passed.
 			for len(lines) > 0 && number > lines[0].number+after {
 				lines = lines[1:]
 			}

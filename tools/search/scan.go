@@ -120,6 +120,7 @@ func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
 		if s.mode == modeFiles {
 			break
 		}
+		// A match may span lines, and each of them is shown. Lines of an earlier match are skipped.
 		for from := max(start, last+1); from <= max(bounds[0], bounds[1]-1); {
 			end := from + lineLength(all[from:])
 			if wants && s.mode == modeContent && len(h.lines) < s.keep {
@@ -143,6 +144,7 @@ func lineLength(rest []byte) int {
 }
 
 // clip prepares a line for display. Of a long line it shows the part around the match.
+// The searcher reports only the line, so the match is searched for again.
 func (s *scanner) clip(number int, raw []byte) line {
 	start := 0
 	if len(raw) <= maxText {
@@ -158,6 +160,7 @@ func (s *scanner) clip(number int, raw []byte) line {
 func plainLine(number int, raw []byte) line { return windowed(number, raw, 0) }
 
 // windowed prepares a line for display from the byte start on.
+// The carriage return of a line that ends in CR LF is not shown.
 func windowed(number int, raw []byte, start int) line {
 	raw = bytes.TrimSuffix(raw, []byte("\r"))
 	shown, cut := window(raw, min(start, len(raw)))
@@ -166,6 +169,7 @@ func windowed(number int, raw []byte, start int) line {
 
 // window cuts a line to maxText characters from start on, and marks what is left out.
 func window(raw []byte, start int) (shown string, cut bool) {
+	// A window must not begin inside a character.
 	for start > 0 && start < len(raw) && !utf8.RuneStart(raw[start]) {
 		start--
 	}

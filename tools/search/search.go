@@ -52,6 +52,7 @@ func readIntent(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 
 // intended returns the place from the intent. After a restart the intent has lost it; then the path
 // is resolved again and must lead to the same place.
+// Otherwise the search would begin at a place that the permission rules have not seen.
 func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Intent) (fsguard.Place, error) {
 	if p, ok := intent.Keep.(fsguard.Place); ok {
 		return p, nil
@@ -78,6 +79,7 @@ func namesFrom(g *fsguard.Guard, call tools.Call, start string) (naming, error) 
 		base = p.Path
 	}
 	rel, err := filepath.Rel(base, start)
+	// A start outside the working folder gives absolute paths.
 	switch {
 	case err != nil || !filepath.IsLocal(rel):
 		return naming{filepath.ToSlash(start)}, nil
@@ -103,6 +105,7 @@ func (n naming) of(below string) string {
 }
 
 // count formats a number with its noun.
+// Both nouns of "file or folder" get the plural.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -46,6 +46,7 @@ const (
 // lazy is a deterministic automaton that creates its states on demand. A state is a set of
 // positions in the program, together with the kind of the previous rune. A state's number is the
 // index of the first cell of its row.
+// It is for one goroutine: each Searcher has its own.
 type lazy struct {
 	*automaton
 	row     uint32   // cells of a row
@@ -123,6 +124,7 @@ func (l *lazy) settle() {
 
 // begin starts a new round of marks.
 func (l *lazy) begin() {
+	// After an overflow old marks would look new.
 	if l.round++; l.round == 0 {
 		clear(l.marks)
 		l.round = 1
@@ -164,6 +166,7 @@ func (l *lazy) follow(at []uint32, pc uint32, flags syntax.EmptyOp, decided bool
 }
 
 // intern returns the number of a set of positions, and creates its state if necessary.
+// before is reduced to what the program can test, so that there are fewer states.
 func (l *lazy) intern(at []uint32, before kind) uint32 {
 	switch {
 	case before == textEdge && !l.across:
@@ -176,6 +179,7 @@ func (l *lazy) intern(at []uint32, before kind) uint32 {
 	case !l.words:
 		before = plainRune
 	}
+	// The order of the positions has no meaning, because only the existence of a match matters.
 	slices.Sort(at)
 	l.key = append(l.key[:0], byte(before))
 	for _, pc := range at {
@@ -205,6 +209,7 @@ func (l *lazy) step(id, class uint32) uint32 {
 	}
 	next, full := l.advance(s, r, after), len(l.cells) > maxCells || l.threads > maxThreads
 	if full {
+		// forget clears the states, so the next one is saved and created again.
 		old := l.states[next/l.row]
 		l.forget()
 		if next >= 2*l.row {
@@ -231,6 +236,7 @@ func (l *lazy) advance(s state, r rune, after kind) uint32 {
 			}
 		}
 	}
+	// The next line begins like the first.
 	if after == textEdge || after == lineBreak && !l.across {
 		return l.start()
 	}
@@ -244,6 +250,7 @@ func (l *lazy) advance(s state, r rune, after kind) uint32 {
 			}
 		}
 	}
+	// A match may also begin after this rune, so the start of the program is added.
 	if at, done = l.follow(at, uint32(l.prog.Start), 0, false); done { //nolint:gosec // a position
 		return matched * l.row
 	}
@@ -279,6 +286,7 @@ func (l *lazy) find(text []byte, from int) int {
 	}
 	s := l.start()
 	special := 2 * l.row
+	// The start is never unknown, so the pattern matches before the first byte.
 	if s < special {
 		return from
 	}
@@ -290,6 +298,7 @@ func (l *lazy) find(text []byte, from int) int {
 			}
 		}
 		c := uint32(class[text[i]])
+		// The common case is an ASCII byte and a known next state without a match.
 		if c != uint32(l.classes.wide) {
 			if next := cells[s+c]; next >= special {
 				s = next
@@ -306,6 +315,7 @@ func (l *lazy) find(text []byte, from int) int {
 		next := l.cells[s+c]
 		if next == unknown {
 			next = l.step(s, c)
+			// step may have replaced the table and forgotten the rest state.
 			cells, rest = l.cells, l.rest
 		}
 		if next < special {
@@ -318,6 +328,7 @@ func (l *lazy) find(text []byte, from int) int {
 	if ended := len(text) > 0 && text[len(text)-1] == '\n'; ended && !l.across {
 		return -1
 	}
+	// The end of the text may complete a match, for example of $.
 	if l.step(s, l.row-1) == matched*l.row {
 		return len(text)
 	}

@@ -21,6 +21,7 @@ type classes struct {
 // newClasses splits the runes wherever an instruction of the program may decide differently, and
 // merges the ranges that all instructions treat alike.
 func newClasses(p *syntax.Prog) *classes {
+	// These cuts are the borders of the line break, of the word characters and of ASCII.
 	cuts := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, utf8.RuneSelf}
 	var readers []*syntax.Inst
 	for i := range p.Inst {
@@ -104,6 +105,7 @@ func edges(in *syntax.Inst) []rune {
 		return nil
 	}
 	if len(in.Rune) != 1 {
+		// The runes are pairs of the first and the last rune of a range. A new range begins after the last one.
 		list := slices.Clone(in.Rune)
 		for i := 1; i < len(list); i += 2 {
 			list[i]++

@@ -57,6 +57,7 @@ func (g *grams) find(text []byte, from int) int {
 	step, masks := g.step, &g.masks
 	at := from + step - 1
 	for at+(together-1)*step+4 <= len(text) {
+		// The four look-ups do not depend on each other, so the processor can overlap them.
 		a := masks[hash(binary.LittleEndian.Uint32(text[at:]))]
 		b := masks[hash(binary.LittleEndian.Uint32(text[at+step:]))]
 		c := masks[hash(binary.LittleEndian.Uint32(text[at+2*step:]))]
@@ -70,6 +71,7 @@ func (g *grams) find(text []byte, from int) int {
 		}
 		at += together * step
 	}
+	// The rest is too short for four grams at once.
 	for ; at+gram <= len(text); at += step {
 		v := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16
 		if found := g.occurs(text, at, masks[hash(v)]); found >= 0 {
@@ -83,6 +85,7 @@ func (g *grams) find(text []byte, from int) int {
 // the first position of one, or -1.
 func (g *grams) occurs(text []byte, at int, mask uint16) int {
 	for mask != 0 {
+		// The highest bit belongs to the earliest position.
 		i := bits.Len16(mask) - 1
 		mask &^= 1 << i
 		for j := range g.needles {

@@ -187,6 +187,7 @@ func spellRunes(runes []rune, fold bool) literals {
 	if fold && !slices.ContainsFunc(runes, func(r rune) bool { return unicode.SimpleFold(r) != r }) {
 		fold = false
 	}
+	// A needle folds only ASCII letters.
 	if fold && slices.ContainsFunc(runes, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return literals{}
 	}
@@ -235,6 +236,7 @@ func join(a, b literals) literals {
 	blank := func(l literals) bool { return len(l.texts) == 1 && l.texts[0] == "" }
 	all := literals{fold: a.fold || b.fold, exact: a.exact && b.exact}
 	if a.fold != b.fold && !blank(a) && !blank(b) {
+		// The case of the strict part is lost, so a hit may be no match.
 		all.exact = false
 	}
 	for _, x := range a.texts {

@@ -82,6 +82,7 @@ func (f *finder) single(text []byte, from int) int {
 			break
 		}
 		at += i
+		// The first byte is compared before the call, because most hits of the rare byte are wrong.
 		if at+last < len(text) && at >= before && (any || text[at-before] == first) && f.occursAt(text, at-before) {
 			return at - before
 		}

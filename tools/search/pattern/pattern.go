@@ -47,6 +47,7 @@ func Compile(expr string, o Options) (*Pattern, error) {
 		return nil, ErrLineBreak
 	}
 	p := &Pattern{}
+	// regexp.Compile takes no flags, so they are written before the expression.
 	if p.std, err = regexp.Compile(prefix + expr); err != nil {
 		return nil, err
 	}

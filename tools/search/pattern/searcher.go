@@ -27,6 +27,7 @@ func (p *Pattern) Searcher() *Searcher {
 }
 
 // Reset starts a text, which consists of whole lines. Only the last line may lack its line break.
+// The text must not change until the next Reset.
 func (s *Searcher) Reset(text []byte) {
 	s.passed += len(s.text)
 	s.text = text
@@ -80,6 +81,7 @@ func (s *Searcher) Any() bool {
 }
 
 // futile reports whether the literals occur so often that searching for them does not pay.
+// The limit is one such line in 250 bytes, after the first 64 of them.
 func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.passed+here }
 
 // nearest returns the first position of a literal, or len(text).
