@@ -191,4 +191,5 @@ func Default() *Snapshot {
 func (s *Snapshot) Off(section string) bool { return s.off[section] }
 
 // OffSections returns the names of all sections that are off.
+// They are in alphabetical order.
 func (s *Snapshot) OffSections() []string { return sorted(maps.Keys(s.off)) }

@@ -175,6 +175,7 @@ func (l *loader) raw() {
 			l.snap.off[s.path] = true
 			continue
 		}
+		// The other keys stay in the Section, which the channel decodes.
 		l.snap.Channels = append(l.snap.Channels, c)
 	}
 }

@@ -3,6 +3,7 @@ package config
 import "hob/config/schema"
 
 // Part describes one section. The owner of the section provides it.
+// NewReference collects the parts of config and of the plug-ins.
 type Part struct {
 	Path  string // "model"; NAME is a name that the owner of the file chooses: "jobs.NAME"
 	Kind  string // for a channel: the kind with these keys

@@ -43,6 +43,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 }
 
 // MarshalText writes it in a form that UnmarshalText accepts.
+// A part of a kilobyte is lost.
 func (b Bytes) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dKB", b>>10), nil }
 
 // ExecHost is one of [tools.exec.hosts]: a machine that runs commands over SSH.
