@@ -132,7 +132,7 @@ func (v view) several(path []string) (Setting, bool) {
 func (v view) present() [][]string {
 	var all [][]string
 	for _, p := range v.parts {
-		// A core section counts even if the file does not have it, because its defaults apply.
+		// A core section at the top of the file counts even if it is missing, because its defaults apply.
 		group, _, named := strings.Cut(p.Path, ".")
 		if !named {
 			all = append(all, []string{group})
@@ -216,7 +216,7 @@ func (v view) value(section []string, k schema.Key) Setting {
 	if s.Off {
 		return s
 	}
-	// For a core section the snapshot decides: the checks may have dropped a part of what the file says.
+	// For a section of config itself the snapshot decides: the checks may have dropped a part of what the file says.
 	if s.Value = v.held(section, k); s.Value == nil {
 		s.Value = typedBy(k, n)
 	}

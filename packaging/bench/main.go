@@ -20,7 +20,7 @@ import (
 )
 
 // options are the flags.
-// The zero value builds hob and measures all rows, each with its own number of rounds.
+// Without flags the program builds hob and measures all rows, each with its own number of rounds.
 type options struct {
 	hob       string
 	published string
