@@ -31,7 +31,7 @@ func (s Section) Decode(dst any) error {
 }
 
 // Fill is Decode for a running daemon: unknown keys are problems, not errors.
-// A misspelt key must not stop a channel that could otherwise run.
+// A misspelt key must not stop a channel or a trigger that could otherwise run.
 func (s Section) Fill(dst any) ([]Problem, error) {
 	var unknown []Problem
 	var wrong Errors
