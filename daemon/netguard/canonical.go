@@ -36,12 +36,14 @@ func Canonical(raw string) (link, host string, err error) {
 		}
 		return "", "", fmt.Errorf("%w: %w", ErrAddress, err)
 	}
+	// The parser has put the scheme into lower case.
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", fmt.Errorf("%w: it must begin with http:// or https://", ErrAddress)
 	}
 	if u.User != nil {
 		return "", "", fmt.Errorf("%w: it holds credentials; leave out everything before the @", ErrAddress)
 	}
+	// A percent sign in the host would be decoded by some programs and not by others. It also excludes IPv6 zones.
 	if u.Opaque != "" || u.Host == "" || strings.Contains(authority(raw), "%") {
 		return "", "", fmt.Errorf("%w: it names no host, or hides it", ErrAddress)
 	}
@@ -79,6 +81,7 @@ func authority(raw string) string {
 
 // canonicalHost rejects hosts that are neither a DNS name nor an IP address in its usual form.
 func canonicalHost(name string) (string, error) {
+	// Only an IPv6 address contains a colon: Hostname has removed the port.
 	if strings.Contains(name, ":") {
 		a, err := netip.ParseAddr(name)
 		switch {
@@ -93,6 +96,7 @@ func canonicalHost(name string) (string, error) {
 	if host = strings.TrimSuffix(host, "."); !ok || !validName(host) {
 		return "", fmt.Errorf("%w: %q is not a host name", ErrAddress, name)
 	}
+	// From here on the name could be read as a number. Only the usual dotted form is accepted.
 	if !endsInNumber(host) {
 		return host, nil
 	}

@@ -66,6 +66,7 @@ func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
 	if err == nil {
 		return answer, nil
 	}
+	// The caller's own end of ctx is not a timeout of the exchange.
 	if ctx.Err() == nil && inner.Err() != nil {
 		err = fmt.Errorf("%w: more than %s", ErrTimeout, c.conf.Timeout)
 	} else if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() && ctx.Err() == nil {
@@ -81,11 +82,13 @@ func (c *Client) transport(host string, private bool) *http.Transport {
 	}
 	dialer := net.Dialer{Timeout: connecting, Resolver: c.conf.Resolver, ControlContext: check}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		// A second line of defence: no redirect can make this transport dial another host.
 		if to, _, err := net.SplitHostPort(address); err != nil || to != host {
 			return nil, fmt.Errorf("%w: %s is not the host that was asked for", ErrForbidden, address)
 		}
 		return dialer.DialContext(ctx, network, address)
 	}
+	// HTTP/1 only: one connection then carries one request.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
@@ -102,6 +105,7 @@ func (c *Client) check(network, address string, private bool) error {
 		return fmt.Errorf("%w: %s over %s", ErrForbidden, address, network)
 	}
 	a := at.Addr().WithZone("")
+	// The owner's networks come first, because they may be parts of a special one.
 	for _, p := range c.conf.Allow {
 		if p.Contains(a) {
 			return nil
@@ -144,17 +148,20 @@ func (x *exchange) follow(ctx context.Context, link string) (Answer, error) {
 
 // ask makes one request and reads its response.
 func (x *exchange) ask(ctx context.Context) (Answer, error) {
+	// With a connection, bytes may have been sent. Before that, the request had certainly no effect.
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) }}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), x.req.Method, x.link, bytes.NewReader(x.req.Body))
 	if err != nil {
 		return Answer{}, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	for name, values := range x.req.Header {
+		// CheckHeader has refused the fields that the transport sets itself.
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", x.client.conf.Agent)
 	}
+	// RoundTrip, unlike http.Client, follows no redirect and keeps no cookies.
 	resp, err := x.transport.RoundTrip(req)
 	if err != nil {
 		return Answer{}, err
@@ -174,6 +181,7 @@ func (x *exchange) read(resp *http.Response) (Answer, error) {
 	if x.req.Method == http.MethodHead {
 		return answer, nil
 	}
+	// The transport decodes gzip itself and then removes this field. Any other encoding was not requested.
 	if packed := resp.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
 		return Answer{}, fmt.Errorf("%w: %q", ErrEncoding, packed)
 	}
@@ -186,6 +194,7 @@ func (x *exchange) read(resp *http.Response) (Answer, error) {
 	if into == nil {
 		into = &whole
 	}
+	// The limit counts decoded bytes, so a small packed answer cannot fill the memory.
 	n, err := io.Copy(into, io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return Answer{}, err
@@ -208,6 +217,7 @@ func (x *exchange) leads(resp *http.Response) (string, error) {
 	if location == "" {
 		return "", nil
 	}
+	// Check the text before parsing, as Canonical does: relative addresses do not pass through it as they are.
 	if err := readable(location); err != nil {
 		return "", fmt.Errorf("it leads to %q: %w", text.Shorten(location, mostShown), err)
 	}

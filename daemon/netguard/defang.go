@@ -70,6 +70,7 @@ func bare(word string) bared {
 	}
 	for i := 0; i < len(word); {
 		if at := entity().FindStringIndex(word[i:]); at != nil && at[0] == 0 {
+			// Entities of markup characters stay: decoded, they would form tags that are not there.
 			if value := html.UnescapeString(word[i : i+at[1]]); !strings.ContainsAny(value, "&<>\"'\u00a0") {
 				add(alike.Replace(value), i, i+at[1])
 				i += at[1]
@@ -102,9 +103,11 @@ func defanged(word string, keep func(string) bool) string {
 	kill := func(from, to int) {
 		raw := trimmed(p.text[from:to])
 		to = from + len(raw)
+		// A part of a kept address is kept too: example.org is a part of https://example.org/x.
 		if to == from || slices.Contains(kept[from:to], true) {
 			return
 		}
+		// Only an address that is written plainly can be kept: the caller compares it with ones that it knows.
 		if first, last := p.from[from], p.to[to-1]; word[first:last] == raw && keep(raw) {
 			for i := from; i < to; i++ {
 				kept[i] = true
@@ -119,6 +122,7 @@ func defanged(word string, keep func(string) bool) string {
 			dead[i] = dead[i] || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
 		}
 	}
+	// Addresses with a scheme come first, so that the host names inside kept ones are left alone.
 	for _, at := range slices.Concat(withScheme().FindAllStringIndex(p.text, -1), slashless().FindAllStringIndex(p.text, -1)) {
 		raw := p.text[at[0]:at[1]]
 		if lead := strings.LastIndexAny(raw[:strings.IndexByte(raw, ':')], `](<="'`); lead >= 0 {
@@ -161,6 +165,7 @@ func redrawn(word string, p bared, dead []bool) string {
 	var b strings.Builder
 	done := 0
 	for i := range dead {
+		// Several bytes of p.text may come from one entity, which gets one pair of brackets.
 		if !dead[i] || p.from[i] < done {
 			continue
 		}

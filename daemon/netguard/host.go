@@ -26,6 +26,7 @@ func Private(host string) bool {
 	if !ok {
 		return true
 	}
+	// Numbers are checked before names, because 127.1 has the form of a name.
 	if a, ok := number(h); ok {
 		return Special(a) != ""
 	}
@@ -81,6 +82,7 @@ func notInLabel(r rune) bool {
 
 // endsInNumber reports whether a resolver could take a name for an IP address (WHATWG URL, "ends in a number checker").
 func endsInNumber(name string) bool {
+	// Resolvers decide by the last label alone.
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if last == "" {
 		return false
@@ -102,6 +104,7 @@ func number(host string) (netip.Addr, bool) {
 	var sum uint64
 	for i, text := range parts {
 		n, ok := part(text)
+		// The last part fills all bytes that are left: 127.1 is 127.0.0.1.
 		bits := 8
 		if i == len(parts)-1 {
 			bits = 8 * (5 - len(parts))

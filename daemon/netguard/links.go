@@ -30,6 +30,7 @@ func Links(text string) []string {
 		}
 		found = append(found, link)
 	}
+	// Addresses with a scheme are blanked out, so that their hosts are not found a second time as bare names.
 	rest := []byte(text)
 	for _, at := range whole().FindAllStringIndex(text, maxLinks) {
 		raw := text[at[0]:at[1]]
@@ -68,6 +69,7 @@ func isPlace(raw string) bool {
 		_, err := netip.ParseAddr(name)
 		return err == nil
 	}
+	// Endings of files that are also top-level domains, or are often written like names.
 	files := []string{
 		"md", "sh", "py", "rs", "pl", "ps", "so", "cc", "zip", "mov", "java", "js", "ts", "go", "txt", "json", "toml", "html", "csv", "pdf", "yaml", "yml", "log",
 	}
@@ -81,6 +83,7 @@ func trimmed(raw string) string {
 		last, n := utf8.DecodeLastRuneInString(raw)
 		switch {
 		case strings.ContainsRune(".,;:!?'*…", last):
+		// A bracket belongs to the address if it was opened there, as in many titles of Wikipedia.
 		case last == ')' && strings.Count(raw, "(") < strings.Count(raw, ")"):
 		case last == ']' && strings.Count(raw, "[") < strings.Count(raw, "]"):
 		default:

@@ -49,9 +49,11 @@ func (d Deps) intentFor(call tools.Call, name string, in any, paths []pathArg, s
 			return tools.Intent{}, err
 		}
 		kept, leads = append(kept, t), append(leads, t.place.Path)
+		// hob's own config files need one more permission.
 		if t.place.Own && !slices.Contains(i.Scopes, tools.Config) {
 			i.Scopes = append(i.Scopes, tools.Config)
 		}
+		// The permission rules judge writing and reading separately.
 		for _, write := range []bool{true, false} {
 			p := tools.PathOf(t.place, write)
 			if (write || w.read) && !slices.Contains(i.Paths, p) {
@@ -165,6 +167,7 @@ func (s *changeSet) open(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Two spellings of one path are one file, so that later replacements see earlier ones.
 	if f, ok := s.files[t.place.Path]; ok {
 		return f, nil
 	}
@@ -197,6 +200,7 @@ func (s *changeSet) load(f *file) error {
 	switch size := f.place.Info.Size(); {
 	case s.long && size > maxLong:
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 1 GB)", tools.ShownPath(f.given))
+	// A long file stays on disk: only its changes are held in memory.
 	case s.long && size > longFile:
 		src, opening := s.Guard.Open(f.place)
 		if err = opening; err == nil {
@@ -232,6 +236,7 @@ func (s *changeSet) existing(path string) (*file, error) {
 	if !f.exists {
 		return nil, tools.RefusePath(s.Guard, s.call, path, iofs.ErrNotExist)
 	}
+	// A NUL byte near the beginning means a binary file. git uses the same rule and number.
 	head, err := f.head(8000)
 	if err != nil {
 		return nil, tools.RefusePath(s.Guard, s.call, path, err)
@@ -249,6 +254,7 @@ func (s *changeSet) unchanged(t target) error {
 	case err != nil:
 		return tools.RefusePath(s.Guard, s.call, t.given, err)
 	case changed && !t.place.Exists():
+		// Refuse only once: the next call may create the file again.
 		s.Seen.Forget(s.call.Session, t.place.Path)
 		return tools.Refuse(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", tools.ShownPath(t.given))
 	case changed:
@@ -274,6 +280,7 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 			continue
 		}
 		if f.exists {
+			// A placeholder is what the model saw in the place of a secret. Writing it would destroy the secret.
 			name, err := f.placeholder(ctx)
 			if err != nil {
 				return tools.RefusePath(s.Guard, s.call, f.given, err)
@@ -323,6 +330,7 @@ func (s *changeSet) remember(changed []*file, infos []iofs.FileInfo) error {
 // job identifies a call in the journal by its id and arguments.
 func (d Deps) job(call tools.Call, in any) (job, error) {
 	args, err := tools.Canonical(in)
+	// A call without an id is never resumed, so any unique name will do.
 	id := call.ID
 	if id == "" {
 		id = sys.RandomIDs().Code(16)

@@ -52,10 +52,12 @@ type job struct {
 // returns fsguard.ErrMoved. A cancelled context stops it only before the journal is complete.
 func commitFiles(ctx context.Context, g *fsguard.Guard, id job, changes []fileChange) ([]fs.FileInfo, error) {
 	c := commit{guard: g, journal: journal{id.Folder, nameOf(id.ID)}, changes: changes}
+	// Every temporary name is on record before its file exists, so that Recover can remove it.
 	c.record = c.plan(id)
 	if err := c.journal.begin(c.record); err != nil {
 		return nil, err
 	}
+	// Slow work comes first: contents are written and synced while everything can still be reverted.
 	if err := c.stage(ctx); err != nil {
 		return nil, errors.Join(err, c.abandon())
 	}
@@ -91,6 +93,7 @@ func (c *commit) plan(id job) record {
 		s := step{Folder: filepath.Dir(ch.Place.Path), Name: name}
 		if !ch.Remove {
 			s.Temp = fsguard.TempName(name)
+			// Recover checks the content by its hash. A larger file is identified by its mark only.
 			if ch.Fill == nil && len(ch.Data) <= hashLimit {
 				s.Hash = digest(ch.Data)
 			}

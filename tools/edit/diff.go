@@ -23,6 +23,7 @@ func (f *file) change(ctx context.Context) (Change, string, error) {
 	c := Change{Path: f.place.Path, Action: "modified", From: f.from, Replacements: f.count}
 	old, now, was := f.place.Path, f.place.Path, f.was
 	switch {
+	// A moved file is compared with the content at its old path.
 	case f.from != "":
 		c.Action, old, was = "moved", f.from, f.origin
 	case !f.existed:
@@ -57,6 +58,7 @@ func unified(oldName, newName string, old, now []byte, line int) (diff string, a
 	if err != nil { // cannot happen: the edits come from the library itself
 		return "", lines(b), lines(a)
 	}
+	// The library counted from the beginning of the part that it got.
 	before := line + bytes.Count(old[:lead], []byte("\n"))
 	for _, h := range u.Hunks {
 		h.FromLine, h.ToLine = h.FromLine+before, h.ToLine+before
@@ -83,6 +85,7 @@ func tooFarApart(oldName, newName string) string {
 func shared(a, b []byte) (lead, tail int) {
 	const block = 4096
 	short := min(len(a), len(b))
+	// Compare whole blocks first: that is much faster than byte by byte.
 	for lead+block < short && bytes.Equal(a[lead:lead+block], b[lead:lead+block]) {
 		lead += block
 	}

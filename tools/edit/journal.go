@@ -63,6 +63,7 @@ func (b journal) begin(r record) error {
 	}
 	raw, err := json.Marshal(r)
 	if err == nil {
+		// A receipt of an earlier try must not count for this one.
 		err = errors.Join(gone(os.Remove(b.path(finished))), os.WriteFile(b.path(began), raw, 0o600))
 	}
 	if err != nil {
@@ -77,6 +78,7 @@ func (b journal) complete(r record) error {
 	if err != nil {
 		return fmt.Errorf("write the edit journal: %w", err)
 	}
+	// Recover takes any file with the suffix of a journal for complete, so the name comes last.
 	temp := b.path(".tmp")
 	err = writeDurably(temp, raw)
 	if err == nil {
@@ -93,6 +95,7 @@ func (b journal) complete(r record) error {
 
 // done turns the journal into a receipt.
 func (b journal) done() error {
+	// One rename ends the job and leaves the receipt, so a kill can come at no point between the two.
 	if err := os.Rename(b.path(journaled), b.path(finished)); err != nil {
 		return fmt.Errorf("close the edit journal: %w", err)
 	}
@@ -156,6 +159,7 @@ func writeDurably(path string, data []byte) error {
 func removeEmpty(made []string) error {
 	var err error
 	for _, dir := range slices.Backward(made) {
+		// A link on the way would lead to a folder that the job has not created.
 		if real, looking := filepath.EvalSymlinks(dir); looking != nil || real != dir {
 			err = errors.Join(err, gone(looking))
 			continue

@@ -33,6 +33,7 @@ func committed(of job) (bool, error) {
 		return false, errHalf
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	// A receipt with other arguments belongs to another call with the same id.
 	case err != nil || r.Args != digest(of.Args):
 		return false, err
 	case r.Half:
@@ -64,6 +65,7 @@ func Recover(ctx context.Context, folder string) error {
 			if err := ctx.Err(); err != nil {
 				return errors.Join(append(faults, err)...)
 			}
+			// One broken job must not keep the others from being recovered.
 			if err := (journal{folder, name}).recover(suffix); err != nil {
 				faults = append(faults, err)
 			}
@@ -171,6 +173,7 @@ func expire(folder string, entries []fs.DirEntry) error {
 	if len(receipts) <= keptReceipts {
 		return nil
 	}
+	// Newest first: the receipts after keptReceipts are the oldest.
 	slices.SortFunc(receipts, func(a, b receipt) int { return b.at.Compare(a.at) })
 	var err error
 	for _, r := range receipts[keptReceipts:] {
@@ -252,6 +255,7 @@ func (s step) genuine(root *os.Root, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() || markOf(info) != s.TempMark {
 		return fmt.Errorf("%s: %w", s.Temp, fsguard.ErrMoved)
 	}
+	// Without a hash, the mark above must suffice.
 	if s.Hash == "" {
 		return nil
 	}

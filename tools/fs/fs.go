@@ -34,6 +34,7 @@ func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Inten
 	if err != nil {
 		return p, err
 	}
+	// The owner approved the old place. A link that was changed since then must not lead the call elsewhere.
 	if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
 		return p, tools.Refuse(tools.Conflict, "call the tool again", "%s now leads to %s, not to %s", path, p.Path, intent.Paths[0].Path)
 	}
@@ -54,6 +55,7 @@ func count(n int, noun string) string {
 // grouped formats a number with commas.
 func grouped(n int64) string {
 	s := fmt.Sprint(n)
+	// It works from the right, so that the commas inserted so far do not move the next place.
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
@@ -66,6 +68,7 @@ func sized(n int64) string {
 	if n < unit {
 		return count(int(n), "byte")
 	}
+	// The unit symbols have powers of 1024, not of 1000.
 	f, i := float64(n)/unit, 0
 	for ; f >= unit && i < 4; i++ {
 		f /= unit

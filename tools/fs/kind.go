@@ -29,10 +29,12 @@ func signatures() []signature {
 		{0, "\xff\xd8\xff", "a JPEG image"},
 		{0, "GIF8", "a GIF image"},
 		{8, "WEBP", "a WebP image"},
+		// Short magics of plain letters are checked against textual, because a text may begin with them.
 		{0, "BM", "a BMP image"},
 		{0, "II*\x00", "a TIFF image"},
 		{0, "MM\x00*", "a TIFF image"},
 		{0, "\x00\x00\x01\x00", "an icon"},
+		// ISO base media files (ISO/IEC 14496-12) name their brand after "ftyp". The known brands come before the general case.
 		{4, "ftypheic", "a HEIC image"},
 		{4, "ftypavif", "an AVIF image"},
 		{4, "ftyp", "an MP4 or similar media file"},
@@ -46,6 +48,7 @@ func signatures() []signature {
 		{0, "\x28\xb5\x2f\xfd", "zstd data"},
 		{0, "7z\xbc\xaf\x27\x1c", "a 7z archive"},
 		{0, "Rar!\x1a\x07", "a rar archive"},
+		// The ustar magic is at offset 257 of the header block (POSIX.1, pax: ustar Interchange Format).
 		{257, "ustar", "a tar archive"},
 		{0, "\x7fELF", "an ELF program"},
 		{0, "\xcf\xfa\xed\xfe", "a Mach-O program"},
@@ -56,6 +59,7 @@ func signatures() []signature {
 		{0, "ID3", "an MP3 file"},
 		{0, "OggS", "an Ogg media file"},
 		{0, "fLaC", "a FLAC file"},
+		// RIFF files have their form type at offset 8, after "RIFF" and the size. WebP above is one of them.
 		{8, "WAVE", "a WAV file"},
 		{8, "AVI ", "an AVI video"},
 		{0, "\x1aE\xdf\xa3", "a Matroska or WebM video"},
@@ -80,10 +84,12 @@ func textual(magic string) bool {
 // formatOf decides how read shows a file. For a file that it cannot show, format is "" and kind
 // describes the file.
 func formatOf(name string, head []byte) (format, kind string) {
+	// UTF-16 is checked first: its zero bytes would make it a binary file.
 	kind = binaryKind(name, head)
 	switch {
 	case utf16Order(head) != nil:
 		return formatText, ""
+	// A notebook is JSON, so only its name distinguishes it from other text. An empty one is shown as text.
 	case kind == "" && strings.EqualFold(filepath.Ext(name), ".ipynb") && len(head) > 0:
 		return formatNotebook, kind
 	case kind == "":
@@ -148,12 +154,14 @@ func zipKind(name string) string {
 // order mark (RFC 2781) counts as UTF-16 if nearly every second byte is zero and hardly any other
 // one.
 func utf16Order(head []byte) binary.ByteOrder {
+	// First the byte order mark, if there is one.
 	orders := map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian}
 	order := binary.ByteOrder(nil)
 	if len(head) >= 2 {
 		order = orders[string(head[:2])]
 	}
 	if order == nil {
+		// Western text has its zeros in the high bytes: at odd offsets it is little-endian, at even ones big-endian.
 		var zeros [2]int
 		for i, b := range head {
 			if b == 0 {
@@ -171,6 +179,7 @@ func utf16Order(head []byte) binary.ByteOrder {
 	if order == nil {
 		return nil
 	}
+	// Binary data can have the same pattern of zeros. Only bytes that decode to text count. An odd last byte is left out.
 	decoded, err := io.ReadAll(text.UTF16(bytes.NewReader(head[:len(head)&^1]), order))
 	if err != nil || !looksLikeText(decoded) {
 		return nil
@@ -184,14 +193,17 @@ func looksLikeText(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return false
 	}
+	// Escape (0x1b) is permitted, because logs hold terminal colours.
 	odd, all := 0, 0
 	for rest := head; len(rest) > 0; all++ {
 		r, n := utf8.DecodeRune(rest)
+		// The head may end in the middle of a character; that is no invalid sequence.
 		cut := r == utf8.RuneError && n == 1 && len(rest) < utf8.UTFMax && !utf8.FullRune(rest)
 		if r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\b' && r != 0x1b || r == utf8.RuneError && n == 1 && !cut {
 			odd++
 		}
 		rest = rest[n:]
 	}
+	// At most 30 % of the characters may be odd.
 	return odd*10 <= all*3
 }

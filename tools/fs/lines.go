@@ -53,6 +53,7 @@ func (l *lines) skip(ctx context.Context, n int) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
+		// If line n starts after this chunk, its breaks are only counted. open remembers whether the chunk ended inside a line.
 		breaks := bytes.Count(l.rest, []byte{'\n'})
 		if done+breaks < n {
 			open = l.rest[len(l.rest)-1] != '\n'
@@ -60,6 +61,7 @@ func (l *lines) skip(ctx context.Context, n int) (int, error) {
 			l.rest = nil
 			continue
 		}
+		// Line n starts in this chunk: step from break to break, and leave the rest for next.
 		for ; done < n; done++ {
 			l.rest = l.rest[bytes.IndexByte(l.rest, '\n')+1:]
 		}
@@ -84,6 +86,7 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 		} else {
 			l.rest = nil
 		}
+		// The rest of a long line is counted and not kept, so that memory is bounded.
 		take := min(len(part), keep-len(line))
 		line = append(line, part[:take]...)
 		dropped += len(part) - take
@@ -104,6 +107,7 @@ type pageView struct {
 
 // collect takes lines until a limit is reached.
 func (s *pageView) collect(ctx context.Context, l *lines, in ReadInput) error {
+	// A caller that names a limit gets the larger number of bytes.
 	budget, limit := defaultBytes, defaultLines
 	if in.Limit > 0 {
 		budget, limit = maxBytes, in.Limit
@@ -112,11 +116,13 @@ func (s *pageView) collect(ctx context.Context, l *lines, in ReadInput) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		// One byte more than the longest line that is shown, so that a CR at its end is seen.
 		raw, dropped, ok := l.next(maxLineChars*utf8.UTFMax + 1)
 		if !ok {
 			break
 		}
 		text, crlf, cut := tidy(raw, dropped, in.Offset == 0 && len(s.list) == 0)
+		// 8 bytes are the line number, the tab and the line break of numbered. The first line is always shown.
 		if budget -= len(text) + 8; budget < 0 && len(s.list) > 0 {
 			s.Next = in.Offset + len(s.list)
 			break
@@ -130,6 +136,7 @@ func (s *pageView) collect(ctx context.Context, l *lines, in ReadInput) error {
 	if s.Lines = len(s.list); s.Lines > 0 {
 		s.First = in.Offset + 1
 	}
+	// The limit of lines stopped it: there is more only if the file goes on.
 	if s.Next == 0 && !l.ended() {
 		s.Next = in.Offset + s.Lines
 	}
@@ -146,6 +153,7 @@ func tidy(raw []byte, dropped int, first bool) (text string, crlf, cut bool) {
 	if dropped == 0 && bytes.HasSuffix(raw, []byte("\r")) {
 		raw, crlf = raw[:len(raw)-1], true
 	}
+	// Limits are in characters, not in bytes, so that a character is never cut in two.
 	end := 0
 	for chars := 0; chars < maxLineChars && end < len(raw); chars++ {
 		_, n := utf8.DecodeRune(raw[end:])

@@ -91,6 +91,7 @@ func (l lister) fill(ctx context.Context, out *LsOutput, p fsguard.Place, below 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		// Subfolders add to the same list, so the limit covers the whole listing.
 		if len(out.Entries) >= maxEntries {
 			out.Cut = true
 			return nil
@@ -107,6 +108,7 @@ func (l lister) fill(ctx context.Context, out *LsOutput, p fsguard.Place, below 
 		deeper := in
 		deeper.Depth--
 		if note := l.descend(ctx, out, p, name, e.Path, deeper); note != "" {
+			// The entries below it may have been added meanwhile, so the folder is not always the last one.
 			out.Entries[slices.IndexFunc(out.Entries, func(x Entry) bool { return x.Path == e.Path })].Note = note
 		}
 	}
@@ -174,6 +176,7 @@ func rank(e Entry) int {
 
 // entryOf describes a name; false if it no longer exists.
 func entryOf(root *os.Root, e iofs.DirEntry) (Entry, bool) {
+	// Lstat describes a link itself; the path guard has not judged its target.
 	info, err := root.Lstat(e.Name())
 	if err != nil {
 		return Entry{}, false

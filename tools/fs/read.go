@@ -106,6 +106,7 @@ func readIntent(tool string, p fsguard.Place) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Path string `json:"path"`
+		// The file's identity is covered too: an approval is void if the path leads to another file.
 		ID   string `json:"id"`
 	}{tool, p.Path, p.ID()})
 	return tools.Intent{
@@ -137,6 +138,7 @@ func (r reader) run(ctx context.Context, call tools.Call, in ReadInput, intent t
 // open detects the format of the file and shows it accordingly. It records in Seen what the session
 // has read.
 func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsguard.Place, f *os.File) (tools.Result, error) {
+	// ReadAt leaves the position alone, so that the file is still read from its beginning later.
 	head := make([]byte, sniffLen)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -164,12 +166,14 @@ func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsgua
 	case formatImage:
 		return r.picture(ctx, call, in, p, f, s)
 	case formatText:
+		// Decoded text has other offsets than the file, so whole blocks cannot be skipped.
 		if order := utf16Order(head[:n]); order != nil {
 			s.note = "UTF-16"
 			return s.from(ctx, in, text.UTF16(f, order), 0)
 		}
 		return r.text(ctx, in, f, s)
 	default:
+		// PDF, Word and notebooks are decoded in the helper process.
 		return r.document(ctx, in, f, s)
 	}
 }
@@ -194,6 +198,7 @@ func (s pageView) from(ctx context.Context, in ReadInput, r io.Reader, done int)
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// An offset at the end is refused as well: an empty page would look like an empty file.
 	if done += more; done < in.Offset || in.Offset > 0 && l.ended() {
 		return tools.Fail(tools.Validation, fmt.Sprintf("offset %d shows its last line", max(done-1, 0)),
 			"%s has only %s", tools.ShownPath(in.Path), count(done, "line")), nil

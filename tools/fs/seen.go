@@ -82,9 +82,11 @@ func (s *Seen) Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, 
 	if !p.Exists() {
 		return true, nil
 	}
+	// A different size needs no reading.
 	if p.Info.Size() != was.size {
 		return true, nil
 	}
+	// A large file has no hash: its time decides. For the others a new time alone is no change.
 	if !was.hashed {
 		return !p.Info.ModTime().Equal(was.mtime), nil
 	}
@@ -106,6 +108,7 @@ func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
 		return m, nil
 	}
 	h := sha256.New()
+	// The file may grow while it is read. One byte over the limit shows that.
 	n, err := io.Copy(h, io.NewSectionReader(f, 0, hashLimit+1))
 	if err != nil {
 		return m, err
@@ -117,6 +120,7 @@ func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
 
 // Wrote records what a session has just written.
 func (s *Seen) Wrote(session int64, path string, info iofs.FileInfo, data []byte) {
+	// data may be only the beginning of a large file; size and time are those of the whole file.
 	m := mark{mtime: info.ModTime(), size: info.Size(), hashed: len(data) <= hashLimit}
 	if m.hashed {
 		m.hash = sha256.Sum256(data)

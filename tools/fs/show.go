@@ -40,6 +40,7 @@ func (r reader) picture(ctx context.Context, call tools.Call, in ReadInput, p fs
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// The model gets the picture as an artifact. Bytes of the file itself never enter the transcript.
 	part := event.Part{Kind: event.Image, Name: filepath.Base(p.Path), Size: int64(len(fit.Data)), MIME: fit.MIME}
 	if part.Artifact, err = r.keep(ctx, call, p, part.Name, fit.Data); err != nil {
 		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)
@@ -73,6 +74,7 @@ func (r reader) document(ctx context.Context, in ReadInput, f *os.File, s pageVi
 	case formatWord:
 		kind = document.Word
 	}
+	// The helper streams the text. from takes the requested lines and ends the reading, so a large document is not converted to its end.
 	err = document.Read(ctx, r.deps.Helper, f, func(o document.Opening, text io.Reader) (err error) {
 		s.Pages = o.Pages
 		s.what = map[document.Kind]string{

@@ -44,6 +44,7 @@ func (r reader) skipBlocks(ctx context.Context, f *os.File, size int64, n int) (
 		if err := errors.Join(errA, errB); err != nil {
 			return 0, 0, err
 		}
+		// Line n starts in this block. The caller reads it line by line from its beginning.
 		if done+a+b >= n {
 			return done, at, nil
 		}

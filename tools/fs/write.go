@@ -85,10 +85,12 @@ func (w writer) before(p fsguard.Place) (string, error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
 		return "absent", nil
 	}
+	// To hash a large file would delay every approval; size and time reveal nearly all changes.
 	if p.Info.Size() > hashLimit {
 		return fmt.Sprintf("%d bytes of %s", p.Info.Size(), p.Info.ModTime().UTC()), nil
 	}
 	f, err := w.guard.Open(p)
+	// A file that may be replaced but not read is still a valid target.
 	if errors.Is(err, iofs.ErrPermission) {
 		return "unreadable", nil
 	}
@@ -121,6 +123,7 @@ func (w writer) run(_ context.Context, call tools.Call, in WriteInput, intent to
 		return tools.Fail(tools.Validation, "it stands for a value that you were not shown: change the rest of the file with edit",
 			"%s: the content holds the placeholder %s", tools.ShownPath(in.Path), name), nil
 	}
+	// NewOnly makes the check and the creation one step, so that no other process can create the file between them.
 	var opts []fsguard.Option
 	if in.OnConflict == "error" {
 		opts = append(opts, fsguard.NewOnly)
@@ -186,6 +189,7 @@ func (w writer) probe(_ context.Context, call tools.Call, in WriteInput, _ tools
 	if err := w.guard.Sweep(p); err != nil {
 		return false, fmt.Errorf("remove the temporary file of %s: %w", in.Path, err)
 	}
+	// Compare the sizes first, so that most files need not be read.
 	if !p.Exists() || !p.Info.Mode().IsRegular() || p.Info.Size() != int64(len(in.Content)) {
 		return false, nil
 	}

@@ -56,6 +56,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 	if err != nil {
 		return p, "", refusal(shown(path), err)
 	}
+	// Either the given name or the place that it leads to must be a memory file.
 	name, ok := s.nameOf(path)
 	if !ok {
 		name, ok = s.nameOf(p.Path)

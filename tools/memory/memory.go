@@ -45,6 +45,7 @@ type store struct{ guard *fsguard.Guard }
 // readIntent is the intent of a search in the memory. Which of the files are foreign is only known
 // after reading them.
 func (s store) readIntent(summary string, args any) (tools.Intent, error) {
+	// Asking for the workspace covers each file that a search may read.
 	p, err := s.guard.Resolve("", s.guard.Workspace())
 	if err != nil {
 		return tools.Intent{}, refusal("the workspace", err)
@@ -91,6 +92,7 @@ func (s store) names(scope string) ([]string, error) {
 			notes = append(notes, noteFolder+"/"+e.Name())
 		}
 	}
+	// Names that start with a date come out newest first.
 	slices.Sort(notes)
 	slices.Reverse(notes)
 	return append(names, notes...), nil
@@ -126,6 +128,7 @@ func (s store) content(p fsguard.Place) (text string, cut bool, err error) {
 		return "", false, err
 	}
 	cut = len(data) > mostOfFile
+	// Line ends become "\n" and broken bytes U+FFFD, so that line numbers and words are the same everywhere.
 	text = strings.TrimPrefix(string(data[:min(len(data), mostOfFile)]), "\ufeff")
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"), cut, nil
 }

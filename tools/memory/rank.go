@@ -37,6 +37,7 @@ func Rank(query string, texts []string) []Ranked {
 	if q.words == 0 || len(q.terms) == 0 {
 		return nil
 	}
+	// The score of the query as a text is the scale, so that min_score means the same for each query.
 	perfect := q.sum(q.own)
 	var hits []Ranked
 	for i, s := range found {
@@ -105,6 +106,7 @@ func (q *query) add(text string) stats {
 // sum returns the BM25 score of a text.
 func (q *query) sum(s stats) (sum float64) {
 	average := float64(q.words) / float64(q.texts)
+	// long is 1 for a text of average length.
 	long := 1 - discount + discount*float64(s.size)/average
 	for i, n := range s.times {
 		sum += q.weight(i) * float64(n) * (saturation + 1) / (float64(n) + saturation*long)
@@ -165,6 +167,7 @@ func unseparated(r rune) bool {
 // (Harman, How Effective Is Suffixing?, 1991).
 func stem(w string) string {
 	w = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(w, "'"), "'s"), "'")
+	// Short words such as "gas" or "his" would lose a letter that is no ending.
 	if utf8.RuneCountInString(w) < 4 {
 		return w
 	}
@@ -172,6 +175,7 @@ func stem(w string) string {
 		return slices.ContainsFunc(list, func(e string) bool { return strings.HasSuffix(w, e) })
 	}
 	switch {
+	// The first rule that applies is the only one.
 	case ends("ies") && !ends("eies", "aies"):
 		return strings.TrimSuffix(w, "ies") + "y"
 	case ends("es") && !ends("aes", "ees", "oes"):
@@ -187,6 +191,7 @@ const filler = " a about an and any are as at be by can did do does for from had
 
 // essential drops the filler words, unless there are no others.
 func essential(words []string) []string {
+	// "Who is who" has only filler words, and is searched for as it is.
 	left := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.Contains(filler, " "+w+" ") })
 	if len(left) == 0 {
 		return words

@@ -88,12 +88,14 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in SearchInput, _ tools
 	}
 	foreign := ""
 	for _, h := range Rank(in.Query, texts) {
+		// Round first: min_score is compared with the number that the model is shown.
 		score := math.Round(h.Score*1000) / 1000
 		switch p := pieces[h.Text]; {
 		case score < in.MinScore:
 			out.Below, out.Best = out.Below+1, max(out.Best, score)
 		case len(out.Results) < in.MaxResults:
 			out.Results = append(out.Results, Finding{p.file.name, p.first, p.last, score, snippet(p.text, in.Query), p.file.foreign})
+			// One foreign result is enough to taint the turn; the first one is named.
 			if foreign == "" && p.file.foreign != "" {
 				foreign = p.file.name + ": " + p.file.foreign
 			}
@@ -122,6 +124,7 @@ func (s searcher) pieces(ctx context.Context, scope string, out *SearchOutput) (
 		if out.Files++; f.cut {
 			out.Cut = append(out.Cut, name)
 		}
+		// Chunks, not files, are ranked: a long file would hide its one matching paragraph.
 		for _, c := range chunks(f.text) {
 			list = append(list, piece{&f, c})
 		}
@@ -144,6 +147,7 @@ func snippet(text, query string) string {
 	if at == len(text) {
 		at = 0
 	}
+	// A quarter of the snippet shows what comes before the word.
 	from := max(0, min(at-mostOfSnippet/4, len(text)-mostOfSnippet))
 	cut := strings.ToValidUTF8(text[from:from+mostOfSnippet], "")
 	if from > 0 {

@@ -32,6 +32,7 @@ func (c *cache) page(link string, now time.Time) (FetchOutput, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.pages[link]
+	// A clock that was set back makes the age negative. Such a page is fetched again.
 	age := now.Sub(k.at)
 	if !ok || age < 0 || age >= fresh {
 		return FetchOutput{}, false
@@ -41,6 +42,7 @@ func (c *cache) page(link string, now time.Time) (FetchOutput, bool) {
 
 // put keeps a page, and drops the oldest ones if there is no room.
 func (c *cache) put(link string, p FetchOutput, now time.Time) {
+	// One large page must not push all others out.
 	if len(p.Text) > maxOnePage {
 		return
 	}
@@ -49,6 +51,7 @@ func (c *cache) put(link string, p FetchOutput, now time.Time) {
 	if c.pages == nil {
 		c.pages = map[string]kept{}
 	}
+	// A repeated link moves to the end of the order.
 	c.drop(link)
 	for len(c.order) > 0 && (len(c.order) >= maxPages || c.size+len(p.Text) > maxCached) {
 		c.drop(c.order[0])

@@ -58,6 +58,7 @@ func narrowed(in SearchInput) string {
 	}
 	q := in.Query
 	if len(sites) > 0 {
+		// Engines read several site: filters in a row as "all of them", so they are joined by OR.
 		q += " " + strings.Join(sites, " OR ")
 	}
 	for _, d := range in.Blocked {
@@ -72,6 +73,7 @@ func wantJSON() http.Header { return http.Header{"Accept": {"application/json"}}
 // askSearXNG builds the request (https://docs.searxng.org/dev/search_api.html).
 func askSearXNG(base *url.URL, in SearchInput) netguard.Request {
 	u := *base
+	// The owner may name the home page of the instance or its search page.
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/search") {
 		u = *u.JoinPath("search")
 	}
@@ -96,6 +98,7 @@ func readSearXNG(body []byte) ([]Hit, error) {
 // askBrave builds the request
 // (https://api-dashboard.search.brave.com/app/documentation/web-search/get-started).
 func askBrave(base *url.URL, in SearchInput) netguard.Request {
+	// 20 is the most that Brave accepts. More than the limit are requested, because show drops some of them.
 	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}, "count": {strconv.Itoa(20)}, "text_decorations": {"false"}}), Header: wantJSON()}
 }
 
@@ -111,6 +114,7 @@ func readBrave(body []byte) ([]Hit, error) {
 	}
 	var hits []Hit
 	for _, r := range out.Web.Results {
+		// Brave marks up its texts with tags and entities.
 		hits = append(hits, Hit{plainText(r.Title), r.URL, plainText(r.Description)})
 	}
 	return hits, nil
@@ -148,6 +152,7 @@ func readDuckDuckGo(body []byte) ([]Hit, error) {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
 	var hits []Hit
+	// known tells a page without results from a page that has been redesigned.
 	known := false
 	for n := range doc.Descendants() {
 		switch {

@@ -89,6 +89,7 @@ func (f *fetcher) links(t target) []string {
 	if !plain {
 		return []string{t.link}
 	}
+	// An http address with a port of its own may be invalid as https; then it is tried as it is.
 	safe, _, err := netguard.Canonical("https://" + rest)
 	switch {
 	case err != nil:
@@ -151,10 +152,12 @@ func (f *fetcher) ask(ctx context.Context, t target, links []string) (netguard.A
 		if first == nil {
 			first = err
 		}
+		// The next address is only tried if no server got the request and the guard did not forbid it.
 		if e, ok := errors.AsType[*netguard.Error](err); !ok || e.Sent || errors.Is(err, netguard.ErrForbidden) {
 			return netguard.Answer{}, err
 		}
 	}
+	// The error of the first address is reported: the second one is a fallback that nobody asked for.
 	return netguard.Answer{}, first
 }
 
@@ -173,6 +176,7 @@ func (in FetchInput) show(p FetchOutput) tools.Result {
 		limit = maxAsked
 	}
 	if limit > 0 && p.Chars > limit {
+		// The cache keeps the whole text; p is a copy.
 		p.Text, p.Cut = string([]rune(p.Text)[:limit]), true
 	}
 	head := p.URL
@@ -193,6 +197,7 @@ func (in FetchInput) show(p FetchOutput) tools.Result {
 	if in.Prompt == "" {
 		return tools.Result{Content: head + "\n\n" + text + end, Data: p}
 	}
+	// The agent asks a model about Text and puts its answer in the place of this failure. Without a model, the failure is the result.
 	res := tools.Fail(tools.AssistRequired, "leave prompt out to read the page itself", "a model must be asked about %s", p.URL)
 	res.Data = p
 	res.Assist = &tools.Assist{

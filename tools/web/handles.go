@@ -26,6 +26,7 @@ var handle = sys.Regexp(`\bsecret:([A-Za-z0-9_-]+)`)
 // handles returns the secrets of a call, each once, sorted. It refuses unknown secrets, secrets for
 // other hosts, secrets without encryption, and handles outside header values.
 func (h asker) handles(in HTTPInput, t target) ([]string, error) {
+	// Addresses and bodies end up in logs. Only the name of a known secret is refused there; other text may look like one.
 	for _, m := range handle().FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
 		if _, ok := h.Secrets[m[1]]; ok {
 			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s is in the address or the body, where no secret is filled in", m[1])
@@ -67,6 +68,7 @@ func (h asker) maySend(name string, t target) error {
 // filled replaces the handles by their values. It also adds the values to hide, which removes them
 // from the answer.
 func (h asker) filled(ctx context.Context, fields map[string]string, names []string, hide *secret.Redactor) (map[string]string, error) {
+	// All values are resolved before the first one is filled in, so that a failure sends nothing.
 	values := map[string]string{}
 	for _, name := range names {
 		v, err := h.Resolve(ctx, "tools.web.secrets."+name, h.Secrets[name].Value)
@@ -83,6 +85,7 @@ func (h asker) filled(ctx context.Context, fields map[string]string, names []str
 		values[name] = v
 	}
 	out := make(map[string]string, len(fields))
+	// A new map: the input of the call, which is recorded, keeps the handles.
 	for field, v := range fields {
 		out[field] = handle().ReplaceAllStringFunc(v, func(m string) string { return values[strings.TrimPrefix(m, "secret:")] })
 	}

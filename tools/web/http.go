@@ -61,6 +61,7 @@ func (h asker) intent(_ context.Context, _ tools.Call, in HTTPInput) (tools.Inte
 	if err != nil {
 		return tools.Intent{}, err
 	}
+	// Once: after a crash the call is not repeated, because its request may have had an effect.
 	effect := tools.Once
 	if in.Method == http.MethodGet || in.Method == http.MethodHead {
 		effect = tools.Read
@@ -95,6 +96,7 @@ func (h asker) look(in HTTPInput) (target, []string, error) {
 	if err := netguard.CheckHeader(header); err != nil {
 		return target{}, nil, tools.Refuse(tools.Validation, "", "headers: %v", err)
 	}
+	// Names of header fields are not case-sensitive (RFC 9110, section 5.1). One of the two values would be lost.
 	if len(header) < len(in.Headers) {
 		return target{}, nil, tools.Refuse(tools.Validation, "join the values with a comma", "headers: one of them occurs twice, in two spellings")
 	}
@@ -144,6 +146,7 @@ func (h asker) run(ctx context.Context, _ tools.Call, in HTTPInput, _ tools.Inte
 	if err != nil {
 		return unsure(ctx, in, hide, err)
 	}
+	// Every status is a result: the model reads the errors of an API itself.
 	reply, err := replyOf(answer, hide)
 	if err != nil {
 		return tools.Fail(tools.IO, "", "%s: %v", answer.Link, err), nil
@@ -166,6 +169,7 @@ func unsure(ctx context.Context, in HTTPInput, hide *secret.Redactor, err error)
 func replyOf(answer netguard.Answer, hide *secret.Redactor) (HTTPOutput, error) {
 	r := HTTPOutput{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
 	for name, values := range answer.Header {
+		// A session cookie is a credential, and hob keeps none.
 		if name != "Set-Cookie" {
 			r.Headers[strings.ToLower(name)] = hide.Text(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
 		}

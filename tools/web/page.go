@@ -37,6 +37,7 @@ func body(contentType string, raw []byte) (text, kind string, err error) {
 func kindOf(contentType string, raw []byte) (kind, full string) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil || kind == "application/octet-stream" {
+		// "application/octet-stream" says as little as no type at all. The guess follows the WHATWG MIME Sniffing standard.
 		contentType = http.DetectContentType(raw)
 		kind, _, _ = strings.Cut(contentType, ";")
 	}
@@ -72,6 +73,7 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 		if plain = !strings.ContainsRune(p.Text, 0); plain && err == nil && (kind == "text/html" || kind == "application/xhtml+xml") {
 			p.Title, p.Text, err = f.markdown(ctx, answer.Link, contentType, raw, p.Text)
 		}
+	// Servers often send PDF files and pictures with a wrong type, so their first bytes decide.
 	case bytes.HasPrefix(raw, []byte("%PDF-")):
 		plain = true
 		err = f.part(ctx, &p, raw, document.PDF, "")
@@ -95,6 +97,7 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 // part lets the helper process extract the text of a file.
 func (f *fetcher) part(ctx context.Context, p *FetchOutput, raw []byte, kind document.Kind, args ...string) error {
 	return document.Read(ctx, f.Helper, bytes.NewReader(raw), func(o document.Opening, text io.Reader) error {
+		// One byte over the limit shows that there is more.
 		made, err := io.ReadAll(io.LimitReader(text, maxRead+1))
 		if len(made) > maxRead {
 			made = append(made[:maxRead:maxRead], "\n[cut: there is more]\n"...)
@@ -124,6 +127,7 @@ func (f *fetcher) picture(ctx context.Context, p FetchOutput, raw []byte) (tools
 	if err != nil {
 		return tools.Fail(tools.IO, "", "%s, %s, cannot be shown: %v", p.URL, p.Type, err), nil
 	}
+	// The last element of the address names the artifact; the host is kept as its source.
 	name, host := "picture", ""
 	if u, err := url.Parse(p.URL); err == nil && path.Base(u.Path) != "/" {
 		name, host = path.Base(u.Path), u.Host

@@ -101,6 +101,7 @@ func (s searcher) choose() (engine, *url.URL, string) {
 	case e.key && s.deps.Key == "":
 		return e, nil, "[tools.web] search_key: the key for " + e.name
 	}
+	// The canonical form is what the permission rules compare.
 	link, _, err := netguard.Canonical(at)
 	if err != nil {
 		return e, nil, "[tools.web] search_url: " + err.Error()

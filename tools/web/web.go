@@ -84,6 +84,7 @@ func unanswered(ctx context.Context, err error, hint string) (tools.Result, erro
 func status(link string, answer netguard.Answer) tools.Result {
 	reason := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
 	hint := ""
+	// The codes say what the model may do next: look elsewhere, ask the owner, or wait.
 	code := tools.IO
 	switch answer.Status {
 	case http.StatusNotFound, http.StatusGone:

@@ -20,6 +20,7 @@ func (b document) replace(n int, e Edit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The outputs stay: they are those of the old source until the cell runs again, as in Jupyter.
 	out := b.splice(source.value, put)
 	if e.Type == "" || e.Type == c.Type {
 		return out, nil
@@ -44,12 +45,14 @@ func retype(raw []byte, n int, kind string) ([]byte, error) {
 		return nil, err
 	}
 	if kind == "code" {
+		// The new members come directly after the type, with the separators of the cell.
 		quoted += b.between(c) + `"execution_count": null` + b.between(c) + `"outputs": []`
 	}
 	raw = b.splice(f.value, quoted)
 	if kind == "code" {
 		return raw, nil
 	}
+	// Each removal moves the positions of what follows, so the notebook is parsed again.
 	for _, name := range []string{"outputs", "execution_count"} {
 		if b, err = open(raw); err != nil {
 			return nil, err
@@ -73,6 +76,7 @@ func (b document) drop(c Cell, name string) []byte {
 	switch {
 	case i < 0:
 		return b.raw
+	// From the end of the member before it to its own end: the comma in front goes with it.
 	case i > 0:
 		return b.splice(span{c.fields[i-1].value.to, c.fields[i].value.to}, "")
 	case len(c.fields) > 1:
@@ -85,6 +89,7 @@ func (b document) drop(c Cell, name string) []byte {
 // remove removes a cell, together with a comma.
 func (b document) remove(n int) []byte {
 	switch last := len(b.cells) - 1; {
+	// From this cell to the next one: the comma after it goes with it.
 	case n < last:
 		return b.splice(span{b.cells[n].value.from, b.cells[n+1].value.from}, "")
 	case n > 0:
@@ -105,6 +110,7 @@ func (b document) insert(n int, e Edit) ([]byte, error) {
 	case len(b.cells) == 0:
 		return b.splice(b.list, "["+lead+cell+b.tail()+"]"), nil
 	case n < len(b.cells):
+		// The white space before the old nth cell now precedes the new one; lead separates the two.
 		at := b.cells[n].value.from
 		return b.splice(span{at, at}, cell+","+orSpace(lead)), nil
 	default:
@@ -158,6 +164,7 @@ func (b document) fresh(e Edit, lead string) (string, error) {
 	if kind == "code" {
 		members = append(members, `"execution_count": null`)
 	}
+	// nbformat 4.5 requires an id; older versions do not permit one.
 	if b.ids {
 		id, err := encode(e.ID)
 		if err != nil {
@@ -169,6 +176,7 @@ func (b document) fresh(e Edit, lead string) (string, error) {
 	if kind == "code" {
 		members = append(members, `"outputs": []`)
 	}
+	// The members are one level deeper than the brace, whose indentation ends lead.
 	indent := ""
 	if i := strings.LastIndexByte(lead, '\n'); i >= 0 {
 		indent = lead[i+1:] + orUnit(b.unit)
@@ -232,6 +240,7 @@ func (b document) source(text string, list bool, indent string) (string, error) 
 func encode(text string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
+	// Jupyter writes <, > and & as they are.
 	e.SetEscapeHTML(false)
 	if err := e.Encode(text); err != nil {
 		return "", fmt.Errorf("write the source: %w", err)

@@ -82,6 +82,7 @@ func Apply(raw []byte, e Edit) ([]byte, int, error) {
 	}
 	n := -1
 	if e.Mode != Insert || e.Cell != "" {
+		// Only an insertion at the beginning needs no cell.
 		if n, err = b.find(e.Cell); err != nil {
 			return nil, 0, err
 		}
@@ -101,6 +102,7 @@ func Apply(raw []byte, e Edit) ([]byte, int, error) {
 // open parses a notebook and records the positions of its cells.
 func open(raw []byte) (document, error) {
 	b := document{raw: raw}
+	// The decoder refuses a byte order mark. Positions still count from the beginning of the file.
 	start := len(raw) - len(bytes.TrimPrefix(raw, []byte("\ufeff")))
 	// Check the whole text once. The functions below then need not handle broken JSON.
 	if !json.Valid(raw[start:]) {
@@ -115,6 +117,7 @@ func open(raw []byte) (document, error) {
 		return b, fmt.Errorf("%w: it has no list of cells", ErrFormat)
 	}
 	b.list = list.value
+	// The members of the outermost object are indented by exactly one level.
 	b.unit = indentOf(raw, list.at)
 	major, minor := number(raw, top, "nbformat"), number(raw, top, "nbformat_minor")
 	if major != 4 {
@@ -145,6 +148,7 @@ func cellOf(raw []byte, at span) (Cell, error) {
 		return Cell{}, err
 	}
 	c := Cell{value: at, fields: all}
+	// Unknown members are not examined; they stay in the file as they are.
 	for name, to := range map[string]*string{"id": &c.ID, "cell_type": &c.Type} {
 		if f, ok := lookup(all, name); ok {
 			if err := json.Unmarshal(raw[f.value.from:f.value.to], to); err != nil {
@@ -196,6 +200,7 @@ func fields(raw []byte, at span) ([]field, error) {
 	}
 	var all []field
 	for dec.More() {
+		// The offset is after the last token. The first quotation mark from there on begins the name.
 		before := int(dec.InputOffset()) + at.from
 		tok, err := dec.Token()
 		if err != nil {
@@ -237,6 +242,7 @@ func next(dec *json.Decoder, base int) (span, error) {
 	if err := dec.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
 		return span{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
+	// RawMessage holds the value without the white space around it, so its length gives the start.
 	end := int(dec.InputOffset()) + base
 	return span{end - len(value), end}, nil
 }

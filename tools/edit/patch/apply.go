@@ -25,6 +25,7 @@ func (s Section) Apply(old string) (string, error) {
 	}
 	bom := ""
 	if strings.HasPrefix(old, mark) {
+		// A patch for the first line does not contain the mark. It is put back below.
 		bom, old = mark, old[len(mark):]
 	}
 	src := read(old)
@@ -69,6 +70,7 @@ func read(text string) source {
 			if i == 0 {
 				src.style = ending
 			}
+		// After a final line break SplitAfter yields an empty rest, which is no line.
 		} else if line == "" {
 			break
 		}
@@ -89,6 +91,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 	var all []cut
 	at := 0
 	for i, h := range s.Hunks {
+		// The @@ lines come first. Each is searched after the one before it.
 		for _, context := range h.Context {
 			found, ok := seek(src.lines, []string{context}, at, 0, false)
 			if !ok {
@@ -105,6 +108,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 			all = append(all, cut{to, to, lines, i})
 			continue
 		}
+		// Hunks are expected in the order of the file: the search begins after the last one.
 		found, ok := seek(src.lines, wanted(lines), at, h.At, h.End)
 		if short, empty := lastEmpty(lines); !ok && empty { // the patch took the end of the text for an empty line
 			lines = short
@@ -146,6 +150,7 @@ func (s Section) miss(hunk int, src source, why string, want []string) error {
 		e.Why += ":\n" + short(strings.Join(want[:min(len(want), 5)], "\n"))
 	}
 	if near := Near(src.lines, want); near != "" {
+		// The model can correct the patch from these lines without reading the file again.
 		e.Hint = "the closest lines of the file:\n" + near
 	}
 	return e
@@ -165,6 +170,7 @@ func wanted(lines []Line) []string {
 // lastEmpty drops an empty last line from the old side of a hunk, and its counterpart on the new
 // side.
 func lastEmpty(lines []Line) ([]Line, bool) {
+	// old and put are the last lines of the two sides, as indices into lines.
 	old, put := -1, -1
 	for i, l := range lines {
 		if l.Op != '+' {
@@ -206,6 +212,7 @@ func cutsOf(lines []Line, at, hunk int) []cut {
 		if !open {
 			all, open = append(all, cut{from: at, to: at, hunk: hunk}), true
 		}
+		// Adjacent removals and additions share one cut.
 		last := &all[len(all)-1]
 		if l.Op == '-' {
 			at++
@@ -242,6 +249,7 @@ func (src source) with(cuts []cut, closed bool) string {
 	var b strings.Builder
 	for i, line := range lines {
 		b.WriteString(line)
+		// A last line without an ending may have got lines after it.
 		if endings[i] == "" && (closed || i < len(lines)-1) {
 			endings[i] = src.style
 		}

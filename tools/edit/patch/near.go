@@ -19,6 +19,7 @@ const (
 // Near shows the lines that are most similar to the first meaningful line of want, with their
 // numbers; "" if there are none.
 func Near(lines, want []string) string {
+	// Lines of one character, such as a brace, resemble too many others.
 	first := ""
 	for _, w := range want {
 		if first = strings.TrimSpace(w); len(first) > 1 {
@@ -35,10 +36,12 @@ func Near(lines, want []string) string {
 	var found []line
 	pairs := pairsOf(first)
 	for i, l := range lines[:min(len(lines), nearLines)] {
+		// Below one half the lines have little more in common than the language.
 		if like := alike(pairs, strings.TrimSpace(l)); like >= 0.5 {
 			found = append(found, line{i, like})
 		}
 	}
+	// Equally similar lines stay in the order of the file.
 	slices.SortStableFunc(found, func(a, b line) int { return cmp.Compare(b.like, a.like) })
 	var shown []string
 	for _, f := range found[:min(len(found), nearShown)] {
@@ -67,6 +70,7 @@ func alike(pairs map[[2]byte]int, s string) float64 {
 	both, total := 0, len(s)-1
 	used := make(map[[2]byte]int, len(pairs))
 	for i := 1; i < len(s); i++ {
+		// A pair counts as often as both lines have it.
 		p := [2]byte{s[i-1], s[i]}
 		if used[p] < pairs[p] {
 			used[p]++

@@ -99,6 +99,7 @@ func Parse(text string) ([]Section, error) {
 	if unified(text) {
 		return parseUnified(text)
 	}
+	// Line numbers in errors count from the start of the given text, before anything was trimmed.
 	lines, first, err := envelope(text)
 	if err != nil {
 		return nil, err
@@ -113,6 +114,7 @@ func Parse(text string) ([]Section, error) {
 			break
 		}
 	}
+	// The last section has no header after it that would close it.
 	if err := p.close(endMark); err != nil {
 		return nil, err
 	}
@@ -125,6 +127,7 @@ func Parse(text string) ([]Section, error) {
 // envelope returns the lines between the two markers, and the line number of the first marker. It
 // ignores the first and last line of a here document around them.
 func envelope(text string) ([]string, int, error) {
+	// Blank lines before the envelope are permitted, but count in the line numbers.
 	lead := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	first := strings.Count(text[:lead], "\n") + 1
 	lines := split(strings.TrimSpace(text))
@@ -211,6 +214,7 @@ func (p *parser) header(line string) (bool, error) {
 		p.over = true
 		return true, nil
 	}
+	// Codex may name the environment before the first section. hob accepts the line and ignores its value.
 	if rest, ok := strings.CutPrefix(line, envMark); ok && len(p.sections) == 0 {
 		if p.env || strings.TrimSpace(rest) == "" {
 			return true, p.fault("the environment id is empty or given twice")
@@ -218,6 +222,7 @@ func (p *parser) header(line string) (bool, error) {
 		p.env = true // only one environment exists
 		return true, nil
 	}
+	// A header ends the section before it.
 	for kind, mark := range []string{Add: addMark, Update: updateMark, Delete: deleteMark} {
 		path, ok := strings.CutPrefix(line, mark)
 		if !ok {
@@ -275,6 +280,7 @@ func (p *parser) change(s *Section, line, head string) error {
 	case line != "" && line[0] != ' ' && line[0] != '+' && line[0] != '-':
 		return p.fault("%q begins with none of ' ', '+', '-' and '@@ '", short(line))
 	}
+	// Lines without an @@ header are the first hunk.
 	if last == nil {
 		s.Hunks = append(s.Hunks, Hunk{Line: p.at})
 		last = &s.Hunks[0]

@@ -60,6 +60,7 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 			if matches(lines[i:], pattern, as) && (best < 0 || distance(i, near) < distance(best, near)) {
 				best = i
 			}
+			// Beyond the expected line the distance only grows, so the first match there ends the round.
 			if best >= 0 && (near == 0 || i >= near) {
 				break
 			}
@@ -73,6 +74,7 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 
 // distance returns how far line i is from the expected one.
 func distance(i, near int) int {
+	// Without an expected line, the first place wins.
 	if near == 0 {
 		return i
 	}

@@ -39,6 +39,7 @@ func parseUnified(text string) ([]Section, error) {
 	if len(files) == 0 {
 		return nil, &Error{Why: "the unified diff changes no file"}
 	}
+	// The library does not say where in the text a hunk begins.
 	at := headers(counted)
 	git := strings.Contains("\n"+counted, "\ndiff --git ") // in this case the library has removed the prefixes
 	sections := make([]Section, 0, len(files))
@@ -80,6 +81,7 @@ func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
 	case f.IsRename && old != name:
 		s.Move = name
 	}
+	// The hunks become lines that seek can search, in case the diff does not fit exactly.
 	for _, frag := range f.TextFragments {
 		h := Hunk{At: int(frag.OldPosition)}
 		if len(*at) > 0 {
@@ -96,6 +98,7 @@ func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
 	if len(s.Hunks) > 0 {
 		s.Line = s.Hunks[0].Line
 	}
+	// A pure rename has no hunks. A mere change of the mode is not supported.
 	if s.Kind == Update && len(s.Hunks) == 0 && s.Move == "" {
 		return s, &Error{Path: name, Why: "the diff changes no line of it"}
 	}
@@ -116,6 +119,7 @@ func added(frag *gitdiff.TextFragment) string {
 // lineOf converts a line of a diff.
 func lineOf(l gitdiff.Line) Line {
 	text, broken := strings.CutSuffix(l.Line, "\n")
+	// The library numbers its operations: context, delete, add.
 	return Line{Op: " -+"[l.Op], Text: strings.TrimSuffix(text, "\r"), Bare: !broken}
 }
 
@@ -168,14 +172,17 @@ func count(lines []string) (old, now int) {
 			third = lines[i+2]
 		}
 		switch {
+		// A removed line may begin with "-- ". It is a file header only if +++ and @@ lines follow.
 		case line == "", strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "),
 			strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") && strings.HasPrefix(third, "@@ -"):
 			return old, now
+		// "\ No newline at end of file" belongs to neither side.
 		case line[0] == '\\':
 		case line[0] == '-':
 			old++
 		case line[0] == '+':
 			now++
+		// Editors strip the single space of an empty line of context. At the very end it is no line.
 		case line[0] == ' ', strings.TrimRight(line, "\r\n") == "" && next != "":
 			old, now = old+1, now+1
 		default:

@@ -55,10 +55,12 @@ func (s *textExtractor) run(content, res pdf.Value, deep int) {
 		return
 	}
 	pdf.Interpret(content, func(stk *pdf.Stack, op string) {
+		// The operands are on the stack in reverse order.
 		args := make([]pdf.Value, stk.Len())
 		for i := len(args) - 1; i >= 0; i-- {
 			args[i] = stk.Pop()
 		}
+		// Do and Tf refer to resources by name; all other operators need only their operands.
 		if op == "Do" && len(args) == 1 {
 			s.form(res.Key("XObject").Key(args[0].Name()), res, deep)
 			return
@@ -80,11 +82,13 @@ func (s *textExtractor) form(x, outer pdf.Value, deep int) {
 	if m := x.Key("Matrix"); m.Len() == 6 {
 		s.at = matrixOf(m).times(s.at)
 	}
+	// An old form without resources of its own uses those of the page (ISO 32000-1, 7.8.3).
 	res := x.Key("Resources")
 	if res.IsNull() {
 		res = outer
 	}
 	s.run(x, res, deep+1)
+	// The page continues with its own state, even if the form did not restore what it saved.
 	s.at, s.state, s.saved = at, st, s.saved[:min(n, len(s.saved))]
 }
 
@@ -109,6 +113,7 @@ func (s *textExtractor) step(op string, args []pdf.Value) {
 	n := numbers(args)
 	switch op {
 	case "q":
+		// Beyond the limit a broken or hostile page loses states, but no memory.
 		if len(s.saved) < maxStates {
 			s.saved = append(s.saved, saved{s.at, s.state})
 		}
@@ -118,6 +123,7 @@ func (s *textExtractor) step(op string, args []pdf.Value) {
 		}
 	case "cm":
 		s.at = matrix(n).times(s.at)
+	// Each text object starts at the origin.
 	case "BT":
 		s.text, s.line = identity(), identity()
 	case "Tm":
@@ -164,6 +170,7 @@ func (s *textExtractor) say(op string, args []pdf.Value) {
 		return
 	}
 	last := args[len(args)-1]
+	// The operator " sets the word and character spacing, then goes to the next line and shows the string.
 	if op == `"` && len(args) == 3 {
 		s.state.words, s.state.chars = args[0].Float64(), args[1].Float64()
 	}
@@ -178,6 +185,7 @@ func (s *textExtractor) say(op string, args []pdf.Value) {
 		if x := last.Index(i); x.Kind() == pdf.String {
 			s.show(x.RawString())
 		} else {
+			// Numbers in a TJ array are thousandths of the font size, and move to the left.
 			s.forward(-x.Float64() / 1000 * s.state.size)
 		}
 	}
@@ -197,6 +205,7 @@ func (s *textExtractor) show(raw string) {
 		s.state.font = s.file.font(pdf.Value{})
 	}
 	text, width, codes, spaces := s.state.font.read(raw)
+	// Only single-byte spaces get the word spacing (ISO 32000-1, 9.3.3).
 	from := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)
 	s.forward(width*s.state.size + float64(codes)*s.state.chars + float64(spaces)*s.state.words)
 	to := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)

@@ -51,6 +51,7 @@ func newFont(v pdf.Value) *font {
 		f.plain[i] = f.coded.Decode(string([]byte{byte(i)}))
 	}
 	first, list := int(v.Key("FirstChar").Int64()), v.Key("Widths")
+	// Widths are thousandths of the font size, except in Type 3 fonts, which have a matrix of their own (9.6.5).
 	scale := 1000.0
 	if m := v.Key("FontMatrix"); v.Key("Subtype").Name() == "Type3" && m.Index(0).Float64() != 0 {
 		scale = 1 / m.Index(0).Float64()
@@ -99,6 +100,7 @@ func (f *font) widthsOf(v pdf.Value) {
 	w := v.Key("W")
 	for i := 0; i+1 < w.Len() && len(f.wide) < maxCodes; {
 		first, second := int(w.Index(i).Int64()), w.Index(i+1)
+		// Two forms: "c [w1 w2 ...]" for consecutive codes, "first last w" for a range with one width.
 		if second.Kind() == pdf.Array {
 			for j := range second.Len() {
 				f.wide[first+j] = second.Index(j).Float64() / 1000
@@ -144,6 +146,7 @@ func (f *font) letter(code string) string {
 	if len(code) == 1 {
 		return f.plain[code[0]]
 	}
+	// A ToUnicode map is meant to be complete: a code that it lacks has no text.
 	if f.named != nil {
 		return ""
 	}

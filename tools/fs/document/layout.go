@@ -50,6 +50,7 @@ func (l *layout) put(text string, from, to point, size float64) {
 		l.text.add(l.between(text, from))
 	}
 	l.text.add(text)
+	// A piece without width keeps the direction of the one before it.
 	if d := to.minus(from); d.length() > 0 {
 		l.along = d.over(d.length())
 	} else if !l.any {

@@ -58,6 +58,7 @@ func readPage(j job) error {
 func Decode(contentType string, body []byte) (string, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	markup := strings.Contains(contentType, "html") || strings.Contains(contentType, "xml")
+	// HTML and XML may declare their character set inside, so those go through the detection.
 	if (err != nil || params["charset"] == "") && !markup && utf8.Valid(body) {
 		return strings.TrimPrefix(string(body), "\ufeff"), nil
 	}
@@ -142,6 +143,7 @@ func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool
 	if err != nil || article.Node == nil {
 		return readability.Article{}, false
 	}
+	// White space is reduced to single spaces, so that indentation does not count as text.
 	whole := len(strings.Join(strings.Fields(visible(doc)), " "))
 	return article, article.Length >= 2000 || article.Length > 0 && article.Length*4 >= whole
 }
@@ -187,6 +189,7 @@ func repair(node *html.Node, at *url.URL) {
 			}
 		}
 	}
+	// Nodes are removed after the walk, because a removal would end it.
 	for _, n := range gone {
 		if n.Parent != nil {
 			n.Parent.RemoveChild(n)

@@ -66,6 +66,7 @@ func ofJPEG(r io.ReaderAt) (float64, error) {
 		if head[0] != 0xff || size < 0 {
 			return worstJPEG, nil
 		}
+		// Frames with the markers SOF0 to SOF2 are those that the decoder knows. Other segments are skipped.
 		if head[1] < 0xc0 || head[1] > 0xc2 {
 			if _, err := b.Discard(size); err != nil {
 				return worstJPEG, ended(err)
@@ -88,10 +89,12 @@ func ofFrame(frame []byte, progressive bool) float64 {
 	}
 	sum, wide, high := 0.0, byte(1), byte(1)
 	for c := range int(frame[5]) {
+		// Each component has three bytes: its id, its sampling factors in two halves, and its table.
 		sampling := frame[6+3*c+1]
 		sum += float64(sampling>>4) * float64(sampling&15)
 		wide, high = max(wide, sampling>>4), max(high, sampling&15)
 	}
+	// A component with smaller factors has fewer samples than the picture has pixels.
 	each := sum / (float64(wide) * float64(high))
 	if progressive {
 		each *= 5

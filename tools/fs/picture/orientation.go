@@ -34,6 +34,7 @@ func orientation(r io.Reader) (way, error) {
 			return upright, ended(err)
 		}
 		size := int(binary.BigEndian.Uint16(head[2:])) - 2
+		// 0xda starts the compressed data (SOS). No EXIF segment follows it.
 		if head[0] != 0xff || head[1] == 0xda || size < 0 {
 			return upright, nil
 		}
@@ -71,12 +72,14 @@ func wayIn(tiff []byte) way {
 	if string(tiff[:2]) == "MM" {
 		order = binary.BigEndian
 	}
+	// The offset of the first directory (TIFF 6.0, section 2). 64 bits, so that no sum below overflows.
 	at := uint64(order.Uint32(tiff[4:]))
 	if at+2 > uint64(len(tiff)) {
 		return upright
 	}
 	entries := uint64(order.Uint16(tiff[at:]))
 	for i := range entries {
+		// An entry has 12 bytes: tag, type, count and value. A short value is in the first two bytes of the value.
 		e := at + 2 + 12*i
 		if e+12 > uint64(len(tiff)) {
 			return upright

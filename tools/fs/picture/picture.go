@@ -94,6 +94,7 @@ func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	}
 	// The decoders may panic on a broken picture.
 	defer caught(&err)
+	// The header decides about the memory before anything is decoded.
 	f, head, err := headerOf(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return s, err
@@ -111,11 +112,13 @@ func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	}
 	b := img.Bounds()
 	s.Width, s.Height = b.Dx(), b.Dy()
+	// A file that is small, upright and accepted by servers is sent as it is: to encode it again would lose quality.
 	if as := "image/" + f.name; turn == upright && max(b.Dx(), b.Dy()) <= MaxSide && size <= maxShown && sendable(as) {
 		s.MIME, s.Data = as, make([]byte, size)
 		_, err = io.ReadFull(io.NewSectionReader(r, 0, size), s.Data)
 		return s, err
 	}
+	// Shrink first, so that fewer pixels are turned.
 	return s, s.redraw(turned(shrunk(img), turn), f.name == "jpeg")
 }
 
@@ -169,6 +172,7 @@ func (s *Shown) redraw(img *image.RGBA, photo bool) error {
 		// JPEG has no transparency.
 		img = onWhite(img)
 	}
+	// Lower the quality step by step until the picture fits.
 	for _, quality := range []int{85, 60, 30} {
 		full, err := s.encode("image/jpeg", func(w io.Writer) error { return jpeg.Encode(w, img, &jpeg.Options{Quality: quality}) })
 		if err != nil || !full {
