@@ -88,7 +88,7 @@ func (c *Client) transport(host string, private bool) *http.Transport {
 		}
 		return dialer.DialContext(ctx, network, address)
 	}
-	// HTTP/1 only: one connection then carries one request.
+	// HTTP/1 only: a request then has its connection to itself.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
@@ -217,7 +217,7 @@ func (x *exchange) leads(resp *http.Response) (string, error) {
 	if location == "" {
 		return "", nil
 	}
-	// Check the text before parsing, as Canonical does: relative addresses do not pass through it as they are.
+	// Check the text before parsing: the parser would percent-encode some of what Canonical refuses.
 	if err := readable(location); err != nil {
 		return "", fmt.Errorf("it leads to %q: %w", text.Shorten(location, mostShown), err)
 	}

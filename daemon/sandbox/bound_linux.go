@@ -76,6 +76,7 @@ func divide(dir string) error {
 		return err
 	}
 	for _, pid := range strings.Fields(string(list)) {
+		// ESRCH: the process has ended since the list was read.
 		if err := set(own, "cgroup.procs", pid); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
@@ -83,6 +84,7 @@ func divide(dir string) error {
 	if err := set(dir, "cgroup.subtree_control", "+memory +pids"); err != nil {
 		return err
 	}
+	// Some kernels and containers accept the settings and then refuse to start a process in the group.
 	b := &Bound{memory: 1 << 30, above: dir}
 	cmd := exec.Command("/bin/sh", "-c", ":")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -104,6 +106,7 @@ func (b *Bound) Attach(attr *syscall.SysProcAttr) (err error) {
 	if b.above == "" {
 		return nil
 	}
+	// memory.oom.group makes the kernel end all processes of the sandbox together, not one at random.
 	if b.dir, err = os.MkdirTemp(b.above, "box-"); err != nil {
 		return fmt.Errorf("make a control group: %w", err)
 	}
@@ -118,6 +121,7 @@ func (b *Bound) Attach(attr *syscall.SysProcAttr) (err error) {
 	if b.file, err = os.Open(b.dir); err != nil {
 		return fmt.Errorf("open a control group: %w", err)
 	}
+	// The kernel starts the process inside the group (clone3(2), CLONE_INTO_CGROUP), so it is limited from its first instruction.
 	attr.UseCgroupFD, attr.CgroupFD = true, int(b.file.Fd()) // #nosec G115 -- a descriptor
 	return nil
 }
@@ -130,6 +134,7 @@ func (b *Bound) Close() (over string, err error) {
 	if b.file != nil {
 		err = b.file.Close()
 	}
+	// The counters disappear with the group, so they are read first.
 	over = b.reached()
 	err = errors.Join(err, unix.Rmdir(b.dir))
 	b.dir, b.file = "", nil
@@ -174,6 +179,7 @@ func (b *Bound) Over(pid int) string {
 func descendants(pid int, list []int) []int {
 	list = append(list, pid)
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	// Beyond the limit the exact number does not matter.
 	if err != nil || len(list) > maxProcesses {
 		return list
 	}

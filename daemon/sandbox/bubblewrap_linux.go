@@ -56,6 +56,7 @@ type bubblewrap struct {
 // of bwrap allow different subsets.
 func find(ctx context.Context, c Config) finding {
 	none := State{Kind: "none"}
+	// After an upgrade the running program may have no file any more, and no sandbox could be made.
 	if _, err := os.Stat(c.Self); err != nil {
 		none.Why, none.Hint = fmt.Sprintf("hob's own executable, which confines, cannot be found: %v", err), "start hob again"
 		return finding{state: none}
@@ -65,6 +66,7 @@ func find(ctx context.Context, c Config) finding {
 		none.Why, none.Hint = "bubblewrap is not installed: "+err.Error(), "install bubblewrap, for example: sudo apt install bubblewrap"
 		return finding{state: none}
 	}
+	// Old versions of bwrap refuse options that they do not know, so their list is read first.
 	help, err := output(ctx, exec.Command(program, "--help")) // #nosec G204 -- no outside input
 	if err != nil {
 		none.Why, none.Hint = err.Error(), "reinstall bubblewrap"
@@ -75,12 +77,14 @@ func find(ctx context.Context, c Config) finding {
 		none.Why = err.Error()
 		return finding{state: none}
 	}
+	// The error of the strictest variant tells best what this machine lacks.
 	first := ""
 	for _, w := range variants(bytes.Contains(help, []byte("--disable-userns"))) {
 		w.conf, w.program, w.private, w.sized = c, program, private, bytes.Contains(help, []byte("--size"))
 		err := w.try(ctx)
 		if err == nil {
 			byFD := w
+			// Descriptors are an improvement only, so their failure does not reject the variant.
 			if byFD.fds = true; byFD.try(ctx) == nil {
 				w = byFD
 			}
@@ -98,6 +102,7 @@ func find(ctx context.Context, c Config) finding {
 // --disable-userns.
 func variants(nested bool) []bubblewrap {
 	list := []bubblewrap{{users: true, nested: true, proc: true}, {users: true, proc: true}}
+	// Root can make the other namespaces without a user namespace.
 	if os.Geteuid() == 0 {
 		list = append(list, bubblewrap{proc: true})
 	}
@@ -114,6 +119,7 @@ func (w bubblewrap) try(ctx context.Context) error {
 		return err
 	}
 	l := layout{dir: "/usr", here: root, state: w.conf.State, opened: []*held{root}, views: []view{{at: "/usr", from: "/usr", is: root}}}
+	// A low process id proves the PID namespace.
 	c, err := w.wrap(l, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State}, nil)
 	if err != nil {
 		return errors.Join(err, l.release())
@@ -141,6 +147,7 @@ func (w bubblewrap) state(first string) State {
 	}
 	s.Layers = append(s.Layers, "no capabilities", "no new privileges")
 	s.Layers = append(s.Layers, helperLayers()...)
+	// A sandbox that works may still lack a layer. Why says which, for the owner.
 	var missing []string
 	if !w.proc {
 		missing = append(missing, "no /proc, since a new one may not be mounted here ("+first+")")
@@ -176,6 +183,7 @@ func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The order is written last, because it checks exactly the views and masks of the command line.
 	order, err := w.order(l, argv, env)
 	if err != nil {
 		return nil, err
@@ -210,6 +218,7 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 	for i, v := range l.views {
 		out = append(out, w.bind(v, i)...)
 	}
+	// Masks come after the views, because they cover parts of them.
 	out = append(out, w.hidden(l)...)
 	// The root itself is a tmpfs that the command could fill. Nothing needs that, so it becomes read only.
 	out = append(out, "--remount-ro", "/")
@@ -359,6 +368,7 @@ func covers() []string {
 func closed(root string) ([]string, error) {
 	var list []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		// What hob cannot read, the command cannot read either: it runs as the same user.
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -373,6 +383,7 @@ func closed(root string) ([]string, error) {
 			return err
 		}
 		list = append(list, path)
+		// A mask over the folder hides everything below it.
 		if d.IsDir() {
 			return fs.SkipDir
 		}

@@ -18,6 +18,7 @@ func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The empty home is a temporary folder of the sandbox, and is always writable.
 	write := l.writable()
 	if home := w.home(); home != "" {
 		write = append(write, home)
@@ -60,6 +61,7 @@ func checks(order []byte, l layout) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	// The state folder is identified by its place in the file system as well: another mount shows it under another path.
 	home, inside := placeOf(l.state, all)
 	return check(order, entry.State, info, home.device+"\x00"+inside), nil
 }

@@ -25,9 +25,11 @@ func command(ctx context.Context, line string) (string, error) {
 	var out, notes limited
 	cmd.Stdout, cmd.Stderr = &out, &notes
 	cmd.Env = environment(os.Environ())
+	// A child that keeps the pipes open after the kill would otherwise block Run for ever.
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
 	err := cmd.Run()
+	// Background processes of the line must not outlive it.
 	endGroup(cmd)
 	switch {
 	case ctx.Err() != nil:
@@ -80,6 +82,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	room := maxValue - l.kept.Len()
 	l.cut = l.cut || len(p) > room
 	l.kept.Write(p[:min(len(p), room)])
+	// The rest is read and dropped: an error here would end the command with a broken pipe.
 	return len(p), nil
 }
 

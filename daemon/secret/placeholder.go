@@ -12,6 +12,7 @@ var mark = sys.Regexp(`\[secret [^\]\s]{1,200}\]`)
 
 // Placeholders lists the placeholders of secrets in a text, each once, in the order in which they appear.
 func Placeholders(text []byte) []string {
+	// The plain search is much faster than the pattern, and most texts have no placeholder.
 	if !bytes.Contains(text, []byte("[secret ")) {
 		return nil
 	}

@@ -30,6 +30,7 @@ type table struct {
 
 // Add makes value appear as [secret NAME] from now on. It returns false for a value shorter than 6 bytes, which it ignores.
 func (r *Redactor) Add(name, value string) bool {
+	// Resolve trims values as well, so this is the form that is sent.
 	value = strings.TrimSpace(value)
 	if len(value) < minLength {
 		return false
@@ -40,10 +41,12 @@ func (r *Redactor) Add(name, value string) bool {
 		r.values = map[string]string{}
 	}
 	for _, form := range forms(value) {
+		// The first name of a value is kept, so that its placeholder does not change.
 		if _, ok := r.values[form]; !ok {
 			r.values[form] = "[secret " + name + "]"
 		}
 	}
+	// Readers take no lock: they use the old table until the new one is complete.
 	r.now.Store(build(r.values))
 	return true
 }
@@ -78,6 +81,7 @@ func build(values map[string]string) *table {
 	for _, form := range t.forms {
 		pairs = append(pairs, form, values[form])
 	}
+	// At one position the replacer takes the first pair that matches, so the longest form wins.
 	t.replacer = strings.NewReplacer(pairs...)
 	return t
 }
@@ -93,6 +97,7 @@ func (r *Redactor) Text(s string) string {
 // settled returns how many bytes of s can be written. The rest could be the beginning of a value.
 func (r *Redactor) settled(s string) int {
 	t := r.now.Load()
+	// Step from value to value. The first place that is still open is where the next write must continue.
 	for i := 0; t != nil && i < len(s); {
 		whole, open := t.at(s[i:])
 		switch {

@@ -70,6 +70,7 @@ func (r Resolver) Resolve(ctx context.Context, name, ref string) (string, error)
 		return "", err
 	}
 	if r.Redact != nil {
+		// Before the value is used anywhere, so that no log can show it.
 		r.Redact.Add(name, value)
 	}
 	return value, nil
@@ -165,6 +166,7 @@ func (r Resolver) file(path string) (string, error) {
 	case info.Size() > maxValue:
 		return "", fmt.Errorf("file:%s: more than %d KB is too long for a secret", path, maxValue>>10)
 	}
+	// Windows has no permission bits; Go derives them from the read-only attribute. Elsewhere a readable secret is a warning, not an error.
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 && r.Warn != nil {
 		r.Warn(fmt.Sprintf("the secret in %s can be read by others: chmod 600 %s", full, full))
 	}
@@ -172,6 +174,7 @@ func (r Resolver) file(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("file:%s: %w", path, err)
 	}
+	// The file may have grown since Stat.
 	b, err := io.ReadAll(io.LimitReader(f, maxValue))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("file:%s: %w", path, err)

@@ -23,6 +23,7 @@ type writer struct {
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// held is shorter than the longest known form, so it does not grow with the log.
 	s := w.held + string(p)
 	n := w.r.settled(s)
 	w.held = s[n:]
@@ -85,6 +86,7 @@ func (h handler) WithGroup(name string) slog.Handler {
 }
 
 func (h handler) attr(a slog.Attr) slog.Attr {
+	// Resolve calls the LogValue method of a value, whose result may hold a secret.
 	v := a.Value.Resolve()
 	switch v.Kind() {
 	case slog.KindString:
@@ -104,6 +106,7 @@ func (h handler) attr(a slog.Attr) slog.Attr {
 
 // any replaces a value if its text or its JSON contains a secret.
 func (h handler) any(v slog.Value) slog.Value {
+	// Text and JSON are both checked, because the next handler may write either.
 	text := fmt.Sprintf("%+v", v.Any())
 	if b, ok := v.Any().([]byte); ok {
 		text = string(b)

@@ -83,6 +83,7 @@ func (v *Vault) load(ctx context.Context, name string) ([]byte, string, error) {
 	case r.at == atFile:
 		return r.value, v.path(name), nil
 	}
+	// The file says that the keyring has the value. There is no second place to look.
 	text, err := v.ring.ask(ctx, vaultPatience, func(k Keyring) (string, error) { return k.Read(service, v.account(name)) })
 	return []byte(text), InKeyring, err
 }
@@ -111,6 +112,7 @@ func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 		return "", k.Write(service, v.account(name), string(value))
 	})
 	switch {
+	// The file says so already.
 	case err == nil && was.at == atKeyring:
 		return nil
 	case err == nil:
@@ -122,6 +124,7 @@ func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 	if err := v.write(name, record{at: atFile, value: value}); err != nil {
 		return err
 	}
+	// A keyring that did not answer would only be waited for again.
 	if was.at == atKeyring && !errors.Is(err, errSilent) {
 		v.forget(ctx, name)
 	}
@@ -144,6 +147,7 @@ func (v *Vault) Delete(ctx context.Context, name string) error {
 	if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("delete the secret %s: %w", name, err)
 	}
+	// The keyring comes first: without the file nobody would know of its copy after a crash.
 	inRing := v.remove(ctx, name)
 	if was.at != atKeyring {
 		inRing = nil // at most an outdated copy, which nothing reads

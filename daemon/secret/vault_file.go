@@ -50,6 +50,7 @@ func (v *Vault) read(name string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
+	// One byte over the limit, so that a file that is too long is recognised as damaged.
 	doc, err := io.ReadAll(io.LimitReader(f, maxValue+int64(len(fileLine))+1))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return record{}, err
@@ -77,6 +78,7 @@ func (v *Vault) write(name string, r record) error {
 	if err := v.fill(temp, doc); err != nil {
 		return errors.Join(err, absent(os.Remove(temp)))
 	}
+	// The rename is the moment of the change: a crash before it leaves the old record, one after it the new one.
 	if err := os.Rename(temp, v.path(name)); err != nil {
 		return errors.Join(err, absent(os.Remove(temp)))
 	}

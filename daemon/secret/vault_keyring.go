@@ -86,6 +86,7 @@ func (l *line) ask(ctx context.Context, limit time.Duration, call func(Keyring) 
 		text string
 		err  error
 	}
+	// Room for one answer lets an abandoned call end without a reader.
 	answers := make(chan answer, 1)
 	l.group.Once("ask the keyring", func() error {
 		defer func() { <-l.busy }()

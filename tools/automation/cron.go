@@ -68,11 +68,14 @@ func (c cron) intent(ctx context.Context, call tools.Call, in CronInput) (tools.
 	if err != nil {
 		return tools.Intent{}, err
 	}
+	// The gate runs without anybody watching, so the owner allows what it touches now.
 	if err := c.gated(ctx, call, in, job, &i); err != nil {
 		return tools.Intent{}, err
 	}
+	// The permission rules check whether the address may be written to at all.
 	if to := speaksTo(in, job); to != "" && to != event.ToNone {
 		i.Addresses = []event.Address{to}
+		// An answer to the owner, or to where the call came from, needs no further permission.
 		if to != event.ToOwner && to != call.ReplyTo {
 			i.Scopes = append(i.Scopes, tools.Messages)
 		}
@@ -315,6 +318,7 @@ func (c cron) wish(ctx context.Context, call tools.Call, in CronInput, old sched
 	switch {
 	case err != nil:
 		return scheduler.View{}, nil, err
+	// A value below 0 returns the job to the default.
 	case late < 0:
 		d.MaxLate = scheduler.NoMaxLate
 	case late > 0:
@@ -341,6 +345,7 @@ func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v 
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// Without a change there is no row to commit, and the model is told so.
 	if change == nil {
 		return tools.Result{Content: unchanged("job "+job.Name, v), Data: CronOutput{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
@@ -375,6 +380,7 @@ func sentence(j scheduler.View) string {
 	default:
 		text += "\nit does not run again"
 	}
+	// The next time is that of the schedule; a job that backs off skips it.
 	if waits := held(j); waits != "" {
 		text += "\n" + waits
 	}
@@ -422,6 +428,7 @@ func times(j scheduler.View) []string {
 	}
 	// Three times are enough to notice a misunderstood schedule.
 	next := j.Next[:min(len(j.Next), 3)]
+	// The weekday shows at once whether "Friday" was understood.
 	form := "Mon 2006-01-02 15:04"
 	if slices.ContainsFunc(next, func(t time.Time) bool { return t.Second() != 0 }) {
 		form += ":05" // times of "every 5s" would look the same

@@ -17,6 +17,7 @@ func (c cron) runs(ctx context.Context, in CronInput) (tools.Result, error) {
 	var job scheduler.View
 	var missing error
 	if in.ID != 0 || in.Name != "" {
+		// Only "not found" is kept for later. Any other error ends the call.
 		if job, missing = c.find(ctx, in); missing != nil && tools.ErrorResult(missing).Code != tools.NotFound {
 			return tools.Result{}, missing
 		}
@@ -59,6 +60,7 @@ func history(j scheduler.View, runs []Run) string {
 		lines[0] = j.Name + ", newest first:"
 	}
 	for _, r := range runs {
+		// The slot records the zone that the job had then.
 		zone, err := tools.Zone(cmp.Or(r.Zone, j.Zone))
 		if err != nil {
 			zone = time.UTC
@@ -75,9 +77,11 @@ func history(j scheduler.View, runs []Run) string {
 // line describes one slot.
 func (r Run) line(zone *time.Location) string {
 	words := []string{r.Due.In(zone).Format("Mon 2006-01-02 15:04"), r.State, r.Outcome}
+	// The outcome says more than the state.
 	if r.State == "done" {
 		words[1] = ""
 	}
+	// Less than a minute is the usual delay of the queue.
 	if late := time.Duration(r.LateMS) * time.Millisecond; late >= time.Minute {
 		text := late.Round(time.Second).String() + " late"
 		if r.Outcome == "late" {
@@ -95,6 +99,7 @@ func (r Run) line(zone *time.Location) string {
 		words = append(words, "answer: "+r.Sent+";")
 	}
 	switch {
+	// Tokens are shown only if their price is unknown.
 	case r.Micros > 0:
 		words = append(words, fmt.Sprintf("cost %.4f;", float64(r.Micros)/1e6))
 	case r.Tokens > 0:

@@ -82,6 +82,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchInput) (to
 		return tools.Intent{}, err
 	}
 	speaks(call, in, old, &i)
+	// The resolved paths are part of the approval, besides the ones that the model wrote.
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
 		WatchInput
@@ -130,6 +131,7 @@ const globs = "*?[{"
 // resolve resolves the part of a path before its first pattern, and returns it and the whole path with that part resolved.
 func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, error) {
 	front, rest := filepath.Clean(path), ""
+	// Only a path without patterns can be resolved. Cut components from the end until none has one.
 	for strings.ContainsAny(front, globs) {
 		rest = filepath.Join(filepath.Base(front), rest)
 		up := filepath.Dir(front)
@@ -254,6 +256,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// As for cron, a watch that is in the wanted state already needs no row.
 	if change == nil {
 		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: strange(one)}, nil
 	}
@@ -270,6 +273,7 @@ func answer(text string, one filewatch.View, change tools.Change) tools.Result {
 func (w watcher) wish(ctx context.Context, call tools.Call, in WatchInput, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
 	d.Paths, d.Trust, d.Permissions.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
+	// Durations are stored in Go's form; a call may also give days and weeks, such as 2d.
 	for _, period := range []*string{&d.Settle, &d.Poll} {
 		length, err := span(*period)
 		if err != nil {

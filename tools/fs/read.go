@@ -103,10 +103,10 @@ func (r reader) intent(_ context.Context, call tools.Call, in ReadInput) (tools.
 
 // readIntent is the intent of a tool that only reads a path.
 func readIntent(tool string, p fsguard.Place) (tools.Intent, error) {
+	// The file's identity is covered too: an approval is void if the path leads to another file.
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Path string `json:"path"`
-		// The file's identity is covered too: an approval is void if the path leads to another file.
 		ID   string `json:"id"`
 	}{tool, p.Path, p.ID()})
 	return tools.Intent{

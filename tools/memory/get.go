@@ -117,6 +117,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in GetInput, intent tools.I
 	if err != nil {
 		return tools.Result{}, refusal(shown(in.Path), err)
 	}
+	// Line numbers at the end of the file would be unknown.
 	if cut {
 		return tools.Fail(tools.Validation, "use read, and let the file become smaller", "%s is larger than %d bytes", shown(name), mostOfFile), nil
 	}

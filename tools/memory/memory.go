@@ -67,9 +67,11 @@ func (s store) names(scope string) ([]string, error) {
 		return names, nil
 	}
 	p, err := s.guard.Resolve(s.guard.Workspace(), noteFolder)
+	// A workspace without notes is usual, and no error.
 	if err != nil || !p.IsDir() || !ours(p) {
 		return names, err
 	}
+	// An open folder: a link that replaces it from now on has no effect.
 	root, err := s.guard.Folder(p)
 	if err != nil {
 		return names, err

@@ -115,6 +115,7 @@ func (r resultReader) intent(ctx context.Context, _ tools.Call, in ResultReadInp
 
 // foreign opens the result to find its origin.
 func (r resultReader) foreign(ctx context.Context, id string) (string, error) {
+	// Only the trust and the source are read here, not the bytes.
 	a, err := r.artifacts.Open(ctx, id)
 	if errors.Is(err, ErrNoArtifact) {
 		return "", nil
@@ -212,6 +213,7 @@ func whole(raw []byte, last bool) []byte {
 
 // search lists the first matches after the offset.
 func search(ctx context.Context, a Artifact, p ResultReadOutput, re *regexp.Regexp) (tools.Result, error) {
+	// A match may span lines, so the searched part is held in memory as a whole.
 	raw, err := io.ReadAll(io.LimitReader(a.Body, searchLimit))
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("read result %s: %w", p.ID, err)
@@ -220,6 +222,7 @@ func search(ctx context.Context, a Artifact, p ResultReadOutput, re *regexp.Rege
 		return tools.Result{}, err
 	}
 	var b strings.Builder
+	// One match over the limit shows that there is more, and where to continue.
 	for _, at := range re.FindAllIndex(raw, maxMatches+1) {
 		if len(p.Matches) == maxMatches {
 			p.Next = p.Offset + int64(at[0])
@@ -244,6 +247,7 @@ func search(ctx context.Context, a Artifact, p ResultReadOutput, re *regexp.Rege
 
 // line returns a match with its surroundings, up to the ends of its line.
 func line(raw []byte, from, to int) string {
+	// A match may be as long as the result; its beginning is enough to recognise it.
 	to = min(to, from+around)
 	start, end := max(0, from-around), min(len(raw), to+around)
 	if i := bytes.LastIndexByte(raw[start:from], '\n'); i >= 0 {

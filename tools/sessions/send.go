@@ -24,7 +24,7 @@ type SendOutput struct {
 
 // NewSessionsSend builds the tool sessions_send, which puts a text into the inbox of another
 // conversation. That conversation wakes up, and its answer goes to its usual address. The permission rules
-// therefore decides as for a message to that address.
+// therefore decide as for a message to that address.
 func NewSessionsSend(t Talks) tools.Tool {
 	s := sender{t}
 	return tools.New[SendInput, SendOutput](tools.Spec{
@@ -83,6 +83,7 @@ func (s sender) run(ctx context.Context, call tools.Call, in SendInput, _ tools.
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// The id of the call is the id of the message, so that a repeated call stores it once.
 	row := event.In{
 		Source: "session", ExtID: call.ID, Session: t.Key, Kind: event.Report, Rank: event.RankRest, Trust: trustOf(call), Tainted: call.Tainted,
 		Sender: call.Key, ReplyTo: t.Reply, Parts: event.Say(in.Content), Received: call.Now,

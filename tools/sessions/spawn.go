@@ -73,6 +73,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in SpawnInput) (to
 
 // check refuses early what the commit would refuse later.
 func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) error {
+	// A sub-agent reports to the turn that started it. A call by "hob tool" has none.
 	if call.Turn == 0 {
 		return tools.Refuse(tools.Conflict, "ask hob in chat instead", noTurn)
 	}
@@ -87,6 +88,7 @@ func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) erro
 	if in.Resume == "" {
 		return nil
 	}
+	// A sub-agent that still works cannot get a second task.
 	a, err := find(ctx, s.agents, call, in.Resume)
 	if err == nil && !a.Over() {
 		err = tools.Refuse(tools.Conflict, "wait for it, or stop it", "sub-agent %s has not ended yet", a.ID)
@@ -118,6 +120,7 @@ func (s spawner) run(ctx context.Context, call tools.Call, in SpawnInput, _ tool
 	}
 	if !in.Background {
 		res.Content = "waiting for sub-agent " + order.Agent()
+		// The sub-agent's timeout ends the wait, so it needs no limit of its own.
 		res.Next = tools.Wait{Kind: tools.ForChild, Subject: order.Agent()}
 	}
 	return res, nil

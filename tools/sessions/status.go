@@ -99,6 +99,7 @@ func (s statusTool) run(ctx context.Context, call tools.Call, in StatusInput, _ 
 	}
 	d := StatusOutput{Session: t, Model: self.Model, Context: self.Context, Left: left}
 	full := fmt.Sprintf("%d tokens", t.Context)
+	// The share is left out if the size of the model's context is not known.
 	if self.Context > 0 {
 		d.Used = t.Context * 100 / self.Context
 		full += fmt.Sprintf(" of %d (%d %%)", self.Context, d.Used)

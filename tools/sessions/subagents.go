@@ -87,6 +87,7 @@ func ids(list []tools.Agent) []string {
 // meant returns the sub-agents of a call: all for list, otherwise the named one or the only open
 // one.
 func (s subagentsTool) meant(ctx context.Context, call tools.Call, in SubagentsInput) ([]tools.Agent, error) {
+	// An ended sub-agent can be named too, for its history or answer.
 	if in.ID != "" {
 		a, err := find(ctx, s.agents, call, in.ID)
 		return []tools.Agent{a}, err
@@ -136,6 +137,7 @@ func (s subagentsTool) do(ctx context.Context, call tools.Call, in SubagentsInpu
 		if !list[0].Over() {
 			content = "stopping sub-agent " + list[0].ID
 		}
+		// The store ignores the order if the sub-agent has ended meanwhile.
 		return tools.Result{Content: content, Data: data, Changes: []tools.Change{tools.Halt{Session: call.Session, Agent: list[0].ID}}}, nil
 	case "progress":
 		return tools.Result{Content: progress(list[0], call.Now), Data: data}, nil
@@ -197,6 +199,7 @@ func progress(a tools.Agent, now time.Time) string {
 		return line + "\n" + a.Text
 	case a.Over():
 		return line + "\n" + a.Why
+	// Only a few sub-agents run at a time; the others wait.
 	case a.State == "ready":
 		return line + "\nit waits for a free lane since " + now.Sub(a.Spawned).Round(time.Second).String()
 	case len(a.Calls) == 0:

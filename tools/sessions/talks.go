@@ -61,6 +61,7 @@ func readIntent(tool, summary string, in any) (tools.Intent, error) {
 
 // list shows one page of the conversations.
 func list(ctx context.Context, t Talks, in ListInput) (tools.Result, error) {
+	// One more than the limit shows whether there is a next page.
 	found, err := t.Talks(ctx, in.Kind, in.Limit+1, in.Offset)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("list conversations: %w", err)

@@ -89,7 +89,7 @@ func (f *fetcher) links(t target) []string {
 	if !plain {
 		return []string{t.link}
 	}
-	// An http address with a port of its own may be invalid as https; then it is tried as it is.
+	// An address that has no valid https form is tried as it is.
 	safe, _, err := netguard.Canonical("https://" + rest)
 	switch {
 	case err != nil:
@@ -179,6 +179,7 @@ func (in FetchInput) show(p FetchOutput) tools.Result {
 		// The cache keeps the whole text; p is a copy.
 		p.Text, p.Cut = string([]rune(p.Text)[:limit]), true
 	}
+	// The model sees the title and address first, so that it can name its source.
 	head := p.URL
 	if p.Title != "" {
 		head = "# " + p.Title + "\n" + p.URL

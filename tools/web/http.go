@@ -93,6 +93,7 @@ func (h asker) look(in HTTPInput) (target, []string, error) {
 		return target{}, nil, err
 	}
 	header := headerOf(in.Headers)
+	// The client checks this again. Here the model gets the error before anybody is asked for approval.
 	if err := netguard.CheckHeader(header); err != nil {
 		return target{}, nil, tools.Refuse(tools.Validation, "", "headers: %v", err)
 	}
@@ -205,6 +206,7 @@ func (r HTTPOutput) text() string {
 		fmt.Fprintf(&b, "\n(it redirects to %s, which was not followed)", r.Moved)
 	case r.Bytes == 0:
 		b.WriteString("\n(no body)")
+	// The body of other types is dropped: this tool stores nothing.
 	case r.Body == "":
 		fmt.Fprintf(&b, "\n(the body is not text but %s, %s)", r.Type, sized(r.Bytes))
 	default:

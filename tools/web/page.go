@@ -26,6 +26,7 @@ func body(contentType string, raw []byte) (text, kind string, err error) {
 	if !textual(kind) {
 		return "", kind, nil
 	}
+	// A NUL in the decoded text means that the declared type is wrong.
 	text, err = document.Decode(contentType, raw)
 	if err != nil || strings.ContainsRune(text, 0) {
 		return "", kind, err
@@ -66,6 +67,7 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 	raw := answer.Body
 	kind, contentType := kindOf(answer.Header.Get("Content-Type"), raw)
 	p = FetchOutput{URL: answer.Link, Type: kind, Bytes: len(raw)}
+	// plain becomes true if the answer can be shown as text; an empty one can.
 	plain := len(raw) == 0
 	switch {
 	case textual(kind):
@@ -111,6 +113,7 @@ func (f *fetcher) part(ctx context.Context, p *FetchOutput, raw []byte, kind doc
 // bare text.
 func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []byte, text string) (title, made string, err error) {
 	var p FetchOutput
+	// The helper process parses the page, because its author controls what the parser gets.
 	err = f.part(ctx, &p, raw, document.Page, link, contentType)
 	if err != nil && ctx.Err() == nil {
 		return "", document.BareText(text), nil

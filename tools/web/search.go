@@ -133,6 +133,7 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools
 		SearchInput
 	}{"web_search", s.engine.name, in})
 	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+text.Shorten(in.Query, 200), canonical, link)
+	// The text comes from many sites, so the engine is named as its source and not its host.
 	i.Foreign = "web search: " + s.engine.name
 	return i, err // the owner chose the host, so a private one needs no approval
 }
@@ -148,6 +149,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in SearchInput, _ tools
 	}
 	req := s.engine.ask(s.base, in)
 	req.Private = true // the owner named this host
+	// The key is resolved for each request, so that a changed secret needs no restart.
 	if s.engine.key {
 		key, err := s.deps.Resolve(ctx, "tools.web.search_key", s.deps.Key)
 		if err != nil {
@@ -199,6 +201,7 @@ func (s searcher) show(in SearchInput, hits []Hit) tools.Result {
 		}
 		fmt.Fprintf(&sources, "\n%d. %s", n, h.URL)
 	}
+	// An engine that answers and finds nothing is no error.
 	if len(out.Results) == 0 {
 		return tools.Result{Content: fmt.Sprintf("%s found nothing for %q", s.engine.name, in.Query), Data: out}
 	}

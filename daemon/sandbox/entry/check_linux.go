@@ -25,6 +25,7 @@ func mounts() (table, string) {
 		if c != ' ' && c != '\n' {
 			continue
 		}
+		// Fields 3 to 5 of a line are the device, the root in its file system, and the mount point (proc(5), mountinfo).
 		if len(fields) < 5 {
 			fields = append(fields, unescaped(text[start:i]))
 		}
@@ -49,6 +50,7 @@ func content(path string) ([]byte, error) {
 	for buf := make([]byte, 16<<10); ; {
 		n, err := syscall.Read(fd, buf)
 		switch {
+		// A signal interrupted the call; it is made again.
 		case err == syscall.EINTR:
 		case err != nil:
 			return nil, err
@@ -82,6 +84,7 @@ func (t table) view(data []byte) string {
 	if why := differs(path, data); why != "" {
 		return why
 	}
+	// Without /proc there is no table, and the inode alone must suffice.
 	mounted := len(t) == 0
 	for _, m := range t {
 		mounted = mounted || m == mount{device, root, path}
@@ -125,6 +128,7 @@ func is(path string, data []byte) (bool, error) {
 func (t table) mask(data []byte) string {
 	path := string(data[16:])
 	shown, err := is(path, data)
+	// A mask is always a mount. Without one, the path shows what the folder below it has.
 	mounted := err != nil || len(t) == 0
 	for _, m := range t {
 		mounted = mounted || m.at == path
@@ -153,6 +157,7 @@ func (t table) state(data []byte) string {
 			continue
 		}
 		var info syscall.Stat_t
+		// The mount shows a folder above the state folder, which is then visible below the mount point.
 		if rest, ok := below(m.root, inside); ok {
 			if shown, _ := is(m.at+rest, data); shown {
 				return "hob's state folder is visible as " + m.at + rest

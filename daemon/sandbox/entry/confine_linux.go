@@ -24,12 +24,15 @@ const (
 // confine checks the view of this process and applies Landlock and seccomp to its thread. The kernel keeps both over the exec, which ends
 // all other threads. The result is an error text; "" is success.
 func (o order) confine() string {
+	// Descriptors first: an open folder would make all checks of paths pointless.
 	closeRest()
 	terminal()
+	// The table of mounts is read once, for all checks below.
 	all, why := mounts()
 	if why != "" {
 		return why
 	}
+	// Landlock and seccomp require it of an unprivileged process (landlock(7), seccomp(2)).
 	if _, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return "no new privileges: " + errno.Error()
 	}
@@ -49,6 +52,7 @@ func (o order) confine() string {
 			why = l.create(r.data)
 		case Allow:
 			why = l.allow(r.data)
+		// Landlock comes first, because after the filter this process makes hardly any calls.
 		case Seccomp:
 			if why = l.restrict(); why == "" {
 				why = filter(r.data)
@@ -103,6 +107,7 @@ func (l *landlock) create(attr []byte) string {
 func (l *landlock) allow(data []byte) string {
 	path := string(data[16:])
 	fd, err := syscall.Open(path, openPath|syscall.O_CLOEXEC, 0)
+	// A path that does not exist needs no rule.
 	if err == syscall.ENOENT {
 		return ""
 	}
@@ -113,11 +118,13 @@ func (l *landlock) allow(data []byte) string {
 	if err != nil {
 		return "landlock: " + path + ": " + err.Error()
 	}
+	// The kernel refuses rights that only folders have in a rule for a file.
 	rights := data[:8]
 	if info.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		rights = data[8:16]
 	}
 	var rule [ruleSize]byte
+	// The structure has the rights in 8 bytes, then the descriptor in 4 (landlock_add_rule(2)).
 	copy(rule[:], rights)
 	*(*int32)(unsafe.Pointer(&rule[8])) = int32(fd)                                                                // #nosec G103 G115 -- the call's own form
 	_, _, errno := syscall.Syscall6(landlockAdd, l.rules, pathBeneath, uintptr(unsafe.Pointer(&rule[0])), 0, 0, 0) // #nosec G103 -- the call's own form
@@ -152,6 +159,7 @@ const instructionSize = 8
 
 // filter applies a seccomp filter. After it the process calls only write, execve and exit.
 func filter(code []byte) string {
+	// The layout of struct sock_fprog: the number of instructions, then their address.
 	prog := struct {
 		size uint16
 		code *byte

@@ -39,6 +39,7 @@ const head = 5
 // Append adds a record to an order. Numbers come before the data, each as 8 bytes, little-endian.
 func Append(order []byte, tag byte, data string, numbers ...uint64) []byte {
 	size := len(data) + 8*len(numbers)
+	// The size is little-endian too.
 	order = append(order, tag, byte(size), byte(size>>8), byte(size>>16), byte(size>>24)) // #nosec G115 -- its bytes
 	for _, n := range numbers {
 		for range 8 {

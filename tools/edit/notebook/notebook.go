@@ -119,6 +119,7 @@ func open(raw []byte) (document, error) {
 	b.list = list.value
 	// The members of the outermost object are indented by exactly one level.
 	b.unit = indentOf(raw, list.at)
+	// Older formats have their cells in worksheets; Jupyter converts such a notebook when it opens it.
 	major, minor := number(raw, top, "nbformat"), number(raw, top, "nbformat_minor")
 	if major != 4 {
 		return b, fmt.Errorf("%w: nbformat is %d", ErrFormat, major)

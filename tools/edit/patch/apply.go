@@ -70,7 +70,7 @@ func read(text string) source {
 			if i == 0 {
 				src.style = ending
 			}
-		// After a final line break SplitAfter yields an empty rest, which is no line.
+			// After a final line break SplitAfter yields an empty rest, which is no line.
 		} else if line == "" {
 			break
 		}

@@ -110,6 +110,7 @@ func Parse(text string) ([]Section, error) {
 		if err := p.line(line); err != nil {
 			return nil, err
 		}
+		// Everything after the end marker is ignored, as Codex does.
 		if p.over {
 			break
 		}

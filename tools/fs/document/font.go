@@ -26,6 +26,7 @@ type font struct {
 
 // font returns the font for a dictionary. It reads each dictionary once.
 func (b *pdfFile) font(v pdf.Value) *font {
+	// The key is the written form of the dictionary, because the library does not tell the number of an object.
 	key := v.String()
 	if f := b.fonts[key]; f != nil {
 		return f

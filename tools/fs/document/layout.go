@@ -69,6 +69,7 @@ func (l *layout) between(text string, from point) string {
 		return "\n\n"
 	case drop > lineDrop*l.size:
 		return "\n"
+	// A piece that starts far to the left on the same line is a new word too, as in tables that are drawn out of order.
 	case on > wordGap*l.size || on < -l.size:
 		if l.spaced() || strings.HasPrefix(text, " ") {
 			return ""

@@ -46,6 +46,7 @@ func readWord(j job) error {
 	if err := d.part(z, "word/document.xml"); err != nil {
 		return err
 	}
+	// Most documents have no notes, so a missing part is no error here.
 	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
 		if err := d.part(z, notes); err != nil && !errors.Is(err, errNoPart) {
 			return err
@@ -95,6 +96,7 @@ func walk(z *zip.Reader, name string, v visitor) (err error) {
 	t := &token{r: bufio.NewReader(limited)}
 	d := xml.NewDecoder(t)
 	for depth, passed := 0, 0; ; { // passed: the depth of an element that is skipped
+		// The limit is per token.
 		t.size = 0
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) && depth == 0 {
