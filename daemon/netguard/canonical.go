@@ -92,6 +92,7 @@ func canonicalHost(name string) (string, error) {
 		}
 		return a.String(), nil
 	}
+	// An international name becomes ASCII first, so that the checks see what DNS gets.
 	host, ok := ascii(name)
 	if host = strings.TrimSuffix(host, "."); !ok || !validName(host) {
 		return "", fmt.Errorf("%w: %q is not a host name", ErrAddress, name)

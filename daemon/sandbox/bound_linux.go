@@ -106,10 +106,10 @@ func (b *Bound) Attach(attr *syscall.SysProcAttr) (err error) {
 	if b.above == "" {
 		return nil
 	}
-	// memory.oom.group makes the kernel end all processes of the sandbox together, not one at random.
 	if b.dir, err = os.MkdirTemp(b.above, "box-"); err != nil {
 		return fmt.Errorf("make a control group: %w", err)
 	}
+	// memory.oom.group makes the kernel end all processes of the sandbox together, not one at random.
 	for _, limit := range [][2]string{{"memory.max", strconv.FormatInt(b.memory, 10)}, {"memory.oom.group", "1"}, {"pids.max", strconv.Itoa(maxProcesses)}} {
 		if err := set(b.dir, limit[0], limit[1]); err != nil {
 			return fmt.Errorf("limit a control group: %w", err)

@@ -77,6 +77,7 @@ func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
 		}
 		l.scratch = &view{at: path, from: path, write: true}
 	}
+	// Every sandbox hides the state folder, whatever its Spec names.
 	if err := l.hide(l.state); err != nil {
 		return l, fmt.Errorf("state folder: %w", err)
 	}
@@ -153,6 +154,7 @@ func (l *layout) show(s *Sandbox, b Spec, own []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.Path, err)
 		}
+		// With ScratchOnly the command may write to its scratch folder and nowhere else.
 		v.Write = v.Write && !b.ScratchOnly
 		l.views = append(l.views, view{at: from, from: from, write: v.Write})
 		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {

@@ -23,6 +23,7 @@ func (c cron) gated(ctx context.Context, call tools.Call, in CronInput, old sche
 		return nil
 	}
 	network := netWanted(strings.Split(in.Allow, ","))
+	// An update that does not mention rights keeps those of the job.
 	if in.Action == "update" && in.Allow == "" {
 		network = netWanted(old.Allow)
 	}
@@ -35,6 +36,7 @@ func (c cron) gated(ctx context.Context, call tools.Call, in CronInput, old sche
 			i.Scopes = append(i.Scopes, s)
 		}
 	}
+	// The permission rules then judge the call and the gate together.
 	i.Paths, i.Hosts, i.Links = append(i.Paths, g.Paths...), append(i.Hosts, g.Hosts...), append(i.Links, g.Links...)
 	i.Private, i.Sandboxed, i.Denied, i.Warnings = g.Private, g.Sandboxed, g.Denied, append(i.Warnings, g.Warnings...)
 	return nil

@@ -33,6 +33,7 @@ func ParseLimits(text string) (Limits, error) {
 		switch {
 		case key == "tools" && value != "" && !l.OfTools:
 			l.OfTools = true
+			// "all" leaves Tools empty, which means no limit.
 			if value != "all" {
 				l.Tools = strings.Split(value, ",")
 			}

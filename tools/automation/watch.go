@@ -402,6 +402,7 @@ func watchTable(list []filewatch.View) string {
 	}
 	lines := make([]string, 0, len(list))
 	for _, one := range list {
+		// As for jobs, the state with the greatest consequence comes first.
 		state := "watching"
 		switch {
 		case one.Broken != "":

@@ -150,6 +150,7 @@ func (e editor) run(ctx context.Context, call tools.Call, in EditInput, intent t
 	}
 	out := EditOutput{Replacements: total}
 	var head, diffs strings.Builder
+	// A diff that fails must fail the call before the commit, while no file has changed.
 	for _, f := range s.order {
 		c, diff, err := f.change(ctx)
 		if err != nil {

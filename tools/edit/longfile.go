@@ -46,6 +46,7 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	found = dropOverlaps(found)
 	same := []byte(put)
 	return len(found), f.long.Replace(found, func(s span) ([]byte, error) {
+		// Most texts need no look at their surroundings, and all places share one slice.
 		if !adapts(old, put) {
 			return same, nil
 		}
@@ -59,6 +60,7 @@ func (f *file) locate(ctx context.Context, old, put string) ([]span, string, err
 	if err != nil || len(found) > 0 {
 		return found, put, err
 	}
+	// With a limit of 0 the search ends at the first CR LF, with errMany.
 	_, err = f.long.Find(ctx, []byte("\r\n"), 0)
 	crlf := errors.Is(err, errMany)
 	if err != nil && !crlf {
@@ -87,6 +89,7 @@ func (f *file) locate(ctx context.Context, old, put string) ([]span, string, err
 
 // ending is the function ending for a long file. It reads only as far as the next line break.
 func (f *file) ending(s span, old, put string) ([]byte, error) {
+	// Lines are usually short. Only a long one needs a larger part of the file.
 	for far := int64(4 << 10); ; far *= 16 {
 		from := max(0, s.From-far)
 		data, err := f.long.Part(span{From: from, To: s.To + far})
@@ -155,6 +158,7 @@ func (f *file) placeholder(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		// errMany means more places than before, which is all that matters here.
 		now, err := f.long.Find(ctx, []byte(m), len(was))
 		if errors.Is(err, errMany) {
 			return m, nil
@@ -171,6 +175,7 @@ func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, e
 	const reach = 256 << 10
 	source := f.long.Source()
 	was, now := f.long.Middle()
+	// Too far apart for a diff: only the lines are counted.
 	if max(was.To-was.From, now.To-now.From) > maxWindow {
 		a, err := source.Lines(ctx, was.From, was.To)
 		if err != nil {

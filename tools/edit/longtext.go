@@ -82,6 +82,7 @@ func (t *longText) ReadAt(p []byte, off int64) (int, error) {
 	i := t.partAt(off)
 	n := 0
 	for ; n < len(p) && i < len(t.parts); i++ {
+		// Each round continues where the last part ended, so skip is 0 for all parts but the first.
 		got, err := t.readPart(t.parts[i], p[n:], off+int64(n)-t.parts[i].at)
 		n += got
 		if err != nil {
@@ -115,6 +116,7 @@ func (t *longText) readSource(to []byte, off int64) (int, error) {
 	if n < len(to) && errors.Is(err, io.EOF) {
 		return n, fmt.Errorf("read: %w", fsguard.ErrMoved)
 	}
+	// ReadAt may report the end of the file together with a full buffer.
 	if n == len(to) {
 		err = nil
 	}
@@ -196,6 +198,7 @@ func (t *longText) clone(f *os.File, p part) error {
 	if _, err := t.src.Seek(p.from, io.SeekStart); err != nil {
 		return err
 	}
+	// Copy in steps, and let the disk begin with each one, so that the sync at the end is short.
 	for done := int64(0); done < p.n; {
 		n := min(flush, p.n-done)
 		if _, err := io.CopyN(f, t.src, n); err != nil {

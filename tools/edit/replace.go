@@ -72,6 +72,7 @@ func locate(data []byte, old, put string) ([]span, string) {
 	if found := exact(data, []byte(old)); len(found) > 0 {
 		return found, put
 	}
+	// Compare both without carriage returns, and convert the places back to offsets of the file.
 	if strings.Contains(old, "\r\n") || bytes.Contains(data, []byte("\r\n")) {
 		flat, cuts := flattenCuts(data)
 		if found := exact(flat, flatten([]byte(old))); len(found) > 0 {

@@ -45,7 +45,7 @@ type store struct{ guard *fsguard.Guard }
 // readIntent is the intent of a search in the memory. Which of the files are foreign is only known
 // after reading them.
 func (s store) readIntent(summary string, args any) (tools.Intent, error) {
-	// Asking for the workspace covers each file that a search may read.
+	// The permission rules judge the workspace as a whole, because a search may read any file of the memory.
 	p, err := s.guard.Resolve("", s.guard.Workspace())
 	if err != nil {
 		return tools.Intent{}, refusal("the workspace", err)

@@ -15,6 +15,7 @@ func enter() bool {
 		return false
 	}
 	code, why := serve(word)
+	// Nothing but syscall is imported here, so there is no log: the text goes to the command's stderr.
 	write(2, "hob: "+why+"\n")
 	syscall.Exit(code)
 	return true
@@ -37,6 +38,7 @@ func serve(word string) (code int, why string) {
 	if program == "" {
 		return 127, "run " + o.argv[0] + ": not found"
 	}
+	// hob reads Ready from the pipe and knows that a later failure is that of the command.
 	write(Status, Ready)
 	err := syscall.Exec(program, o.argv, o.env) // #nosec G204 -- the command that hob was asked to run
 	code = 126
@@ -64,6 +66,7 @@ func read(fd int) (order, string) {
 	syscall.CloseOnExec(fd)
 	syscall.CloseOnExec(Status)
 	var text []byte
+	// Pread begins at the start of the file, wherever hob left its position.
 	for buf := make([]byte, 64<<10); ; {
 		n, err := syscall.Pread(fd, buf, int64(len(text)))
 		if err == syscall.EINTR {

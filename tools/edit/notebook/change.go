@@ -92,6 +92,7 @@ func (b document) remove(n int) []byte {
 	// From this cell to the next one: the comma after it goes with it.
 	case n < last:
 		return b.splice(span{b.cells[n].value.from, b.cells[n+1].value.from}, "")
+	// The last cell goes together with the comma before it.
 	case n > 0:
 		return b.splice(span{b.cells[n-1].value.to, b.cells[n].value.to}, "")
 	default:

@@ -190,6 +190,7 @@ func (p *parser) fault(why string, args ...any) error {
 func (p *parser) line(line string) error {
 	s := p.open()
 	head := strings.TrimSpace(line)
+	// Elsewhere white space around a header is ignored.
 	if s != nil && s.Kind == Update {
 		head = strings.TrimRightFunc(line, isSpace) // an indented line belongs to the file
 	}

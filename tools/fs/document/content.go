@@ -205,8 +205,8 @@ func (s *textExtractor) show(raw string) {
 		s.state.font = s.file.font(pdf.Value{})
 	}
 	text, width, codes, spaces := s.state.font.read(raw)
-	// Only single-byte spaces get the word spacing (ISO 32000-1, 9.3.3).
 	from := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)
+	// Only single-byte spaces get the word spacing (ISO 32000-1, 9.3.3).
 	s.forward(width*s.state.size + float64(codes)*s.state.chars + float64(spaces)*s.state.words)
 	to := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)
 	s.out.put(text, point{from[4], from[5]}, point{to[4], to[5]}, from.scale()*s.state.size)

@@ -106,6 +106,7 @@ func markdown(at *url.URL, page string) (title, text string) {
 	}
 	title = strings.Join(strings.Fields(titleOf(doc)), " ")
 	node := doc
+	// The title of the article is usually better: <title> also names the site.
 	if article, ok := mainPart(doc, at); ok {
 		node = article.Node
 		if t := strings.Join(strings.Fields(article.Title), " "); t != "" && t != at.String() {

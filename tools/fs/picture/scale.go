@@ -27,6 +27,7 @@ func shrunk(img image.Image) *image.RGBA {
 	for y, span := range rows {
 		clear(sum)
 		for from := span.from; from < span.to; from++ {
+			// Rows only ascend, so each strip is converted once.
 			if from/strip != loaded {
 				loaded = from / strip
 				draw.Draw(rgba, rgba.Rect, img, b.Min.Add(image.Pt(0, loaded*strip)), draw.Src)
