@@ -97,7 +97,7 @@ func canonicalHost(name string) (string, error) {
 	if host = strings.TrimSuffix(host, "."); !ok || !validName(host) {
 		return "", fmt.Errorf("%w: %q is not a host name", ErrAddress, name)
 	}
-	// From here on the name could be read as a number. Only the usual dotted form is accepted.
+	// A name whose last label is a number could be read as an address. Only the usual dotted form is accepted.
 	if !endsInNumber(host) {
 		return host, nil
 	}

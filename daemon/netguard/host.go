@@ -82,7 +82,7 @@ func notInLabel(r rune) bool {
 
 // endsInNumber reports whether a resolver could take a name for an IP address (WHATWG URL, "ends in a number checker").
 func endsInNumber(name string) bool {
-	// Resolvers decide by the last label alone.
+	// The last label alone decides.
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if last == "" {
 		return false

@@ -84,7 +84,7 @@ func divide(dir string) error {
 	if err := set(dir, "cgroup.subtree_control", "+memory +pids"); err != nil {
 		return err
 	}
-	// Some kernels and containers accept the settings and then refuse to start a process in the group.
+	// The settings may be accepted and a process in the group still be refused, so one is started.
 	b := &Bound{memory: 1 << 30, above: dir}
 	cmd := exec.Command("/bin/sh", "-c", ":")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}

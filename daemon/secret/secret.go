@@ -70,7 +70,7 @@ func (r Resolver) Resolve(ctx context.Context, name, ref string) (string, error)
 		return "", err
 	}
 	if r.Redact != nil {
-		// Before the value is used anywhere, so that no log can show it.
+		// The value is added before anything uses it, so that no log can show it.
 		r.Redact.Add(name, value)
 	}
 	return value, nil

@@ -95,7 +95,7 @@ func (b journal) complete(r record) error {
 
 // done turns the journal into a receipt.
 func (b journal) done() error {
-	// One rename ends the job and leaves the receipt, so a kill can come at no point between the two.
+	// One rename ends the job and leaves the receipt: no kill can come between the two.
 	if err := os.Rename(b.path(journaled), b.path(finished)); err != nil {
 		return fmt.Errorf("close the edit journal: %w", err)
 	}

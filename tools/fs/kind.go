@@ -29,7 +29,7 @@ func signatures() []signature {
 		{0, "\xff\xd8\xff", "a JPEG image"},
 		{0, "GIF8", "a GIF image"},
 		{8, "WEBP", "a WebP image"},
-		// Short magics of plain letters are checked against textual, because a text may begin with them.
+		// A magic of plain letters counts only in a file that is not text: a text may begin with the same letters.
 		{0, "BM", "a BMP image"},
 		{0, "II*\x00", "a TIFF image"},
 		{0, "MM\x00*", "a TIFF image"},
@@ -84,9 +84,9 @@ func textual(magic string) bool {
 // formatOf decides how read shows a file. For a file that it cannot show, format is "" and kind
 // describes the file.
 func formatOf(name string, head []byte) (format, kind string) {
-	// UTF-16 is checked first: its zero bytes would make it a binary file.
 	kind = binaryKind(name, head)
 	switch {
+	// UTF-16 is checked first: its zero bytes would make it a binary file.
 	case utf16Order(head) != nil:
 		return formatText, ""
 	// A notebook is JSON, so only its name distinguishes it from other text. An empty one is shown as text.

@@ -40,7 +40,7 @@ func (r reader) picture(ctx context.Context, call tools.Call, in ReadInput, p fs
 	if err != nil {
 		return tools.Result{}, err
 	}
-	// The model gets the picture as an artifact. Bytes of the file itself never enter the transcript.
+	// The transcript holds the id of the picture; its bytes are an artifact.
 	part := event.Part{Kind: event.Image, Name: filepath.Base(p.Path), Size: int64(len(fit.Data)), MIME: fit.MIME}
 	if part.Artifact, err = r.keep(ctx, call, p, part.Name, fit.Data); err != nil {
 		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)

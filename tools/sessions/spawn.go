@@ -73,7 +73,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in SpawnInput) (to
 
 // check refuses early what the commit would refuse later.
 func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) error {
-	// A sub-agent reports to the turn that started it. A call by "hob tool" has none.
+	// A sub-agent belongs to the turn that started it. A call by "hob tool" has none.
 	if call.Turn == 0 {
 		return tools.Refuse(tools.Conflict, "ask hob in chat instead", noTurn)
 	}

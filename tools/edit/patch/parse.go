@@ -110,7 +110,7 @@ func Parse(text string) ([]Section, error) {
 		if err := p.line(line); err != nil {
 			return nil, err
 		}
-		// Everything after the end marker is ignored, as Codex does.
+		// Everything after the end marker is ignored.
 		if p.over {
 			break
 		}
@@ -190,7 +190,7 @@ func (p *parser) fault(why string, args ...any) error {
 func (p *parser) line(line string) error {
 	s := p.open()
 	head := strings.TrimSpace(line)
-	// Elsewhere white space around a header is ignored.
+	// In an update only trailing white space is ignored; elsewhere white space on both sides.
 	if s != nil && s.Kind == Update {
 		head = strings.TrimRightFunc(line, isSpace) // an indented line belongs to the file
 	}

@@ -60,7 +60,7 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 			if matches(lines[i:], pattern, as) && (best < 0 || distance(i, near) < distance(best, near)) {
 				best = i
 			}
-			// Beyond the expected line the distance only grows, so the first match there ends the round.
+			// Beyond the expected line the distance only grows, so a match found by then ends the round.
 			if best >= 0 && (near == 0 || i >= near) {
 				break
 			}

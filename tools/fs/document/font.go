@@ -26,7 +26,7 @@ type font struct {
 
 // font returns the font for a dictionary. It reads each dictionary once.
 func (b *pdfFile) font(v pdf.Value) *font {
-	// The key is the written form of the dictionary, because the library does not tell the number of an object.
+	// The written form of the dictionary is the key: equal dictionaries are one font.
 	key := v.String()
 	if f := b.fonts[key]; f != nil {
 		return f
