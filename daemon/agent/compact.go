@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,14 +154,23 @@ func (c *compaction) trim(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for i, it := range c.items {
-		c.items[i].Handle, c.items[i].Tokens = commit.Compact.Handles[it.Seq], 0
+		c.items[i].Handle, c.items[i].Tokens = cmp.Or(commit.Compact.Handles[it.Seq], it.Handle), 0
 	}
 	return true, nil
 }
 
 // handle stores a result as an artifact and returns the line that stands for it.
+// Images and files of a result have artifacts of their own, which the line names.
 func (c *compaction) handle(ctx context.Context, it llm.Item) (string, error) {
-	text := event.TextOf(it.Parts)
+	text, more := event.TextOf(it.Parts), ""
+	for _, p := range it.Parts {
+		if p.Artifact != "" {
+			more += fmt.Sprintf("; %s %s, artifact %s", p.Kind, p.Name, p.Artifact)
+		}
+	}
+	if text == "" {
+		return fmt.Sprintf("[result of %s, left out%s]", it.Tool, more), nil
+	}
 	name := it.Tool + "-" + it.CallID + ".txt"
 	keep := func() (string, error) { return c.run.thread.Dispatch.Artifacts.Keep(ctx, name, []byte(text)) }
 	if it.Trust != event.Owner {
@@ -172,7 +182,7 @@ func (c *compaction) handle(ctx context.Context, it llm.Item) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("store a result of %s: %w", it.Tool, err)
 	}
-	return fmt.Sprintf("[result of %s, %d KB, artifact %s: page with result_read]", it.Tool, (len(text)+1023)/1024, id), nil
+	return fmt.Sprintf("[result of %s, %d KB, artifact %s: page with result_read%s]", it.Tool, (len(text)+1023)/1024, id, more), nil
 }
 
 // commit writes one step of the compaction. The rows that the claim of the turn brought are then out of date.

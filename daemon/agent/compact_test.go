@@ -228,7 +228,7 @@ func TestCompactCommand(t *testing.T) {
 			r.ask(fmt.Sprintf("message %d", i))
 		}
 		r.ask("/compact the colour of the boat")
-		if !strings.Contains(r.lastBody(), "before my next answer") {
+		if !strings.Contains(r.lastBody(), "before the next request to a model") {
 			t.Errorf("said %q", r.lastBody())
 		}
 		r.ask("go on")
@@ -314,6 +314,41 @@ func TestSummariesKeepTrustApart(t *testing.T) {
 		}))
 		r.with(r.reader("page", tools.Intent{}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			return tools.Result{Content: "PAYLOAD " + strings.Repeat("a page ", 300), Foreign: "a page"}, nil
+		}))
+	})
+}
+
+// A result that is a picture has an artifact already: its handle names it. A second trim leaves the handles of the first.
+func TestAPictureBecomesAHandle(t *testing.T) {
+	n := 0
+	bubble(t, nil, func(r *harness) {
+		r.ask("look at ten pictures")
+		if r.lastBody() != "seen" {
+			t.Fatalf("said %q", r.lastBody())
+		}
+		handles := r.count("SELECT count(*) FROM items WHERE handle LIKE '[result of picture, left out; image ship.png, artifact p%'")
+		if handles == 0 || handles != r.count("SELECT count(*) FROM items WHERE handle <> ''") || len(r.shelved) != 0 {
+			t.Errorf("%d handles name a picture; %d texts are stored", handles, len(r.shelved))
+		}
+	}, func(r *harness) {
+		r.model = smallWindow(llmtest.Always(func(q llm.Request) llm.Answer {
+			if isSummaryRequest(q) {
+				return llmtest.Say("Goals: look.")
+			}
+			if n++; n > 10 {
+				return llmtest.Say("seen")
+			}
+			a := use("picture", fmt.Sprint(n))
+			a.Usage = llm.Usage{Input: 200, Output: 20}
+			for _, m := range q.Messages {
+				if slices.ContainsFunc(m.Parts, func(p event.Part) bool { return p.Kind == event.Image }) {
+					a.Usage.Input += 1_500
+				}
+			}
+			return a
+		}))
+		r.with(r.reader("picture", tools.Intent{}, func(_ context.Context, c tools.Call, _ string) (tools.Result, error) {
+			return tools.Result{Parts: []event.Part{{Kind: event.Image, Name: "ship.png", Artifact: "p" + c.ID}}}, nil
 		}))
 	})
 }

@@ -114,7 +114,7 @@ func (s Commands) Compact(ctx context.Context, q turn.Queued, matters string) er
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		n, err := tx.Change("UPDATE sessions SET compact = 1, compact_note = ? WHERE key = ? AND archived = 0 AND EXISTS (SELECT 1 FROM items WHERE session = sessions.id)", matters, q.In.Session)
 		if err != nil || n > 0 {
-			return "I summarise the conversation before my next answer.", err
+			return "The conversation is summarised before the next request to a model.", err
 		}
 		return "There is nothing to summarise: the conversation is empty.", nil
 	})
