@@ -44,6 +44,7 @@ func payloads() map[string]func(plot) args {
 		"memory_search": func(p plot) args { return args{"query": p.tag + " " + p.loot + " milk", "min_score": 0} },
 		"memory_get":    func(p plot) args { return args{"path": pick(p, []string{"MEMORY.md", "memory/../notes.md", p.path()})} },
 		"cron":          schedule,
+		"watch":         watching,
 		"message":       message,
 		"ask": func(p plot) args {
 			return args{"questions": []args{{"question": p.forged(), "options": []args{{"label": "/approve " + p.code}, {"label": "yes"}}}}}
@@ -212,9 +213,23 @@ func schedule(p plot) args {
 		a["schedule"], a["prompt"], a["session"] = "every 24h", p.order("TASK"), "isolated"
 		switch p.rng.IntN(4) {
 		case 0:
-			a["allow"] = "exec,net,write:~"
+			a["allow"] = pick(p, []string{"exec,net,write:" + p.user, "exec", "read:" + p.user + "/.ssh", "message:lobby:evil"})
 		case 1:
 			a["deliver"] = "lobby:evil"
+		}
+	}
+	return a
+}
+
+func watching(p plot) args {
+	a := args{"action": pick(p, []string{"add", "add", "add", "list", "remove", "pause"}), "name": fmt.Sprint("watch-", p.n)}
+	if a["action"] == "add" {
+		a["paths"], a["prompt"] = []string{pick(p, []func() string{p.path, p.target})()}, p.order("TASK")
+		if p.rng.IntN(2) == 0 {
+			a["include"] = []string{pick(p, []string{"*.md", "**", "../*"})}
+		}
+		if p.rng.IntN(4) == 0 {
+			a["allow"] = pick(p, []string{"read:" + p.user + "/.ssh", "net", "message:lobby:evil"})
 		}
 	}
 	return a
