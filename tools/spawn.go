@@ -6,6 +6,9 @@ import (
 	"hob/daemon/event"
 )
 
+// SpawnTool is the name of the tool that starts sub-agents. The calls of one answer to it run side by side.
+const SpawnTool = "sessions_spawn"
+
 // Spawn is a Change. It creates a sub-agent: a turn with a parent and a session of its own. The
 // sub-agent starts with the commit of the result. A call that waits for it parks with ForChild and
 // the sub-agent's id as the subject.
@@ -13,6 +16,7 @@ type Spawn struct {
 	Call       Call          // the call that spawns; its id becomes the id of the agent, unless Resume is set
 	Prompt     string        // the complete task: the sub-agent sees nothing else
 	Title      string        // for people; may be ""
+	Preset     string        // a way of working: explore, summarise or review; "" for none
 	Model      string        // a name from the config or "hob model list"; "" is the default model
 	Background bool          // no call waits: its result arrives as an inbox row
 	Resume     string        // the id of an ended sub-agent of this conversation to continue; "" for a new one

@@ -329,8 +329,7 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 	ran := step
 	step.State = turn.StepParked
 	c := turn.Commit{
-		Taint: j.Taint(result),
-		Steps: []turn.Step{step}, Park: &turn.Park{Why: "waiting for " + string(w.Kind), On: j.Call.ID},
+		Taint: j.Taint(result), Steps: []turn.Step{step},
 		Wait: &turn.Wait{CallID: j.Call.ID, Kind: w.Kind, Until: w.Until, Subject: w.Subject},
 	}
 	if w.Ask != nil {
@@ -341,6 +340,7 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
 		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.run.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.run.ownerAddress(r.st.Turn)}
 	}
+	c.Park = r.st.ParkedBy(step, *c.Wait)
 	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)
 	e.Outcome = "waits"
 	c.Changes = append(append(c.Changes, result.Changes...), e)

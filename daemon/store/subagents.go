@@ -69,8 +69,10 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	if err != nil {
 		return fmt.Errorf("make turn: %w", err)
 	}
-	if err := tx.Run("INSERT INTO children (turn, agent, call_id, background, model, timeout_us) VALUES (?, ?, ?, ?, ?, ?)",
-		id, s.Agent(), s.Call.ID, sqlite.Bit(s.Background), s.Model, s.Timeout.Microseconds()); err != nil {
+	// A resumed one keeps its preset.
+	if err := tx.Run(`INSERT INTO children (turn, agent, call_id, background, preset, model, timeout_us)
+		VALUES (?1, ?2, ?3, ?4, coalesce((SELECT preset FROM children WHERE agent = ?2 ORDER BY turn DESC LIMIT 1), ?5), ?6, ?7)`,
+		id, s.Agent(), s.Call.ID, sqlite.Bit(s.Background), s.Preset, s.Model, s.Timeout.Microseconds()); err != nil {
 		return fmt.Errorf("make child: %w", err)
 	}
 	// The task text comes from the parent. If the parent has read foreign text, the task may contain it.
@@ -178,7 +180,7 @@ func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn
 		root = t.Parent
 		k.Spec = &turn.ChildSpec{}
 		var micros int64
-		if err := read.QueryRowContext(ctx, "SELECT agent, model, timeout_us FROM children WHERE turn = ?", t.ID).Scan(&k.Spec.Agent, &k.Spec.Model, &micros); err != nil {
+		if err := read.QueryRowContext(ctx, "SELECT agent, preset, model, timeout_us FROM children WHERE turn = ?", t.ID).Scan(&k.Spec.Agent, &k.Spec.Preset, &k.Spec.Model, &micros); err != nil {
 			return k, fmt.Errorf("read what the sub-agent is for: %w", err)
 		}
 		k.Spec.Timeout = time.Duration(micros) * time.Microsecond

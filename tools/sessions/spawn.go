@@ -29,6 +29,7 @@ type Models func(name string) error
 type SpawnInput struct {
 	Prompt     string `json:"prompt" jsonschema:"the whole task; it sees nothing else" min:"1"`
 	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
+	Preset     string `json:"preset,omitempty" jsonschema:"how it works" enum:"explore,summarise,review"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`
 	Background bool   `json:"background,omitempty" jsonschema:"do not wait; it reports later"`
 	Resume     string `json:"resume,omitempty" jsonschema:"id of an ended one"`
@@ -46,7 +47,7 @@ type SpawnOutput struct {
 func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
 	return tools.New[SpawnInput, SpawnOutput](tools.Spec{
-		Name: "sessions_spawn", Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
+		Name: tools.SpawnTool, Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
 		Description: "Give a reading task (files, memory) to a subagent.",
 	}, s.intent, s.run)
 }
@@ -65,7 +66,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in SpawnInput) (to
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		SpawnInput
-	}{"sessions_spawn", in})
+	}{tools.SpawnTool, in})
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "sub-agent: " + brief(title(in)), Canonical: canonical,
 	}, err
@@ -87,6 +88,9 @@ func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) erro
 	}
 	if in.Resume == "" {
 		return nil
+	}
+	if in.Preset != "" {
+		return tools.Refuse(tools.Validation, "leave preset out", "preset: a sub-agent that goes on keeps the one it was started with")
 	}
 	// A sub-agent that still works cannot get a second task.
 	a, err := find(ctx, s.agents, call, in.Resume)
@@ -110,7 +114,7 @@ func (s spawner) run(ctx context.Context, call tools.Call, in SpawnInput, _ tool
 		return tools.Result{}, err
 	}
 	order := tools.Spawn{
-		Call: call, Prompt: in.Prompt, Title: brief(title(in)), Model: in.Model, Background: in.Background, Resume: in.Resume,
+		Call: call, Prompt: in.Prompt, Title: brief(title(in)), Preset: in.Preset, Model: in.Model, Background: in.Background, Resume: in.Resume,
 		Timeout: time.Duration(in.Timeout) * time.Second,
 	}
 	res := tools.Result{

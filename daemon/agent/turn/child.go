@@ -21,6 +21,7 @@ type Relations struct {
 // ChildSpec says how a sub-agent runs.
 type ChildSpec struct {
 	Agent   string // the sub-agent's id
+	Preset  string // a way of working: explore, summarise or review; "" for none
 	Model   string // "" means the first choice
 	Timeout time.Duration
 }

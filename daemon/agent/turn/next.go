@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,16 +101,53 @@ func Next(s Snapshot) Action {
 	if why := exceeded(s); why != "" {
 		return Finish{State: Failed, Why: why}
 	}
-	for _, step := range s.Steps {
-		if step.Kind != ToolStep || step.State == StepDone || step.State == StepUnknown {
+	for i, step := range s.Steps {
+		if closed(step) {
 			continue
 		}
-		return nextOf(s, step)
+		a := nextOf(s, step)
+		if _, parks := a.(Park); parks && step.State == StepParked && step.Tool == tools.SpawnTool {
+			if beside, ok := besideChild(s, s.Steps[i+1:]); ok {
+				return beside
+			}
+		}
+		return a
 	}
 	if text, done := answered(s); done {
 		return Finish{State: Done, Text: text}
 	}
 	return Request{}
+}
+
+// closed reports whether nothing is left to do for a step, or whether it is no call.
+func closed(step Step) bool {
+	return step.Kind != ToolStep || step.State == StepDone || step.State == StepUnknown
+}
+
+// maxBeside is how many sub-agents of one answer a turn waits for at the same time. It is more than there are lanes, so that these stay
+// busy while the first sub-agent still runs, and less than a conversation may have open.
+const maxBeside = 8
+
+// besideChild returns the call that starts the next sub-agent while the turn waits for an earlier one. Only the calls that follow directly
+// count: a call of another kind may depend on what the first sub-agent answers. The results still come in the order of the calls.
+func besideChild(s Snapshot, later []Step) (Action, bool) {
+	open := 0
+	for _, w := range s.Waits {
+		if w.Kind == tools.ForChild && w.Met.IsZero() {
+			open++
+		}
+	}
+	for _, step := range later {
+		call := callOf(s.Items, step.CallID)
+		switch {
+		case closed(step), step.State == StepParked && step.Tool == tools.SpawnTool:
+			continue
+		case step.State != StepAllowed, step.Tool != tools.SpawnTool, open >= maxBeside, overtaken(s, call):
+			return nil, false
+		}
+		return Execute{Step: step, Call: call}, true
+	}
+	return nil, false
 }
 
 // reminder returns the text of a fire whose prompt is "say: TEXT". It ignores the input's further parts, which are for models:
@@ -353,4 +391,19 @@ func (s Snapshot) With(items []llm.Item) Snapshot {
 	all := make([]llm.Item, 0, len(s.Items)+len(items))
 	s.Items = append(append(all, s.Items...), items...)
 	return s
+}
+
+// ParkedBy returns how the turn parks after a commit in which a call begins to wait; nil if another sub-agent of the answer can start first.
+func (s Snapshot) ParkedBy(step Step, w Wait) *Park {
+	s.Steps = slices.Clone(s.Steps)
+	for i := range s.Steps {
+		if s.Steps[i].N == step.N {
+			s.Steps[i] = step
+		}
+	}
+	s.Waits = append(slices.Clone(s.Waits), w)
+	if a, parks := Next(s).(Park); parks {
+		return &a
+	}
+	return nil
 }
