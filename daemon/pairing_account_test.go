@@ -42,7 +42,7 @@ func (h *house) pairingState(id int64) string {
 	r := h.pairing(id)
 	for _, c := range h.Admin.Channels() {
 		if c.Name == "x" {
-			return fmt.Sprintf("%s by %q; owner %v, lapsed %v", r.State, r.Account, c.Owner, c.Lapsed)
+			return fmt.Sprintf("%s by %q; owner %v, lapsed %v", r.State, r.Account, c.Owner, c.FormerOwners)
 		}
 	}
 	return "there is no channel x"

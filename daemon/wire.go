@@ -116,13 +116,13 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
 	}}, marks.Note)
-	helpless := func(string) bool { return d.models.First().Bare }
+	noModel := func(string) bool { return d.models.First().Interpreter }
 	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, gates.Evaluator{
-		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, Helpless: helpless,
+		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, NoModelFor: noModel,
 	})
 	d.jobs = triggers.Jobs{
 		Rows: d.store.Jobs, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
-		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Helpless: helpless,
+		Costs: runCosts(d.store, d.models), Tool: d.live.Has, NoModelFor: noModel,
 	}
 	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
 	t.Services.Gates, t.Jobs, t.Services.Watches = d.gates, d.jobs, d.watches

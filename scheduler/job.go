@@ -231,7 +231,7 @@ type Slot struct {
 	Tell       bool          `json:"tell,omitempty"`   // it was not served in time, so the owner must be told
 	Represents int64         `json:"stands,omitempty"` // number of slots that it represents; 0: only itself
 
-	Unstored bool `json:"unstored,omitempty"` // it was late because it could not be committed
+	StoreFailed bool `json:"unstored,omitempty"` // it was late because it could not be committed
 }
 
 // Firing is one job's part of a commit: the rows of its slots, the inbox rows of slots that run, and its next due time. The slot of a job

@@ -21,7 +21,7 @@ type Overdue struct {
 	Runs      int64         // slots that run late
 	Late      time.Duration // of the latest run
 
-	Unstored bool // they could not be committed when they came due
+	StoreFailed bool // they could not be committed when they came due
 }
 
 // MissedReport returns the message about slots that were not served in time, while hob was not running or could not store. It lists by job what was
@@ -32,7 +32,7 @@ func MissedReport(list []Overdue) string {
 	for _, o := range list {
 		switch {
 		case o.Gone+o.Coalesced+o.Runs == 0:
-		case o.Unstored:
+		case o.StoreFailed:
 			unstored = append(unstored, o)
 		default:
 			stopped = append(stopped, o)

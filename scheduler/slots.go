@@ -165,7 +165,7 @@ func (c *dueSlots) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
 	for i, due := range c.list {
-		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > NormalDelay, Unstored: c.unstored(i)}
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > NormalDelay, StoreFailed: c.unstored(i)}
 		if c.limit == unlimited {
 			slot.Limit = 0
 		}

@@ -59,7 +59,7 @@ func TestRunnerSaysWhatItCouldNotStore(t *testing.T) {
 		r.wait(2 * time.Minute)
 		unstored := 0
 		for _, s := range r.rows(j.ID) {
-			if s.Unstored {
+			if s.StoreFailed {
 				unstored++
 			}
 		}
@@ -75,7 +75,7 @@ func TestRunnerSaysWhatItCouldNotStore(t *testing.T) {
 		if len(notes) != 1 || !strings.HasSuffix(notes[0], "earlier runs of this job were missed while hob could not write to its disk.)") {
 			t.Errorf("the model is told %q", notes)
 		}
-		if last := r.rows(j.ID); last[len(last)-1].Unstored {
+		if last := r.rows(j.ID); last[len(last)-1].StoreFailed {
 			t.Error("a slot after the outage counts as one that could not be stored")
 		}
 	})
@@ -93,7 +93,7 @@ func TestRunnerTellsDowntimeFromAFullDisk(t *testing.T) {
 		r.wait(time.Minute)
 		counts := map[bool]int{}
 		for _, s := range r.rows(j.ID) {
-			counts[s.Unstored]++
+			counts[s.StoreFailed]++
 		}
 		if counts[false] < 58 || counts[true] < 9 {
 			t.Errorf("%d slots while hob was not running, %d while it could not store", counts[false], counts[true])
@@ -107,7 +107,7 @@ func TestRunnerTellsDowntimeFromAFullDisk(t *testing.T) {
 // R2: the owner reads which time was which.
 func TestAwayWhileNothingCouldBeStored(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 13, 22+minutes, 0, 0, time.UTC) }
-	lost := scheduler.Overdue{Job: "t", Zone: "UTC", First: at(0), Last: at(1), Until: at(1), Gone: 60, Unstored: true}
+	lost := scheduler.Overdue{Job: "t", Zone: "UTC", First: at(0), Last: at(1), Until: at(1), Gone: 60, StoreFailed: true}
 	if got, want := scheduler.MissedReport([]scheduler.Overdue{lost}), "hob could not write to its disk from Sun 13:22 to 13:23: t: 60 runs missed"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -16,7 +16,7 @@ func (s Service) Channels() []api.Channel {
 	list := []api.Channel{}
 	for _, h := range s.Health() {
 		h = h.Shown()
-		c := api.Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, s.Owners(h.Name)...), Lapsed: append([]string{}, s.FormerPairings(h.Name)...), Groups: []string{}}
+		c := api.Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, s.Owners(h.Name)...), FormerOwners: append([]string{}, s.FormerPairings(h.Name)...), Groups: []string{}}
 		if ch, err := s.Find(h.Name); err == nil {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)

@@ -76,7 +76,7 @@ func (c *client) do(req *http.Request, shown string, result any) error {
 	req.Header.Set("User-Agent", "DiscordBot (https://discord.com/developers/applications, 1)") // Discord requires a URL and a version ("User Agent")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", req.Method, shown, wire.Bare(ctx, err))
+		return fmt.Errorf("%s %s: %w", req.Method, shown, wire.WithoutAddress(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	// Find compares the times of messages with hob's own, so the difference between the clocks is kept.

@@ -43,7 +43,7 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	body := io.MultiReader(bytes.NewReader(head), content, bytes.NewReader(tail))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
 	if err != nil {
-		return fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
+		return fmt.Errorf("make a request: %w", wire.WithoutAddress(ctx, err))
 	}
 	req.ContentLength = int64(len(head)) + f.Size + int64(len(tail))
 	req.Header.Set("Content-Type", kind)

@@ -69,7 +69,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 	}
 	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	if err := wire.ReadJSON(resp.Body, maxAnswer, result); err != nil {
-		return unread(wire.Bare(ctx, err))
+		return unread(wire.WithoutAddress(ctx, err))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, e
 	// The client follows no redirects, so the token stays at the homeserver.
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, wire.Bare(ctx, err)
+		return nil, wire.WithoutAddress(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil

@@ -56,7 +56,7 @@ func (c *client) upload(ctx context.Context, name, mime string, size int64, cont
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/_matrix/media/v3/upload?filename="+url.QueryEscape(name), content)
 	if err != nil {
-		return "", fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
+		return "", fmt.Errorf("make a request: %w", wire.WithoutAddress(ctx, err))
 	}
 	req.ContentLength = size
 	req.Header.Set("Content-Type", cmp.Or(mime, "application/octet-stream"))

@@ -44,7 +44,7 @@ func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error)
 	for range maxMoves {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
 		if err != nil {
-			return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
+			return nil, fmt.Errorf("make a request: %w", wire.WithoutAddress(ctx, err))
 		}
 		resp, err := c.send(ctx, req)
 		if err == nil {
@@ -57,7 +57,7 @@ func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error)
 		}
 		to, err := req.URL.Parse(no.Moved)
 		if err != nil {
-			return nil, fmt.Errorf("read where the file is: %w", wire.Bare(ctx, err))
+			return nil, fmt.Errorf("read where the file is: %w", wire.WithoutAddress(ctx, err))
 		}
 		// Another host gets no token, and is asked with the guarded client.
 		if to.Scheme != req.URL.Scheme || to.Host != req.URL.Host || to.User != nil {

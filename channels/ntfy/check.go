@@ -104,12 +104,12 @@ func (c *Channel) ask(ctx context.Context, path string) (a answer, err error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return a, fmt.Errorf("ask %s: %w", c.server, wire.Bare(ctx, err))
+		return a, fmt.Errorf("ask %s: %w", c.server, wire.WithoutAddress(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // only the beginning is needed
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		return a, fmt.Errorf("ask %s: read the answer: %w", c.server, wire.Bare(ctx, err))
+		return a, fmt.Errorf("ask %s: read the answer: %w", c.server, wire.WithoutAddress(ctx, err))
 	}
 	return answer{resp.StatusCode, status(resp, body), resp.Header.Get("Location"), body}, nil
 }

@@ -80,7 +80,7 @@ func (r *reader) ask(ctx context.Context, query, last string) (*http.Response, e
 	}
 	resp, err := r.channel.rpc.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("listen to signal-cli: %w", wire.Bare(ctx, err))
+		return nil, fmt.Errorf("listen to signal-cli: %w", wire.WithoutAddress(ctx, err))
 	}
 	return resp, nil
 }

@@ -179,7 +179,7 @@ func (r *reader) stream(ctx context.Context) error {
 			return terr
 		}
 		if err != nil {
-			return fmt.Errorf("signal-cli ended the stream of messages: %w", wire.Bare(ctx, err))
+			return fmt.Errorf("signal-cli ended the stream of messages: %w", wire.WithoutAddress(ctx, err))
 		}
 	}
 }

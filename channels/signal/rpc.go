@@ -78,7 +78,7 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
+		return fmt.Errorf("%s: %w", method, wire.WithoutAddress(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	if err := answer(resp, c.clock.Wall(), result); err != nil {
@@ -137,7 +137,7 @@ func (c *client) check(ctx context.Context) error {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return wire.Bare(ctx, err)
+		return wire.WithoutAddress(ctx, err)
 	}
 	_ = resp.Body.Close() // only the status is needed
 	if resp.StatusCode != http.StatusOK {

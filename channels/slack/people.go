@@ -98,12 +98,12 @@ var errSignIn = errors.New("a sign-in page came in its place: the app lacks the 
 func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
+		return nil, fmt.Errorf("make a request: %w", wire.WithoutAddress(ctx, err))
 	}
 	req.Header.Set("Authorization", "Bearer "+w.token)
 	resp, err := w.plain.Do(req)
 	if err != nil {
-		return nil, wire.Bare(ctx, err)
+		return nil, wire.WithoutAddress(ctx, err)
 	}
 	page, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable type is not a page
 	switch {

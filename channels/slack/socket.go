@@ -74,7 +74,7 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, fmt.Errorf("connect the socket: %w", s.why(wire.Bare(ctx, err)))
+		return nil, fmt.Errorf("connect the socket: %w", s.why(wire.WithoutAddress(ctx, err)))
 	}
 	s.conn.SetReadLimit(maxFrame)
 	return s, nil

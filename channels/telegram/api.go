@@ -66,7 +66,7 @@ func (c *client) within(ctx context.Context, method string, params, result any) 
 func (c *client) post(ctx context.Context, method, kind string, body io.Reader, length int64, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, body)
 	if err != nil {
-		return fmt.Errorf("%s: make a request: %w", method, wire.Bare(ctx, err))
+		return fmt.Errorf("%s: make a request: %w", method, wire.WithoutAddress(ctx, err))
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", kind)
@@ -77,7 +77,7 @@ func (c *client) post(ctx context.Context, method, kind string, body io.Reader, 
 func (c *client) do(req *http.Request, method string, result any) error {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, wire.Bare(req.Context(), err))
+		return fmt.Errorf("%s: %w", method, wire.WithoutAddress(req.Context(), err))
 	}
 	defer func() { _ = resp.Body.Close() }() // everything was read, or the rest is not needed
 	if err := answer(resp, result); err != nil {

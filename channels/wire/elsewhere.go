@@ -24,7 +24,7 @@ var ErrLost = errors.New("the file cannot be had")
 func Elsewhere(ctx context.Context, home, link string) (io.ReadCloser, error) {
 	at, err := url.Parse(home)
 	if err != nil {
-		return nil, fmt.Errorf("read the platform's address: %w", Bare(ctx, err))
+		return nil, fmt.Errorf("read the platform's address: %w", WithoutAddress(ctx, err))
 	}
 	client := netguard.NewClient(netguard.Config{Timeout: FileTime, MaxBytes: channels.MaxFile})
 	for range maxMoves {

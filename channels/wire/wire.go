@@ -58,9 +58,9 @@ func (w *Written) Watch(ctx context.Context) context.Context {
 // be known: the callback for the whole request may come after the error.
 func (w *Written) Maybe() bool { return w.headers.Load() && !w.failed.Load() }
 
-// Bare returns the error of a call without the address that net/http adds, because the address may contain a
+// WithoutAddress returns the error of a call without the address that net/http adds, because the address may contain a
 // token. After a timeout it returns the context's cause, which describes the timeout.
-func Bare(ctx context.Context, err error) error {
+func WithoutAddress(ctx context.Context, err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
 	}
@@ -97,7 +97,7 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 		if err == nil {
 			return &file{body, done}, nil
 		}
-		err = Bare(own, err)
+		err = WithoutAddress(own, err)
 		done()
 		if try == fileTries || ctx.Err() != nil || lost(err) {
 			return nil, err
@@ -111,11 +111,11 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 func Open(ctx context.Context, client *http.Client, address string, refusal func(status int) error) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, Bare(ctx, err)
+		return nil, WithoutAddress(ctx, err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, Bare(ctx, err)
+		return nil, WithoutAddress(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close() // only the status is needed
@@ -178,7 +178,7 @@ func NewJSON(ctx context.Context, method, address string, document any) (*http.R
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", Bare(ctx, err))
+		return nil, fmt.Errorf("make a request: %w", WithoutAddress(ctx, err))
 	}
 	if document != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -120,7 +120,7 @@ func TestBare(t *testing.T) {
 		{ended, &url.Error{Op: "Get", URL: "http://x/secret", Err: context.DeadlineExceeded}, why},
 		{ended, cut, cut},
 	} {
-		if got := wire.Bare(tc.ctx, tc.err); !errors.Is(got, tc.want) || strings.Contains(got.Error(), "secret") {
+		if got := wire.WithoutAddress(tc.ctx, tc.err); !errors.Is(got, tc.want) || strings.Contains(got.Error(), "secret") {
 			t.Errorf("%v became %v, want %v", tc.err, got, tc.want)
 		}
 	}

@@ -47,8 +47,8 @@ func channelOwner(r api.Channel) string {
 	switch {
 	// hob itself has another account there than at the time of the pairing, so the old ids may belong to
 	// others.
-	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
-		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.Lapsed, ", "), r.Name))
+	case len(r.Owner) == 0 && len(r.FormerOwners) > 0:
+		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.FormerOwners, ", "), r.Name))
 	case len(r.Owner) == 0 && r.Pairs:
 		return "nobody: hob pairing start " + r.Name
 	}

@@ -47,7 +47,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
 	// The owner must know that no model has read the message.
-	if first := r.thread.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
+	if first := r.thread.Models().First().Info(); a.info.Interpreter && first.Provider != a.info.Provider {
 		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
 	}
 	return r.finish(ctx, a.st, c, turn.Finish{State: turn.Done, Text: said.Text})

@@ -47,7 +47,7 @@ func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error)
 func (r *run) askAlone(ctx context.Context, system, text string, output int) (string, error) {
 	model := r.thread.Models().First()
 	info := model.Info()
-	if info.Bare {
+	if info.Interpreter {
 		return "", errors.New("the built-in interpreter cannot work on texts")
 	}
 	st, err := r.thread.Turns.Load(ctx, r.id)

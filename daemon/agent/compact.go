@@ -71,7 +71,7 @@ func (d density) bytesFor(tokens int) int {
 // compactIfFull compacts the session when its next request would fill the window of info. With force, a provider has refused the
 // request as too large, so it must shrink in any case. It returns true when something was committed.
 func (r modelCalls) compactIfFull(ctx context.Context, st turn.Snapshot, info llm.Info, force bool) (bool, error) {
-	if info.Bare || info.Context <= 0 {
+	if info.Interpreter || info.Context <= 0 {
 		return false, nil
 	}
 	c := compaction{calls: r, run: r.run, st: st, info: info}

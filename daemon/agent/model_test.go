@@ -98,7 +98,7 @@ func interpreter() agent.Fallback {
 			return llmtest.Say("noted")
 		}
 		return use("note", "it")
-	})).As(llm.Info{Provider: "builtin", Model: "builtin", Local: true, Bare: true})
+	})).As(llm.Info{Provider: "builtin", Model: "builtin", Local: true, Interpreter: true})
 	return agent.Fallback{Model: m, Understands: func(text string) bool { return strings.HasPrefix(text, "remind") }}
 }
 

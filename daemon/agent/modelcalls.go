@@ -121,7 +121,7 @@ func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
 	plan := t.Models().Plan(t.Clock.Wall(), sizeOf(o.Transcript, prefix{}).fits)
 	info := plan.Model().Info()
 	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}).with(nil)
-	if info.Local || info.Bare || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
+	if info.Local || info.Interpreter || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
 	return turn.Step{N: 1, Kind: turn.ModelStep, State: turn.StepIntent, Model: info.Name(), Reserve: s.reserve(info)}, true
@@ -327,7 +327,7 @@ func untranscribed(it llm.Item) bool {
 func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (p prefix, err error) {
 	guest := st.Turn.Asker != event.Owner
 	fresh := func() (string, []llm.Tool) { return r.newPrefix(st.Turn.Key, guest) }
-	if info.Bare {
+	if info.Interpreter {
 		p.system, p.tools = fresh()
 		return p, nil
 	}

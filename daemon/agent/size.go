@@ -121,7 +121,7 @@ func (e *tokenLimitError) Error() string {
 // interpreter uses no tokens, so it is never refused.
 func checkTokenLimit(m turn.RunLimits, s size, info llm.Info) error {
 	left, limited := m.Left()
-	if needs := s.estimate() + shortestAnswer; limited && !info.Bare && int64(needs) > left {
+	if needs := s.estimate() + shortestAnswer; limited && !info.Interpreter && int64(needs) > left {
 		return &tokenLimitError{m, needs}
 	}
 	return nil
@@ -130,7 +130,7 @@ func checkTokenLimit(m turn.RunLimits, s size, info llm.Info) error {
 // maxAnswerWithin is maxAnswer, also limited by the tokens that the run has left.
 func (s size) maxAnswerWithin(m turn.RunLimits, info llm.Info) int {
 	n := s.maxAnswer(info)
-	if left, limited := m.Left(); limited && !info.Bare {
+	if left, limited := m.Left(); limited && !info.Interpreter {
 		n = min(n, max(int(left)-s.estimate(), shortestAnswer))
 	}
 	return n

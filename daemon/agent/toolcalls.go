@@ -305,7 +305,7 @@ const (
 // resultLimit returns how many bytes of a call's result may enter the transcript. The calls of one answer share resultShare of
 // the window: what is left is divided among the calls that have no result yet.
 func resultLimit(st turn.Snapshot, info llm.Info, step turn.Step) int {
-	if info.Bare || info.Context <= 0 {
+	if info.Interpreter || info.Context <= 0 {
 		return artifactOver
 	}
 	left, open := info.Context*resultShare/100*minBytesPerToken, 0

@@ -7,16 +7,16 @@ import (
 
 // Channel is a channel of the config as people and programs see it.
 type Channel struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Nick      string    `json:"nick,omitempty"`  // hob's own there now, where the platform gives it one
-	Unfit     bool      `json:"unfit,omitempty"` // its section cannot be used; receiving says why
-	Receiving Direction `json:"receiving"`       // state (ok, degraded, down; of sending also "not tried"), since, last_error and last_error_at, which stay when it is over
-	Sending   Direction `json:"sending"`         // the same for what goes out
-	Pairs     bool      `json:"pairs"`           // somebody can become its owner by a code
-	Owner     []string  `json:"owner"`           // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
-	Lapsed    []string  `json:"lapsed"`          // who was paired while hob had another account there; hob does not listen to them
-	Groups    []string  `json:"groups"`          // in which it answers when it is mentioned
+	Name         string    `json:"name"`
+	Kind         string    `json:"kind"`
+	Nick         string    `json:"nick,omitempty"`  // hob's own there now, where the platform gives it one
+	Unfit        bool      `json:"unfit,omitempty"` // its section cannot be used; receiving says why
+	Receiving    Direction `json:"receiving"`       // state (ok, degraded, down; of sending also "not tried"), since, last_error and last_error_at, which stay when it is over
+	Sending      Direction `json:"sending"`         // the same for what goes out
+	Pairs        bool      `json:"pairs"`           // somebody can become its owner by a code
+	Owner        []string  `json:"owner"`           // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
+	FormerOwners []string  `json:"lapsed"`          // who was paired while hob had another account there; hob does not listen to them
+	Groups       []string  `json:"groups"`          // in which it answers when it is mentioned
 }
 
 // The states of a direction that has no trouble.

@@ -21,14 +21,14 @@ const Builtin = "builtin"
 
 // Info describes a model for the plan, the budget and the owner.
 type Info struct {
-	Provider  string // backend name: "builtin", "openrouter", …
-	Model     string // the provider's name for the model
-	Server    string // opaque; equal for models that share an address and a key
-	Local     bool   // free of charge: the budget reserves nothing for it
-	Bare      bool   // reads the structured request, not text: it needs no stable prompt prefix
-	Context   int    // largest request, in tokens
-	MaxOutput int    // largest answer, in tokens
-	Price     Price
+	Provider    string // backend name: "builtin", "openrouter", …
+	Model       string // the provider's name for the model
+	Server      string // opaque; equal for models that share an address and a key
+	Local       bool   // free of charge: the budget reserves nothing for it
+	Interpreter bool   // reads the structured request, not text: it needs no stable prompt prefix
+	Context     int    // largest request, in tokens
+	MaxOutput   int    // largest answer, in tokens
+	Price       Price
 }
 
 // Name returns "backend/model", or just the backend's name when both are the same.

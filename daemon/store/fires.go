@@ -118,7 +118,7 @@ func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {
 		slot.Note = "" // it is in the inbox row, or obsolete
 	}
 	return tx.Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note, unstored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
-		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Represents, 1), slot.Reason, slot.Note, sqlite.Bit(slot.Unstored))
+		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Represents, 1), slot.Reason, slot.Note, sqlite.Bit(slot.StoreFailed))
 }
 
 // openFire returns the oldest fire of a job that has not ended; 0: none.

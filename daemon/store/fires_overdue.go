@@ -60,7 +60,7 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 		var o scheduler.Overdue
 		var id int64
 		var shut, blind bool
-		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
+		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.StoreFailed)
 		switch {
 		// A run has served the older slots, so both counts stay.
 		case o.Runs > 0:

@@ -20,8 +20,8 @@ func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gat
 			return NewSandbox(ctx, b.home(), &open)
 		}}
 	}
-	helpless := p.Helpless
-	p.Helpless = func(prompt string) bool { return !strings.HasPrefix(prompt, "say:") && helpless(prompt) }
+	noModel := p.NoModelFor
+	p.NoModelFor = func(prompt string) bool { return !strings.HasPrefix(prompt, "say:") && noModel(prompt) }
 	p.Spawn, p.Registry, p.Marked, p.Environ, p.Instance = b.Spawn, b.Registry, b.Marked, b.Environ, b.Instance
 	return &p
 }

@@ -71,8 +71,8 @@ func (r *jobRows) Record(_ context.Context, changes ...tools.Change) error {
 
 func (r *jobRows) jobs(now time.Time) triggers.Jobs {
 	return triggers.Jobs{
-		Helpless: func(string) bool { return false },
-		Rows:     r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Reach: func(event.Address) bool { return true },
+		NoModelFor: func(string) bool { return false },
+		Rows:       r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Reach: func(event.Address) bool { return true },
 		Asked: func(context.Context) bool { return r.asked },
 		Tool:  func(string) bool { return true }, Costs: triggers.Costs{
 			Mean:  func(context.Context, int64, time.Time) (scheduler.Cost, error) { return scheduler.Cost{}, nil },

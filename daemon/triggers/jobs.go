@@ -34,7 +34,7 @@ type Jobs struct {
 	Tool  func(name string) bool     // reports whether there is such a tool
 	Costs Costs
 
-	Helpless func(prompt string) bool // reports whether no model is there that could do what a prompt says
+	NoModelFor func(prompt string) bool // reports whether no model is there that could do what a prompt says
 }
 
 var _ automation.Jobs = Jobs{}

@@ -48,8 +48,8 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 	if off, err := d.Sync(t.Context(), jobSection("tea", scheduler.Draft{Every: "1h", Prompt: "say: tea"}), triggers.Heartbeat{Enabled: true, Every: time.Hour}); err != nil || len(off) > 0 {
 		t.Fatal(off, err)
 	}
-	helpless := true
-	d.Helpless = func(string) bool { return helpless }
+	noModel := true
+	d.NoModelFor = func(string) bool { return noModel }
 	run := func(name string) error {
 		j, err := d.Named(t.Context(), name)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 	if err := run("tea"); err != nil {
 		t.Errorf("a job: %v", err)
 	}
-	helpless = false
+	noModel = false
 	if err := run("heartbeat"); err != nil {
 		t.Errorf("with a model: %v", err)
 	}

@@ -20,8 +20,8 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	t.Helper()
 	s := storetest.Fresh(t)
 	return triggers.Jobs{
-		Helpless: func(string) bool { return false },
-		Rows:     s.Jobs, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
+		NoModelFor: func(string) bool { return false },
+		Rows:       s.Jobs, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: triggers.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {

@@ -54,7 +54,7 @@ func New(o Options) llm.Model {
 
 // Info describes the interpreter as local and free.
 func (m *model) Info() llm.Info {
-	return llm.Info{Provider: llm.Builtin, Model: llm.Builtin, Local: true, Bare: true, Context: unlimited, MaxOutput: unlimited}
+	return llm.Info{Provider: llm.Builtin, Model: llm.Builtin, Local: true, Interpreter: true, Context: unlimited, MaxOutput: unlimited}
 }
 
 // Answer handles the inputs of the running turn since the last answer. It returns the tool calls that the commands need or, when their

@@ -69,7 +69,7 @@ func newPlace(t *testing.T, mode sandbox.Mode) *place {
 		Setting: func() gates.Setting {
 			return gates.Setting{Guard: guard, Sandbox: closed, Open: func(context.Context) *sandbox.Sandbox { return box(true) }, Networks: p.networks}
 		},
-		AgentBusy: func(context.Context, time.Time) (bool, error) { return false, nil }, Helpless: func(string) bool { return false },
+		AgentBusy: func(context.Context, time.Time) (bool, error) { return false, nil }, NoModelFor: func(string) bool { return false },
 		Record: func(_ context.Context, changes ...tools.Change) error {
 			p.marks = append(p.marks, changes...)
 			return nil
@@ -405,11 +405,11 @@ func TestContent(t *testing.T) {
 func TestBusy(t *testing.T) {
 	p := newPlace(t, sandbox.Auto)
 	for _, c := range []struct {
-		busy, helpless bool
-		want           string
+		busy, noModel bool
+		want          string
 	}{{false, false, ""}, {true, true, "hob is busy"}, {false, true, "no model is connected"}} {
 		p.Evaluator.AgentBusy = func(context.Context, time.Time) (bool, error) { return c.busy, nil }
-		p.Helpless = func(string) bool { return c.helpless }
+		p.NoModelFor = func(string) bool { return c.noModel }
 		if why, err := p.Busy(t.Context(), scheduler.Job{}); err != nil || why != c.want {
 			t.Errorf("%+v: %q, %v", c, why, err)
 		}

@@ -238,7 +238,7 @@ func (src source) with(cuts []cut, closed bool) string {
 				continue
 			}
 			ending := src.style
-			if l.Bare {
+			if l.NoNewline {
 				ending = ""
 			}
 			lines, endings = append(lines, l.Text), append(endings, ending)

@@ -47,9 +47,9 @@ type Hunk struct {
 
 // Line is a line of a hunk.
 type Line struct {
-	Op   byte // ' ' unchanged, '-' removed, '+' added
-	Text string
-	Bare bool // the last line of a file, without a line break
+	Op        byte // ' ' unchanged, '-' removed, '+' added
+	Text      string
+	NoNewline bool // the last line of a file, without a line break
 }
 
 // Error says what is wrong with a patch, and where.

@@ -120,7 +120,7 @@ func added(frag *gitdiff.TextFragment) string {
 func lineOf(l gitdiff.Line) Line {
 	text, broken := strings.CutSuffix(l.Line, "\n")
 	// The library numbers its operations: context, delete, add.
-	return Line{Op: " -+"[l.Op], Text: strings.TrimSuffix(text, "\r"), Bare: !broken}
+	return Line{Op: " -+"[l.Op], Text: strings.TrimSuffix(text, "\r"), NoNewline: !broken}
 }
 
 // names returns the old and the new path, without the prefixes a/ and b/ of git and others.
