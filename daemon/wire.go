@@ -112,6 +112,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	marks := d.store.Marks()
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
 	t.Marks, t.Marked, t.Wrote, t.Spawn = marks, marks.Paths, d.written.Note, spawn
+	t.Facts.Redact = d.secrets.Text
 	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Calls.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err

@@ -77,6 +77,7 @@ type Call struct {
 	Words   string          // raw text of the turn's newest input that the owner typed; "": none
 	Typed   bool            // the owner typed this call on the command line
 	Tainted bool            // the turn has read foreign text: everything that it writes is foreign too
+	Limited bool            // the run has limits: what it writes counts as foreign
 	Scratch string          // the session's folder for foreign files, absolute; may not exist
 	Plan    bool            // the session is in plan mode: only reading tools run
 }
@@ -151,5 +152,6 @@ type Intent struct {
 	Warnings  []string        `json:"warnings,omitempty"`  // constructs that are often mistakes
 	Unbound   []string        `json:"unbound,omitempty"`   // parts that an approval does not cover, in a few words each
 	Denied    string          `json:"denied,omitempty"`    // why it is refused in every mode
+	Confirm   string          `json:"confirm,omitempty"`   // why the owner confirms the call even where the rules would allow it; "": he need not
 	Keep      any             `json:"-"`                   // data for Run
 }

@@ -70,7 +70,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID(groupRun)
 	addGroup(root, groupRun, upCommand(a), statusCommand(a), serviceCommand(a))
-	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channelsCommand(a, reference, args == nil || slices.Contains(args, "channels")), pairingCommand(a))
+	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), memoryCommand(a), channelsCommand(a, reference, args == nil || slices.Contains(args, "channels")), pairingCommand(a))
 	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), toolCommand(a))
 	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
 	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), inboxCommand(a), outboxCommand(a), auditCommand(a), logsCommand(a))

@@ -128,7 +128,7 @@ func (r toolCalls) call(it llm.Item) tools.Call {
 	return tools.Call{
 		ID: it.CallID, Turn: r.run.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
 		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.run.set.Zone, Now: r.run.thread.Clock.Wall(), Words: ownWords(r.st),
-		Tainted: r.tainted(it), Scratch: fsguard.ScratchOf(r.run.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
+		Tainted: r.tainted(it), Limited: r.st.Turn.Limited(), Scratch: fsguard.ScratchOf(r.run.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
 	}
 }
 

@@ -17,10 +17,13 @@ const (
 	AttachmentFolder = "attachments" // files that came with messages
 )
 
+// ForeignMemory is the memory file for what comes from others, in the workspace. It is foreign by its name, even when its mark is lost.
+const ForeignMemory = "memory/foreign.md"
+
 // Foreign says why the content of a path in an area counts as foreign text: it came with a message, a tainted turn wrote it, or it is
 // outside of the folders that the owner opened. "" means that it is the owner's own.
 //
-// The order matters: foreign folders count by their place alone, then come the marks, and the roots last.
+// The order matters: foreign folders and ForeignMemory count by their place alone, then come the marks, and the roots last.
 func (g *Guard) Foreign(path string, area Area) string {
 	switch {
 	case area == State:
@@ -29,6 +32,8 @@ func (g *Guard) Foreign(path string, area Area) string {
 		return "attachment"
 	case area == Scratch, inForeign(filepath.Join(g.space, ScratchFolder), path):
 		return "scratch"
+	case strings.EqualFold(path, filepath.Join(g.space, filepath.FromSlash(ForeignMemory))):
+		return "remembered from others"
 	}
 	if g.marks != nil {
 		if why := g.marks(path); why != "" {

@@ -115,6 +115,9 @@ func Decide(c Case) Decision {
 	if c.Limited && c.Intent.Effect != tools.Read && slices.Contains(c.Intent.Scopes, tools.Schedule) {
 		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, but what it schedules would run without them"})
 	}
+	if c.Intent.Confirm != "" {
+		worst = stricter(worst, Decision{Verdict: Ask, Reason: c.Intent.Confirm})
+	}
 	if worst.Verdict != Ask {
 		return worst
 	}

@@ -18,13 +18,17 @@ type mount struct {
 func mountTable() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("list the mounts of this machine: %w", err)
+		return nil, fmt.Errorf("look for other mounts of the state folder: %w", err)
 	}
 	return mounts(string(text)), nil
 }
 
 // aliases returns masks for the places in the views at which another mount of the machine shows the state folder. state is resolved.
-func aliases(state string, views []view, all []mount) []mask {
+func aliases(state string, views []view) ([]mask, error) {
+	all, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
 	var list []mask
 	for _, place := range namesOf(state, all) {
 		for _, v := range views {
@@ -33,7 +37,7 @@ func aliases(state string, views []view, all []mount) []mask {
 			}
 		}
 	}
-	return list
+	return list, nil
 }
 
 // placeOf returns the mount that contains a folder, and the folder's path inside that file system.

@@ -39,7 +39,8 @@ type Triggers struct {
 // Services are the dependencies that live as long as the process.
 type Services struct {
 	Artifacts Artifacts
-	Seen      *fs.Seen // what each session has read or written
+	Seen      *fs.Seen      // what each session has read or written
+	Facts     *memory.Facts // what the memory's tools share
 	Spawn     *sys.Group
 	Registry  *runtime.Registry // background commands
 	Triggers
@@ -94,11 +95,13 @@ func All(s Services, c Setup) []tools.Tool {
 		messaging.NewAsk(),
 		memory.NewSearch(c.Guard),
 		memory.NewGet(c.Guard),
+		memory.NewWrite(c.Guard, s.Facts),
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
 		tasks.NewTodo(),
 		web.NewFetch(web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
+		memory.NewForget(c.Guard, s.Facts),
 		tasks.NewPlan(),
 		edit.NewNotebook(files),
 		runtime.NewTmux(runtime.TmuxDeps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),

@@ -50,8 +50,8 @@ func takes() map[string]string {
 		"watch":   "action* id name paths include events settle prompt deliver flat gitignore own poll allow",
 		"message": "to* content* reply_to attachments buttons", "ask": "questions* deadline",
 		"agents_list": "", "sessions_list": "limit offset kind", "sessions_history": "session_id* limit offset search", "sessions_send": "session_id* content*",
-		"sessions_spawn": "prompt* title model background resume timeout", "subagents": "action id timeout", "sessions_status": "session_id",
-		"memory_search": "query* max_results min_score scope", "memory_get": "path* from lines", "result_read": "id* offset limit search",
+		"sessions_spawn": "prompt* title preset model background resume timeout", "subagents": "action id timeout", "sessions_status": "session_id",
+		"memory_search": "query* max_results min_score scope", "memory_get": "path* from lines", "memory_write": "content* about path supersedes", "memory_forget": "what*", "result_read": "id* offset limit search",
 		"todo": "todos*", "plan": "action* summary", "web_fetch": "url* prompt max_chars", "web_search": "query* allowed_domains blocked_domains limit",
 		"http": "method* url* headers body", "task_add": "title prompt blocked_by not_before priority", "task_list": "state limit",
 		"task_update": "id* title prompt blocked_by not_before priority state", "complete_task": "summary*", "fail_task": "reason*",
@@ -73,6 +73,7 @@ func (w *allTools) good() map[string]string {
 		"ask":         `{"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]}`,
 		"agents_list": `{}`, "sessions_list": `{}`, "sessions_history": `{"session_id": "main"}`, "sessions_send": `{"session_id": "chat:1", "content": "hello"}`,
 		"sessions_spawn": `{"prompt": "look"}`, "subagents": `{}`, "sessions_status": `{}`, "memory_search": `{"query": "Anna"}`, "memory_get": `{"path": "MEMORY.md"}`,
+		"memory_write": `{"content": "Sam likes tea."}`, "memory_forget": `{"what": "Anna"}`,
 		"result_read": `{"id": "a0"}`, "todo": `{"todos": [{"content": "test", "status": "pending"}]}`, "plan": `{"action": "enter"}`,
 		"web_fetch": fmt.Sprintf(`{"url": %q}`, w.url+"/page"), "web_search": `{"query": "example"}`, "http": fmt.Sprintf(`{"method": "GET", "url": %q}`, w.url+"/page"),
 		"task_add": `{"title": "sort"}`, "task_list": `{}`, "task_update": `{"id": 1, "priority": 3}`, "complete_task": `{"summary": "done"}`, "fail_task": `{"reason": "no"}`,
@@ -196,7 +197,7 @@ func TestTheCore(t *testing.T) {
 		}
 	}
 	slices.Sort(core)
-	want := strings.Fields("apply_patch ask cron edit exec glob grep ls memory_get memory_search message process read result_read sessions_spawn todo tool web_fetch write")
+	want := strings.Fields("apply_patch ask cron edit exec glob grep ls memory_get memory_search memory_write message process read result_read sessions_spawn todo tool web_fetch write")
 	if !slices.Equal(core, want) {
 		t.Errorf("%q, want %q", core, want)
 	}

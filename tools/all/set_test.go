@@ -30,6 +30,7 @@ import (
 	"hob/tools/all"
 	"hob/tools/automation"
 	"hob/tools/fs"
+	"hob/tools/memory"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
 	"hob/tools/sessions"
@@ -203,7 +204,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
-		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
+		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Facts: new(memory.Facts), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
 		Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")

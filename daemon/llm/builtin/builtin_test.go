@@ -41,7 +41,7 @@ func offered(names ...string) []llm.Tool {
 }
 
 func allTools() []llm.Tool {
-	return offered("read", "write", "ls", "grep", "memory_search", "exec", "cron", "message", "ask", "result_read", "wait_task")
+	return offered("read", "write", "ls", "grep", "memory_search", "memory_get", "memory_write", "memory_forget", "exec", "cron", "message", "ask", "result_read", "wait_task")
 }
 
 func newModel() llm.Model {
@@ -100,6 +100,25 @@ func TestCommandsBecomeCalls(t *testing.T) {
 		{`find "one in two"`, "grep", `{"pattern":"one in two"}`},
 		{"find milk", "grep", `{"pattern":"milk"}`},
 		{"what do you know about bread?", "memory_search", `{"query":"bread"}`},
+		{"what do you know about bread", "memory_search", `{"query":"bread"}`},
+		{"Please, what do you know about the DOOR?", "memory_search", `{"query":"the DOOR"}`},
+		{"tell me what you know about Anna please", "memory_search", `{"query":"Anna"}`},
+		{"do you remember Anna's birthday?", "memory_search", `{"query":"Anna's birthday"}`},
+		{"what do you know about me?", "memory_get", `{"path":"MEMORY.md"}`},
+		{"remember that the door code is 4711", "memory_write", `{"content":"the door code is 4711"}`},
+		{"Remember the door code is 4711.", "memory_write", `{"content":"the door code is 4711."}`},
+		{"please remember that I like tea!", "memory_write", `{"content":"I like tea!"}`},
+		{"Hob, could you please remember that I like tea, please?", "memory_write", `{"content":"I like tea"}`},
+		{"REMEMBER: tea", "memory_write", `{"content":"tea"}`},
+		{"remember:tea", "memory_write", `{"content":"tea"}`},
+		{"Note that Anna is\nmy sister", "memory_write", `{"content":"Anna is\nmy sister"}`},
+		{"don't forget that the bin goes out at 7:30: always", "memory_write", `{"content":"the bin goes out at 7:30: always"}`},
+		{"remember to stretch in 20m", "cron", `{"action":"add","schedule":"in 20m","prompt":"say: stretch"}`},
+		{"Don't forget to go home at 17:00 tomorrow", "cron", `{"action":"add","schedule":"at 17:00 tomorrow","prompt":"say: go home"}`},
+		{"forget the door code", "memory_forget", `{"what":"the door code"}`},
+		{"Please forget that \"I like tea\".", "memory_forget", `{"what":"I like tea"}`},
+		{"forget what I told you about Anna!", "memory_forget", `{"what":"Anna"}`},
+		{"forget memory/home.md:12", "memory_forget", `{"what":"memory/home.md:12"}`},
 		{"list files in src", "ls", `{"path":"src"}`},
 		{"list files", "ls", `{"path":"."}`},
 		{"ls src", "ls", `{"path":"src"}`},
@@ -152,6 +171,14 @@ func TestWhatIsAnsweredAtOnce(t *testing.T) {
 		{"pause the music now", "did not understand", false},
 		{"send me the report", "did not understand", false},
 		{"send none: x", "did not understand", false},
+		{"remember", "What shall I remember?", false},
+		{"please remember this!", "What shall I remember?", false},
+		{"remember to stretch", "When shall I remind you? For example: remind me tomorrow at 9 to stretch", false},
+		{"remember to stretch at 9 today", "I could not read that time: 09:00 today has passed", false},
+		{"remember the milk?", "did not understand", false},
+		{"remembering you", "did not understand", false},
+		{"forget it", "What shall I forget?", false},
+		{"forget", "What shall I forget?", false},
 		{"note: buy milk", "did not understand", false},
 		{"run", "did not understand", false},
 		{"say", "did not understand", false},
@@ -190,6 +217,9 @@ func TestResultsAreTold(t *testing.T) {
 		{"silent command", "exec", `{}`, "exit code: 0\n", false, "Done. It printed nothing."},
 		{"failed command", "exec", `{}`, "exit code: 2\nno such file", false, "no such file\n\nIt ended with exit code 2."},
 		{"nothing printed", "exec", `{}`, "exit code 0 (3 ms)\n(no output)", false, "Done. It printed nothing."},
+		{"fact", "memory_write", `{}`, "remembered in MEMORY.md below \"Notes\" (line 3)", false, "Remembered in MEMORY.md below \"Notes\" (line 3)"},
+		{"forgotten", "tool", `{"action":"call","name":"memory_forget","arguments":{"what":"x"}}`, "forgotten: x", false, "Forgotten: x"},
+		{"all facts", "memory_get", `{}`, "     1\tmilk\n     2\tbread\n(end of file)", false, "milk\nbread"},
 		{"message", "message", `{}`, "queued for owner (2 characters)", false, "It is on its way: queued for owner (2 characters)"},
 		{"silent failure", "exec", `{}`, "exit code: 2", false, "It ended with exit code 2 and printed nothing."},
 		{"other output", "exec", `{}`, "still running as p1", false, "still running as p1"},

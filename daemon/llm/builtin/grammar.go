@@ -22,7 +22,6 @@ const (
 	toolCron    = "cron"
 	toolMessage = "message"
 	toolGrep    = "grep"
-	toolMemory  = "memory_search"
 )
 
 // plan is the meaning of one text: a call, a text to say, or neither.
@@ -48,7 +47,7 @@ func (g *grammar) parse(text string) plan {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	// The order decides between commands that begin alike: "run job NAME" must reach jobs before ran makes it a shell command.
 	for _, rule := range []func(string) (plan, bool){
-		helped, said, g.remind, watches, g.scheduled, jobs, ran, read, listed, found, known, written, sent,
+		helped, said, g.remind, g.remember, watches, g.scheduled, jobs, ran, read, listed, found, known, forget, written, sent,
 	} {
 		if p, ok := rule(text); ok {
 			return p
@@ -270,13 +269,6 @@ func found(text string) (plan, bool) {
 	default:
 		return call(toolGrep, "pattern", what, "path", where), true
 	}
-}
-
-// known parses "what do you know about TEXT".
-func known(text string) (plan, bool) {
-	rest, ok := after(text, "what", "do", "you", "know", "about")
-	rest = strings.TrimRight(rest, "?. ")
-	return call(toolMemory, "query", rest), ok && rest != ""
 }
 
 // written parses "write PATH: TEXT". A space must follow the colon, since a path may contain one.

@@ -31,11 +31,13 @@ func abilities(tools map[string]bool) string {
 		{toolWrite, "write notes.md: buy milk"},
 		{toolList, "list files in src"},
 		{toolGrep, "find TODO in *.go"},
-		{toolMemory, "what do you know about bread"},
+		{toolRemember, "remember that the door code is 4711"},
+		{toolMemory, "what do you know about the door"},
+		{toolForget, "forget the door code"},
 		{toolMessage, "send telegram:1 hello"},
 	} {
-		// The watch tool may be missing from the request and still be reachable through the catalog tool.
-		if tools[a.tool] || a.tool == toolWatch && tools[toolCatalog] {
+		// These tools may be missing from the request and still be reachable through the catalog tool.
+		if tools[a.tool] || (a.tool == toolWatch || a.tool == toolForget) && tools[toolCatalog] {
 			lines = append(lines, "  "+a.line)
 		}
 	}

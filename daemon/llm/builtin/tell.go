@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
@@ -116,9 +118,19 @@ func outcome(c llm.Call, text string, failed bool) string {
 		return "It is on its way: " + text
 	case toolList, toolWrite, toolGrep, toolMemory, toolWatch:
 		return text
+	case toolRecall:
+		return unnumbered(text)
+	case toolRemember, toolForget:
+		return capital(text)
 	default:
 		return strings.TrimSpace(c.Name + ": " + text)
 	}
+}
+
+// capital makes a sentence of a result.
+func capital(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[size:]
 }
 
 // failure turns an error result into text for the user: without the code, with the hint.
