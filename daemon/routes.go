@@ -56,6 +56,8 @@ func conversationRoutes(r ownerRequests) []server.Route {
 		server.Change(api.RetryOutbox, s.Outbox.RetryOut),
 		server.Change(api.DropOutbox, s.Outbox.DropOut),
 		server.Change(api.ArchiveSession, s.Sessions.Archive),
+		server.Change(api.PutAwaySession, s.Sessions.PutAway),
+		server.Change(api.BringBack, s.Sessions.BringBack),
 		server.Do(api.ApproveQuestion, r.approve),
 		server.DoPlain(api.DenyQuestion, r.deny),
 		server.Do(api.AnswerQuestion, r.answer),

@@ -131,6 +131,9 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.Jobs.NextJob(ctx); err != nil {
 		return s, err
 	}
+	if s.Thread.Session, s.Thread.Title, err = d.view.SessionOfTurn(ctx, s.Thread.Turn); err != nil {
+		return s, err
+	}
 	if s.Thread.Todo, err = d.store.Tasks.Tallies(ctx); err != nil {
 		return s, err
 	}

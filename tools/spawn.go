@@ -81,6 +81,8 @@ type Talk struct {
 	Cost     *int64        `json:"cost_micros,omitempty" jsonschema:"what it has cost, in millionths; none: the price is not known"`
 	Context  int           `json:"context_tokens" jsonschema:"tokens of its newest request and answer"`
 	Reply    event.Address `json:"reply_to" jsonschema:"where it is answered"`
+
+	TitleTrust event.Trust `json:"-"` // whose text the title is
 }
 
 // Foreign returns whose text a reader of the conversation gets, or "" if it all comes from the
@@ -90,6 +92,14 @@ func (t Talk) Foreign() string {
 		return ""
 	}
 	return "conversation " + t.Key
+}
+
+// ForeignTitle returns whose text a reader of the title alone gets, or "" if it is the owner's.
+func (t Talk) ForeignTitle() string {
+	if t.Title == "" || t.TitleTrust == event.Owner {
+		return ""
+	}
+	return t.Foreign()
 }
 
 // Line is one entry of a conversation.

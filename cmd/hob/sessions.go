@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,14 +34,7 @@ func sessionState(s api.Session) string {
 // main, leads to the live session of that name.
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
-		cli.List(a, cli.Listing[api.Session]{
-			Route: api.Sessions, Short: "List the conversations, newest first", None: "there are no sessions yet",
-			States: []string{stateLive, stateArchived}, State: stateLive,
-			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
-			Row: func(s api.Session, clock cli.Clock) []string {
-				return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Trust)), clock(s.Created), console.Thousands(s.Turns), s.Title}
-			},
-		}),
+		sessionsListCommand(a),
 		cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
@@ -54,7 +48,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, api.Sessions),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
-		sessionsRemoveCommand(a),
+		archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
 }
 
@@ -76,27 +70,27 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	return a.Done(r, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-// sessionKey returns the key of the live session with this key or id. Any other name is the key of a new
-// session. An id that is also the key of a session means the key.
+// sessionKey returns the key of the session with this key or id; an archived one with the id is brought back. Any
+// other name is the key of a new session. An id that is also the key of a session means the key.
 func sessionKey(ctx context.Context, c *client.Client, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 		return name, nil
 	}
-	live, err := client.List(ctx, c, api.Sessions, client.Filter{State: stateLive, Limit: 1000})
+	all, err := client.List(ctx, c, api.Sessions, client.Filter{Limit: 1000})
 	if err != nil {
 		return "", err
 	}
-	key := name
-	for _, s := range live {
-		if s.Key == name {
-			return name, nil
-		}
-		if cli.ID(s.ID) == name {
-			// The search goes on, because a session whose key is this number comes first.
-			key = s.Key
-		}
+	same := func(s api.Session) bool { return cli.ID(s.ID) == name }
+	switch i := slices.IndexFunc(all, same); {
+	// A session whose key is this number comes first.
+	case i < 0 || slices.ContainsFunc(all, func(s api.Session) bool { return s.Key == name }):
+		return name, nil
+	case sessionState(all[i]) == stateArchived:
+		_, err := client.Do(ctx, c, api.BringBack, name, api.None{})
+		return all[i].Key, err
+	default:
+		return all[i].Key, nil
 	}
-	return key, nil
 }
 
 // sessionsRemoveCommand makes hob sessions rm.
@@ -111,14 +105,10 @@ func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// removeSession asks, and archives a session. A number is looked up among the live sessions first, because an
-// archived one cannot be archived again.
+// removeSession asks, and archives a session.
 func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error {
 	c, err := a.Client(ctx)
 	if err != nil {
-		return err
-	}
-	if key, err = sessionKey(ctx, c, key); err != nil {
 		return err
 	}
 	s, err := client.Show(ctx, c, api.ShowSession, key)
@@ -142,6 +132,9 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 func drawSession(a *cli.App, s api.SessionDetail) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
+	if s.Title != "" {
+		fmt.Fprintf(&b, "%s\n", console.OneLine(s.Title))
+	}
 	for _, i := range s.Transcript {
 		// Only texts have a speaker.
 		who := i.Role

@@ -217,6 +217,12 @@ func (s statusView) thread() string {
 	if s.Thread.Turn != 0 {
 		text += fmt.Sprintf(" with turn %d", s.Thread.Turn)
 	}
+	if s.Thread.Session != "" {
+		text += " in " + s.Thread.Session
+	}
+	if s.Thread.Title != "" {
+		text += " (" + s.Thread.Title + ")"
+	}
 	return text + fmt.Sprintf(" · %d queued · %d waiting", s.Thread.Queued, s.Thread.Waiting)
 }
 

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
 )
 
 // toolCommand makes hob tool. cobra does not parse its flags (DisableFlagParsing), because they depend on the
@@ -143,6 +144,11 @@ func toolName(a *cli.App, args []string) (string, error) {
 
 // specOf asks for a tool's description; for one that does not exist it names the nearest.
 func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (console.ToolSpec, error) {
+	spec, err := client.Show(ctx, c, api.Show[console.ToolSpec](api.ShowTool), name)
+	if p, ok := errors.AsType[*client.Problem](err); !ok || p.Kind != event.Missing {
+		return spec, err
+	}
+	// The list of all tools has some 60 KB, so it is read only when the name is wrong.
 	specs, err := client.List(ctx, c, api.List[console.ToolSpec](everyTool), client.Filter{})
 	if err != nil {
 		return console.ToolSpec{}, err

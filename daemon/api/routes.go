@@ -98,7 +98,9 @@ const (
 	PostToSession   Verb[Message, event.Receipt] = "POST /v1/sessions/{id}/send" // text and id only
 	SendText        Verb[Outgoing, Sent]         = "POST /v1/send"
 	CallTool        Verb[ToolCall, Outcome]      = "POST /v1/tools/{id}"
-	ArchiveSession  Verb[None, Done]             = "DELETE /v1/sessions/{id}"
+	ArchiveSession  Verb[None, Done]             = "DELETE /v1/sessions/{id}"         // ends it for good
+	PutAwaySession  Verb[None, Done]             = "POST /v1/sessions/{id}/archive"   // until its next message
+	BringBack       Verb[None, Done]             = "POST /v1/sessions/{id}/unarchive" //
 	StopTurn        Verb[None, Done]             = "POST /v1/turns/{id}/stop"
 	RetryInbox      Verb[None, Done]             = "POST /v1/inbox/{id}/retry"
 	DropInbox       Verb[None, Done]             = "POST /v1/inbox/{id}/drop"

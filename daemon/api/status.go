@@ -50,6 +50,8 @@ type Commands struct {
 type ThreadStatus struct {
 	State    string     `json:"state"`              // idle, running, stuck
 	Turn     int64      `json:"turn,omitempty"`     // the one that runs
+	Session  string     `json:"session,omitempty"`  // key of its session
+	Title    string     `json:"title,omitempty"`    // and its title
 	Queued   int        `json:"queued"`             // inbox rows
 	Waiting  int        `json:"waiting"`            // parked turns
 	Children []Subagent `json:"children,omitempty"` // sub-agents that have not ended

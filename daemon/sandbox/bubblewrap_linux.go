@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // helperAt is the path of hob's own executable inside a sandbox.
@@ -176,7 +178,11 @@ func setupHint() string {
 
 // wrap turns a layout into a Command: the masks, the bwrap command line, then the instructions for package entry inside.
 func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
-	if err := w.masks(&l); err != nil {
+	mounted, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.masks(&l, mounted); err != nil {
 		return nil, err
 	}
 	line, err := w.argv(l)
@@ -184,7 +190,7 @@ func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
 		return nil, err
 	}
 	// The order is written last, because it checks exactly the views and masks of the command line.
-	order, err := w.order(l, argv, env)
+	order, err := w.order(l, mounted, argv, env)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +220,21 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, dir := range systemFolders() {
+		if !strings.HasPrefix(dir, "/run/") { // the sandbox's own /run is mounted later, see system
+			out = append(out, show(dir)...)
+		}
+	}
+	// bwrap reads the table of mounts once for each bind, so these masks come before the mounts that need no bind.
+	apart, rest := l.masksApart()
+	masked, last := cover(apart)
+	out = append(append(out, masked...), last...)
 	out = append(out, system...)
 	for i, v := range l.views {
 		out = append(out, w.bind(v, i)...)
 	}
 	// Masks come after the views, because they cover parts of them.
-	out = append(out, w.hidden(l)...)
+	out = append(out, w.hidden(l, rest)...)
 	// The root itself is a tmpfs that the command could fill. Nothing needs that, so it becomes read only.
 	out = append(out, "--remount-ro", "/")
 	if w.proc {
@@ -231,15 +246,9 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 	return append(out, "--chdir", l.dir, "--", helperAt), nil
 }
 
-// system binds the system's folders and makes the sandbox's own empty ones.
+// system mounts what each sandbox has for itself: /proc, /dev and empty folders.
 func (w bubblewrap) system() ([]string, error) {
 	var out []string
-	for _, dir := range systemFolders() {
-		if strings.HasPrefix(dir, "/run/") {
-			continue // the sandbox's own /run is mounted first, see below
-		}
-		out = append(out, show(dir)...)
-	}
 	if w.proc {
 		out = append(out, "--proc", "/proc")
 	}
@@ -312,27 +321,30 @@ func (w bubblewrap) bind(v view, number int) []string {
 }
 
 // masks hides what no sandbox may see, whatever its Spec names: private system files, host sockets, and other mounts of the state folder.
-func (w bubblewrap) masks(l *layout) error {
+func (w bubblewrap) masks(l *layout, mounted []mount) error {
 	for _, path := range append(slices.Clone(w.private), hostSockets()...) {
 		if err := l.hide(path); err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
-	aliases, err := aliases(l.state, l.views)
-	if err != nil {
-		return err
-	}
-	for _, m := range aliases {
+	for _, m := range aliases(l.state, l.views, mounted) {
 		l.mask(m)
 	}
 	return nil
 }
 
-// hidden mounts the masks: an empty read-only tmpfs over folders, /dev/null over files. The scratch folder may be below a masked folder,
-// so it is bound before the masks become read only.
-func (w bubblewrap) hidden(l layout) []string {
-	var out, last []string
-	for _, m := range l.masks {
+// hidden mounts masks. The scratch folder may be below a masked folder, so it is bound before the masks become read only.
+func (w bubblewrap) hidden(l layout, masks []mask) []string {
+	out, last := cover(masks)
+	if l.scratch != nil {
+		out = append(out, w.bind(*l.scratch, len(l.views))...)
+	}
+	return append(out, last...)
+}
+
+// cover mounts an empty tmpfs over folders and /dev/null over files. The options in last make the folders read only.
+func cover(masks []mask) (out, last []string) {
+	for _, m := range masks {
 		if m.folder {
 			out = append(out, "--tmpfs", m.at)
 			last = append(last, "--remount-ro", m.at)
@@ -340,10 +352,7 @@ func (w bubblewrap) hidden(l layout) []string {
 			out = append(out, "--ro-bind", os.DevNull, m.at) // bind mounts carry nodev, so opening it fails
 		}
 	}
-	if l.scratch != nil {
-		out = append(out, w.bind(*l.scratch, len(l.views))...)
-	}
-	return append(out, last...)
+	return out, last
 }
 
 // covers hides the files of a new /proc that still describe the whole machine: keys, timers, memory.
@@ -363,7 +372,7 @@ func covers() []string {
 	return out
 }
 
-// closed lists what is below a folder and not readable by everyone: keys and password hashes. hob itself could read them if it runs as
+// closed lists what is below a folder and readable by hob, but not by everyone: keys and password hashes. hob can read them if it runs as
 // root or shares their group.
 func closed(root string) ([]string, error) {
 	var list []string
@@ -382,7 +391,11 @@ func closed(root string) ([]string, error) {
 		if err != nil || info.Mode().Perm()&0o004 != 0 {
 			return err
 		}
-		list = append(list, path)
+		// Each mask costs time at the start of each command, so there is none for what the kernel refuses anyway. A folder may let hob
+		// through although it cannot be listed.
+		if unix.Access(path, unix.R_OK) == nil || unix.Access(path, unix.X_OK) == nil {
+			list = append(list, path)
+		}
 		// A mask over the folder hides everything below it.
 		if d.IsDir() {
 			return fs.SkipDir

@@ -13,8 +13,8 @@ import (
 
 // order returns the instructions for package entry: the command, checks of the mounts, the Landlock rules and the seccomp filter. entry
 // carries them out inside the sandbox, then becomes the command.
-func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
-	order, err := checks(order(argv, env), l)
+func (w bubblewrap) order(l layout, mounted []mount, argv, env []string) ([]byte, error) {
+	order, err := checks(order(argv, env), l, mounted)
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +28,7 @@ func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
 
 // checks adds instructions that compare what the sandbox shows with what hob looked at. A folder that was replaced between hob's check
 // and the mount makes the start fail.
-func checks(order []byte, l layout) ([]byte, error) {
-	all, err := mountTable()
-	if err != nil {
-		return nil, err
-	}
+func checks(order []byte, l layout, mounted []mount) ([]byte, error) {
 	list := l.views
 	if l.scratch != nil {
 		list = append(slices.Clone(list), *l.scratch)
@@ -45,7 +41,7 @@ func checks(order []byte, l layout) ([]byte, error) {
 		if v.write {
 			readOnly = 0
 		}
-		home, inside := placeOf(v.from, all)
+		home, inside := placeOf(v.from, mounted)
 		order = check(order, entry.View, v.is.info, home.device+"\x00"+inside+"\x00"+v.at, readOnly)
 	}
 	for _, m := range l.masks {
@@ -62,7 +58,7 @@ func checks(order []byte, l layout) ([]byte, error) {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	// The state folder is identified by its place in the file system as well: another mount shows it under another path.
-	home, inside := placeOf(l.state, all)
+	home, inside := placeOf(l.state, mounted)
 	return check(order, entry.State, info, home.device+"\x00"+inside), nil
 }
 

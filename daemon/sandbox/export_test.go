@@ -66,7 +66,8 @@ func Alone(ctx context.Context, c Config, b Spec, argv, env []string) (*Command,
 			continue
 		}
 		l, err := (&Sandbox{conf: c}).lay(b, nil)
-		if err = errors.Join(err, w.masks(&l)); err != nil {
+		mounted, reading := mountTable()
+		if err = errors.Join(err, reading, w.masks(&l, mounted)); err != nil {
 			return nil, err
 		}
 		line, err := w.argv(l)

@@ -177,6 +177,10 @@ func (l *layout) show(s *Sandbox, b Spec, own []string) error {
 
 // hide masks a path wherever a view or a system folder shows it.
 func (l *layout) hide(path string) error {
+	// Most of the known places do not exist, and to resolve a path costs a call for each of its folders.
+	if _, err := os.Lstat(path); filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	path, err := resolved(path)
 	if err != nil {
 		return err
@@ -197,6 +201,19 @@ func (l *layout) hide(path string) error {
 		l.mask(mask{path, info.IsDir(), info})
 	}
 	return nil
+}
+
+// masksApart divides the masks. apart are those that share no path with a view and cover parts of system folders only; the others cover
+// parts of views and must be mounted after them.
+func (l *layout) masksApart() (apart, rest []mask) {
+	for _, m := range l.masks {
+		if slices.ContainsFunc(l.views, func(v view) bool { return within(v.at, m.at) || within(m.at, v.at) }) || l.scratch != nil && within(m.at, l.scratch.at) {
+			rest = append(rest, m)
+		} else {
+			apart = append(apart, m)
+		}
+	}
+	return apart, rest
 }
 
 // mask adds a mask. A mask inside an existing one is dropped; existing masks inside the new one are replaced.

@@ -18,17 +18,13 @@ type mount struct {
 func mountTable() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("look for other mounts of the state folder: %w", err)
+		return nil, fmt.Errorf("list the mounts of this machine: %w", err)
 	}
 	return mounts(string(text)), nil
 }
 
 // aliases returns masks for the places in the views at which another mount of the machine shows the state folder. state is resolved.
-func aliases(state string, views []view) ([]mask, error) {
-	all, err := mountTable()
-	if err != nil {
-		return nil, err
-	}
+func aliases(state string, views []view, all []mount) []mask {
 	var list []mask
 	for _, place := range namesOf(state, all) {
 		for _, v := range views {
@@ -37,7 +33,7 @@ func aliases(state string, views []view) ([]mask, error) {
 			}
 		}
 	}
-	return list, nil
+	return list
 }
 
 // placeOf returns the mount that contains a folder, and the folder's path inside that file system.

@@ -299,3 +299,18 @@ func TestFilter(t *testing.T) {
 		}
 	}
 }
+
+// A root that shows a system folder, or a part of one, shows none of its private files.
+func TestRootInASystemFolder(t *testing.T) {
+	if _, err := os.ReadFile("/etc/shadow"); err != nil {
+		t.Skip("these tests cannot read /etc/shadow either")
+	}
+	for _, root := range []string{"/etc", "/etc/ssl"} {
+		w := newMachine(t)
+		b := w.spec()
+		b.Readable = append(b.Readable, root)
+		if out, code := w.inside(t, w.Config, b, `cat /etc/shadow /etc/ssl/private/* 2>/dev/null; head -c 1 /etc/passwd`); out != "r" || code != 0 {
+			t.Errorf("root %s: exit %d, %q", root, code, out)
+		}
+	}
+}

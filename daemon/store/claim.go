@@ -354,13 +354,20 @@ func remindTurn(tx *Tx, id int64) error {
 	return err
 }
 
-// liveSession returns the live session of a key, and creates it if necessary. Archived sessions keep the key, so a key can have many
-// sessions but only one live one.
+// liveSession returns the live session of a key. Without one it brings back the session that the owner has archived, or creates a new one. Archived
+// sessions keep the key, so a key can have many sessions but only one live one.
 func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	var id int64
 	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
+	}
+	err = tx.One("SELECT id FROM sessions WHERE key = ? AND revive = 1", []any{key}, &id)
+	if err == nil {
+		return id, revive(tx, key, id)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
 	}
 	return tx.Insert("INSERT INTO sessions (key, kind, watermark, created) VALUES (?, ?, ?, ?)", key, sessionKind(key, trust), trust, sqlite.Micros(tx.Now))
 }

@@ -26,6 +26,8 @@ var few = strings.Fields("fires_told fires_due fires_open fires_late fires_outco
 // scans are the statements that may read or sort many rows of a growing table, by a part of their text, with the reason.
 var scans = []struct{ part, why string }{
 	{"WHERE true ORDER BY", "a list without a filter ends with its limit"},
+	{"ORDER BY archived > 0, id DESC", "the newest sessions until the page is full; then the page is sorted"},
+	{"coalesce((SELECT b.reply_to FROM sessions o", "where one conversation was answered last"},
 	{"WHERE f.state = ?1 OR iif(f.outcome", "slots that are done or ran: most are, so the list soon ends"},
 	{"session = ?2 OR source = ?2", "newest first until the page is full; an index for it would be written with each message"},
 	{"tool = ?2", "newest first until the page is full"},

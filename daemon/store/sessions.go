@@ -65,9 +65,9 @@ func (r Sessions) Talks(ctx context.Context, kind string, limit, offset int) ([]
 	return r.talks(ctx, whereFilter(event.Filter{State: kind}, "s.kind = ?1", "")+" ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
 }
 
-// Talk returns a conversation by id or, if it is live, by key; false if there is none.
+// Talk returns a conversation by id or by the key that leads to it; false if there is none.
 func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, error) {
-	list, err := r.talks(ctx, "s.key = ?1 AND s.archived = 0 OR "+hasID("s.id")+" LIMIT 1", name)
+	list, err := r.talks(ctx, sessionCalled(), name)
 	if err != nil || len(list) == 0 {
 		return tools.Talk{}, false, err
 	}
@@ -76,7 +76,7 @@ func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, erro
 
 // talks reads conversations with their sizes and costs. The cost is unknown (NULL) if only requests without a price were made.
 func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools.Talk, error) {
-	rs, err := r.core.read().QueryContext(ctx, `SELECT s.id, s.key, s.title, s.kind, s.watermark, s.archived = 0, s.created, (SELECT count(*) FROM items i WHERE i.session = s.id),
+	rs, err := r.core.read().QueryContext(ctx, `SELECT s.id, s.key, `+sessionTitle+`, s.kind, s.watermark, s.archived = 0, s.created, (SELECT count(*) FROM items i WHERE i.session = s.id),
 		(SELECT count(*) FROM turns t WHERE t.session = s.id), (SELECT coalesce(sum(t.tokens), 0) FROM turns t WHERE t.session = s.id), (SELECT iif(coalesce(sum(t.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`)), NULL, coalesce(sum(t.cost), 0)) FROM turns t WHERE t.session = s.id),
 		coalesce((SELECT json_extract(k.usage, '$.input') + json_extract(k.usage, '$.output') FROM steps k JOIN turns t ON t.id = k.turn
 			WHERE t.session = s.id AND k.kind = 'model' AND k.state = 'done' ORDER BY k.turn DESC, k.n DESC LIMIT 1), 0),
@@ -84,7 +84,9 @@ func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools
 			ORDER BY o.id DESC, t.id DESC, b.seq DESC LIMIT 1), '')
 		FROM sessions s WHERE `+where, args...) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (t tools.Talk, err error) {
-		err = rs.Scan(&t.ID, &t.Key, &t.Title, &t.Kind, &t.Trust, &t.Live, sqlite.Stamp(&t.Created), &t.Messages, &t.Turns, &t.Tokens, &t.Cost, &t.Context, &t.Reply)
+		var named titleSource
+		err = rs.Scan(&t.ID, &t.Key, sqlite.JSON(&named), &t.Kind, &t.Trust, &t.Live, sqlite.Stamp(&t.Created), &t.Messages, &t.Turns, &t.Tokens, &t.Cost, &t.Context, &t.Reply)
+		t.Title, t.TitleTrust = named.title(t.Trust)
 		if t.Reply == "" {
 			t.Reply = event.ToOwner
 		}
@@ -112,17 +114,4 @@ func (r Sessions) Lines(ctx context.Context, session int64, search string, limit
 		return nil, 0, fmt.Errorf("read entries: %w", err)
 	}
 	return list, total, nil
-}
-
-// Archive ends a session. The next message with its key opens a new one.
-func (r Sessions) Archive(ctx context.Context, key string) error {
-	return r.core.write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE sessions SET archived = ?2 WHERE archived = 0 AND (key = ?1 OR "+hasID("id")+")", key, sqlite.Micros(tx.Now))
-		return oneRow(n, err, "there is no live session %s", "hob sessions list shows them", key)
-	})
-}
-
-// archiveSession ends the live session of a key, if there is one. Its rows stay readable.
-func archiveSession(tx *Tx, key string) error {
-	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
 }

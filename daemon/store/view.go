@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"hob/daemon/api"
@@ -107,18 +108,20 @@ func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, 
 
 // sessionRows reads sessions with the numbers of their items and turns.
 func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Session, error) {
-	rs, err := read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
-		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
+	rs, err := read.QueryContext(ctx, `SELECT id, key, `+sessionTitle+`, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = s.id),
+		(SELECT count(*) FROM turns t WHERE t.session = s.id) FROM sessions s WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Session, error) {
 		var r api.Session
-		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Trust, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
+		var named titleSource
+		err := rs.Scan(&r.ID, &r.Key, sqlite.JSON(&named), &r.Kind, &r.Trust, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
+		r.Title, _ = named.title(r.Trust)
 		return r, err
 	})
 }
 
-// SessionNamed returns a session by its key, if live, or its id.
+// SessionNamed returns a session by the key that leads to it, or its id.
 func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, error) {
-	list, err := sessionRows(ctx, s.read, "key = ?1 AND archived = 0 OR "+hasID("id")+" LIMIT 1", name)
+	list, err := sessionRows(ctx, s.read, sessionCalled(), name)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -126,6 +129,21 @@ func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, erro
 		return api.Session{}, notFound("session", name)
 	}
 	return list[0], nil
+}
+
+// SessionOfTurn returns the key and the title of the session that a turn belongs to; nothing for turn 0.
+func (s *View) SessionOfTurn(ctx context.Context, turn int64) (key, title string, err error) {
+	if turn == 0 {
+		return "", "", nil
+	}
+	var named titleSource
+	var trust event.Trust
+	err = s.read.QueryRowContext(ctx, "SELECT s.key, s.watermark, "+sessionTitle+" FROM sessions s WHERE s.id = (SELECT session FROM turns WHERE id = ?)", turn).Scan(&key, &trust, sqlite.JSON(&named))
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", nil
+	}
+	title, _ = named.title(trust)
+	return key, title, err
 }
 
 // QuestionRows lists questions, newest first.

@@ -44,7 +44,7 @@ func BenchmarkExec(b *testing.B) {
 			d.Sandbox = sandbox.New(context.Background(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(b)})
 		})
 		versus(b, tool(sandboxed, "true"), func() error {
-			c, err := sandboxed.sandbox.Wrap(sandbox.Spec{Dir: sandboxed.dir, Writable: []string{sandboxed.dir}}, []string{"bash", "-c", "true"}, nil)
+			c, err := sandboxed.sandbox.Wrap(sandbox.Spec{Dir: sandboxed.dir, Writable: []string{sandboxed.dir}}, []string{"bash", "-c", "true"}, []string{"PATH=" + os.Getenv("PATH")})
 			if err != nil {
 				return err
 			}

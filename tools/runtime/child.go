@@ -131,16 +131,16 @@ func (p *proc) watched(once func(string, func() error), r *running) (taken func(
 	ended, over := make(chan struct{}), make(chan string, 1)
 	once("exec limits", func() error {
 		for {
-			if why := r.bound.Over(r.cmd.Process.Pid); why != "" {
-				over <- why
-				p.stop(stop{overBound, 0})
-				return nil
-			}
 			select {
 			case <-ended:
 				over <- ""
 				return nil
 			case <-time.After(limitInterval):
+			}
+			if why := r.bound.Over(r.cmd.Process.Pid); why != "" {
+				over <- why
+				p.stop(stop{overBound, 0})
+				return nil
 			}
 		}
 	})

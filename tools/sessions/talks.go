@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -74,9 +75,7 @@ func list(ctx context.Context, t Talks, in ListInput) (tools.Result, error) {
 	foreign := ""
 	for _, s := range data.Sessions {
 		fmt.Fprintf(&b, "%d  %s  %s  %s  %d messages%s\n", s.ID, s.Key, s.Kind, s.Created.UTC().Format("2006-01-02 15:04"), s.Messages, about(s))
-		if s.Title != "" && foreign == "" {
-			foreign = s.Foreign() // a model wrote the titles
-		}
+		foreign = cmp.Or(foreign, s.ForeignTitle()) // a stranger's name, or what a model wrote
 	}
 	switch {
 	case len(data.Sessions) == 0:
