@@ -176,7 +176,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 		in.stop()
 		core.stop()
 		out.stop()
-		return errors.Join(err, srv.Close(), d.store.Close(context.WithoutCancel(ctx)))
+		return errors.Join(err, srv.Close(), d.tools.CloseMemory(), d.store.Close(context.WithoutCancel(ctx)))
 	}
 	// Data flows from in (channels, API, scheduler) through core (turns) to out (sends). Senders start first, receivers last.
 	out.Go(out.ctx, "outbox", d.pump.Run)
@@ -226,7 +226,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	defer timer.Stop()
 	select {
 	case <-ended:
-		return d.store.Close(context.WithoutCancel(ctx))
+		return errors.Join(d.tools.CloseMemory(), d.store.Close(context.WithoutCancel(ctx)))
 	// The store is not closed then: a part may still be writing. A commit is whole or not there, so nothing is damaged.
 	case <-timer.C:
 		return event.NewFault(event.Unavailable, "what was running will be looked at again at the next start", "not everything stopped within %s", drainTime)

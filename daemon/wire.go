@@ -93,6 +93,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
+	d.tools.OpenMemory(ctx, d.live, d.secrets.Text, d.clock.Wall)
 	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
 	// The first set of tools. Later ones replace it in d.live when the config changes.
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,10 +12,63 @@ import (
 	"hob/daemon/api/client"
 )
 
-// memoryCommand makes hob memory: what hob knows for longer than a conversation, in MEMORY.md and memory/*.md.
+// memoryCommand makes hob memory: what hob knows for longer than a conversation, in MEMORY.md and memory/**/*.md. Its commands call the same tools
+// as the model.
 func memoryCommand(a *cli.App) *cobra.Command {
-	return cli.Family("memory", "See and change what hob remembers", memoryAddCommand(a), memoryForgetCommand(a))
+	return cli.Family("memory", "See and change what hob remembers", memorySearchCommand(a), memoryGetCommand(a), memoryAddCommand(a), memoryForgetCommand(a))
 }
+
+// memorySearchCommand makes hob memory search.
+func memorySearchCommand(a *cli.App) *cobra.Command {
+	var scope string
+	var results, size int
+	var score float64
+	cmd := &cobra.Command{
+		Use: "search WORDS", Short: "Find what MEMORY.md and the notes say about something", Args: cli.AtLeast(1, "the WORDS to look for"),
+		Example: "  hob memory search dentist appointment\n  hob memory search --scope notes --max-results 3 \"flight to Lisbon\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]any{"query": cli.Joined(args)}
+			// The tool has defaults of its own for fields that are left out, so only given flags are sent.
+			for name, v := range map[string]any{"scope": scope, "max-results": results, "max-bytes": size, "min-score": score} {
+				if cmd.Flags().Changed(name) {
+					in[toolField(name)] = v
+				}
+			}
+			return callMemory(cmd.Context(), a, "memory_search", in)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&scope, "scope", "", "where to look: all, memory, history, context, main (MEMORY.md) or notes (memory/**/*.md)")
+	f.IntVar(&results, "max-results", 0, "at most this many places, 1 to 20 (default 6)")
+	f.IntVar(&size, "max-bytes", 0, "at most this much text, 100 to 32000 (default 8000)")
+	f.Float64Var(&score, "min-score", 0, "leave weaker places out while there are better ones, 0 to 1 (default 0.35)")
+	cli.CompleteFlag(cmd, "scope", cli.Words("all", "memory", "history", "context", "main", "notes"))
+	return cmd
+}
+
+// memoryGetCommand makes hob memory get.
+func memoryGetCommand(a *cli.App) *cobra.Command {
+	var from, lines int
+	cmd := &cobra.Command{
+		Use: "get FILE", Short: "Print lines of a memory file", Args: cli.Exactly(1, "one FILE"),
+		Example: "  hob memory get MEMORY.md\n  hob memory get memory/trips.md --from 10 --lines 20",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]any{"path": args[0]}
+			for name, v := range map[string]int{"from": from, "lines": lines} {
+				if cmd.Flags().Changed(name) {
+					in[name] = v
+				}
+			}
+			return callMemory(cmd.Context(), a, "memory_get", in)
+		},
+	}
+	cmd.Flags().IntVar(&from, "from", 0, "the first line, from 1 (default 1)")
+	cmd.Flags().IntVar(&lines, "lines", 0, "how many lines (default 40)")
+	return cmd
+}
+
+// toolField is the parameter of a tool that a flag stands for.
+func toolField(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // memoryAddCommand makes hob memory add.
 func memoryAddCommand(a *cli.App) *cobra.Command {

@@ -14,8 +14,8 @@ import (
 )
 
 // migrate brings the database to the newest schema: one numbered file per transaction. Before it changes an existing database, it writes a
-// copy next to it and keeps the newest one.
-func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) error {
+// copy next to it, if asked, and keeps the newest one.
+func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string, keep bool) error {
 	files, err := fs.ReadDir(migrations, ".")
 	if err != nil {
 		return fmt.Errorf("list migrations: %w", err)
@@ -28,7 +28,7 @@ func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) err
 		return fmt.Errorf("%w: it has schema %d, this one knows %d", ErrNewer, have, len(files))
 	}
 	// A new database has schema 0 and nothing to lose, so it needs no copy.
-	if have > 0 && have < len(files) {
+	if keep && have > 0 && have < len(files) {
 		if err := copyBefore(ctx, db, path); err != nil {
 			return err
 		}

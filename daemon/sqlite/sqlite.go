@@ -46,6 +46,10 @@ type Options struct {
 	Now        func() time.Time
 	Log        *slog.Logger       // nil: no log
 	Prepared   func(query string) // called for each statement at its first use on a connection; nil: not
+
+	// Derived is a database that can be made anew from other files: it takes no lock, because the lock of the home's database covers it, keeps
+	// no copy before a migration, and may lose its last commits, but no more, when the power fails.
+	Derived bool
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -68,14 +72,17 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := refuseNetwork(dir); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
-	if err != nil {
-		return nil, err
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &DB{path: o.Path, now: o.Now, lock: lock}
+	d := &DB{path: o.Path, now: o.Now}
+	if !o.Derived {
+		lock, err := takeLock(filepath.Join(dir, "hob.lock"))
+		if err != nil {
+			return nil, err
+		}
+		d.lock = lock
+	}
 	d.counts.prepared = o.Prepared
 	if err := d.start(ctx, o); err != nil {
 		return nil, errors.Join(Plain(err), d.Close())
@@ -92,7 +99,11 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory.
 	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
 	// savepoints in memory: each would be a file.
-	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-512)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	sync, connections := "synchronous(FULL)", 5 // one of them for snapshots
+	if o.Derived {
+		sync, connections = "synchronous(NORMAL)", 2
+	}
+	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-512)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}
@@ -102,7 +113,7 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := checkVersion(ctx, db); err != nil {
 		return err
 	}
-	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
+	if err := migrate(ctx, db, o.Migrations, d.path, !o.Derived); err != nil {
 		return err
 	}
 	// mode=ro and query_only: a statement that writes fails on these connections.
@@ -110,8 +121,8 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	readers.SetMaxOpenConns(5) // one of them for snapshots
-	readers.SetMaxIdleConns(5)
+	readers.SetMaxOpenConns(connections)
+	readers.SetMaxIdleConns(connections)
 	d.read = &Readers{db: readers, counts: &d.counts, kept: map[string]*sql.Stmt{}}
 	return d.write.start()
 }
@@ -146,7 +157,10 @@ func (d *DB) Close() error {
 	if d.write != nil {
 		errs = append(errs, d.write.stop())
 	}
-	return errors.Join(append(errs, d.lock.Close())...)
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // createFile creates an empty database file with mode 0600 if there is none. The log inherits the mode. SQLite would delete the log of a missing

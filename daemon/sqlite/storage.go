@@ -130,7 +130,7 @@ func (w *writer) note(err error) {
 	} else {
 		w.log.Info("the database stores again")
 	}
-	if errors.Is(err, ErrMoved) {
+	if errors.Is(err, ErrMoved) && !w.derived {
 		w.rescue()
 	}
 	w.signals.send(SignalStorage)

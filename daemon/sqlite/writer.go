@@ -37,6 +37,7 @@ type writer struct {
 
 	files     files
 	folder    string // folder for rescued copies
+	derived   bool   // nothing is rescued, see Options.Derived
 	probe     string // a statement that writes one page and changes nothing
 	condition condition
 }
@@ -50,7 +51,7 @@ type closure struct {
 
 // newWriter makes a writer that start must start. Its context has no end, because queued writes must finish during a shutdown.
 func newWriter(ctx context.Context, db *sql.DB, d *DB, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path)), derived: o.Derived}
 	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }

@@ -18,6 +18,7 @@ import (
 
 	"hob/config"
 	"hob/daemon/fsguard"
+	"hob/daemon/memory"
 	"hob/daemon/netguard"
 	"hob/daemon/sandbox"
 	"hob/tools"
@@ -34,6 +35,7 @@ type Deps struct {
 	Marks     Marks
 	Wrote     func(path, hash string) // called for each file that a tool writes, see fsguard.Config.Wrote; nil: nobody is notified
 	Log       *slog.Logger
+	Remembers *memory.Index // the index of the memory; nil until OpenMemory
 }
 
 // NewDeps makes the dependencies of a home. The caller adds the services that the tools use.

@@ -35,7 +35,7 @@ var table = []row{
 	{pkg: "scheduler/filewatch", may: words("config/schema scheduler"), event: true}, // file watches
 	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
-	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox"), event: true},                 // the config becomes a set of tools
+	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/memory daemon/triggers/gates daemon/sandbox"), event: true},   // the config becomes a set of tools
 	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                  // channels and pairings as the API sees them, and what the owner is told of them
 	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
 	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated
@@ -50,6 +50,8 @@ var table = []row{
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
 	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools daemon/sandbox"), event: true},
+	{pkg: "daemon/memory", may: words("daemon/sqlite"), event: true},                          // the index has a database of its own
+	{pkg: "tools/memory", may: words("tools daemon/memory"), event: true},                     // asks it
 	{pkg: "tools/automation", may: words("scheduler scheduler/filewatch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
@@ -155,7 +157,7 @@ type importRaise struct {
 var importRaises = map[string]importRaise{
 	"daemon":          {30, "it connects everything"},
 	"daemon/store":    {18, "the owners of the row types"},
-	"daemon/toolset":  {14, "it makes every tool from the config, and the files, networks and sandbox that they share"},
+	"daemon/toolset":  {15, "it makes every tool from the config, and the files, networks, sandbox and memory that they share"},
 	"daemon/triggers": {13, "it joins the three kinds of triggers"},
 }
 

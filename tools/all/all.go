@@ -36,13 +36,19 @@ type Triggers struct {
 	Watches automation.Watches
 }
 
+// Memory is behind the tools that read and change what hob remembers.
+type Memory struct {
+	Index memory.Index  // finds passages
+	Facts *memory.Facts // guards the files
+}
+
 // Services are the dependencies that live as long as the process.
 type Services struct {
 	Artifacts Artifacts
-	Seen      *fs.Seen      // what each session has read or written
-	Facts     *memory.Facts // what the memory's tools share
-	Spawn     *sys.Group
-	Registry  *runtime.Registry // background commands
+	Seen      *fs.Seen // what each session has read or written
+	Memory
+	Spawn    *sys.Group
+	Registry *runtime.Registry // background commands
 	Triggers
 	Addresses messaging.Addresses
 	Backlog   tasks.Rows
@@ -93,7 +99,7 @@ func All(s Services, c Setup) []tools.Tool {
 		automation.NewCron(s.Jobs, s.Gates),
 		messaging.NewMessage(s.Addresses, c.Guard, s.Artifacts),
 		messaging.NewAsk(),
-		memory.NewSearch(c.Guard),
+		memory.NewSearch(c.Guard, s.Index),
 		memory.NewGet(c.Guard),
 		memory.NewWrite(c.Guard, s.Facts),
 		sessions.NewSessionsSpawn(s.Agents, s.Models),

@@ -51,7 +51,7 @@ func takes() map[string]string {
 		"message": "to* content* reply_to attachments buttons", "ask": "questions* deadline",
 		"agents_list": "", "sessions_list": "limit offset kind", "sessions_history": "session_id* limit offset search", "sessions_send": "session_id* content*",
 		"sessions_spawn": "prompt* title preset model background resume timeout", "subagents": "action id timeout", "sessions_status": "session_id",
-		"memory_search": "query* max_results min_score scope", "memory_get": "path* from lines", "memory_write": "content* about path supersedes", "memory_forget": "what*", "result_read": "id* offset limit search",
+		"memory_search": "query* max_results max_bytes min_score scope", "memory_get": "path* from lines", "memory_write": "content* about path supersedes", "memory_forget": "what*", "result_read": "id* offset limit search",
 		"todo": "todos*", "plan": "action* summary", "web_fetch": "url* prompt max_chars", "web_search": "query* allowed_domains blocked_domains limit",
 		"http": "method* url* headers body", "task_add": "title prompt blocked_by not_before priority", "task_list": "state limit",
 		"task_update": "id* title prompt blocked_by not_before priority state", "complete_task": "summary*", "fail_task": "reason*",

@@ -18,7 +18,7 @@ const readFile = "read-file"
 // NewServices makes the services of a home that need nothing else: state is hob's state folder, instance marks the processes of this home, and self is
 // hob's own executable, "" if documents and pictures are refused. The caller sets the other fields.
 func NewServices(state, instance, self string) Services {
-	s := Services{Seen: fs.NewSeen(), Facts: new(memory.Facts), Environ: os.Environ(), Instance: instance, State: state, Journal: journal(state)}
+	s := Services{Seen: fs.NewSeen(), Memory: Memory{Facts: new(memory.Facts)}, Environ: os.Environ(), Instance: instance, State: state, Journal: journal(state)}
 	if self != "" {
 		s.Reader = []string{self, readFile}
 	}

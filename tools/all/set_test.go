@@ -17,11 +17,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	index "hob/daemon/memory"
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
 	"hob/scheduler"
@@ -204,7 +206,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
-		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Facts: new(memory.Facts), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
+		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts)}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
 		Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
@@ -274,4 +276,16 @@ func madeWorld(t testing.TB, url string, client *netguard.Client) *allTools {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// found is a memory in which each search finds the same long passages.
+type found struct{}
+
+func (found) Search(_ context.Context, q index.Query) (index.Result, error) {
+	text := strings.Repeat("one thing after another\n", max(q.MaxBytes/(25*q.MaxPassages), 1))
+	r := index.Result{Files: 1}
+	for range q.MaxPassages {
+		r.Passages = append(r.Passages, index.Passage{Kind: index.File, Path: "MEMORY.md", From: 1, To: 9, Score: 0.5, Text: text})
+	}
+	return r, nil
 }

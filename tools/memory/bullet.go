@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	index "hob/daemon/memory"
+
 	"hob/daemon/sys"
 )
 
@@ -56,7 +58,7 @@ func newPage(text string) *page {
 			}
 		case mark != "":
 			fence = mark
-		case heading(line) > 0:
+		case index.Heading(line) > 0:
 			p.heads = append(p.heads, head{i, strings.Trim(bare, "# ")})
 		case item(bare) != "":
 			p.bullets = append(p.bullets, bullet{first: i, last: i, text: item(bare)})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
+	index "hob/daemon/memory"
 	"hob/tools"
 )
 
@@ -65,12 +66,8 @@ func (f forgetter) find(ctx context.Context, what string) (found, near []fact, e
 		found, err = f.atLine(name, line)
 		return found, nil, err
 	}
-	names, err := f.names("")
-	if err != nil {
-		return nil, nil, refusal("the memory", err)
-	}
 	best := 0 // how well the best facts match; the others are dropped
-	for _, name := range names {
+	for _, name := range index.Names(f.guard) {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -110,7 +107,7 @@ func (f forgetter) open(name string) (order, *page, error) {
 func placeOf(what string) (name string, line int, ok bool) {
 	name, number, ok := strings.Cut(strings.TrimSpace(what), ":")
 	line, err := strconv.Atoi(number)
-	return name, line, ok && err == nil && line > 0 && strings.HasSuffix(name, noteEnding)
+	return name, line, ok && err == nil && line > 0 && strings.HasSuffix(name, ".md")
 }
 
 // atLine returns the fact at a line.

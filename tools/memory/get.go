@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
+	index "hob/daemon/memory"
 	"hob/tools"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // GetInput is the input of memory_get.
 type GetInput struct {
-	Path  string `json:"path" jsonschema:"MEMORY.md or memory/*.md" min:"1"`
+	Path  string `json:"path" jsonschema:"MEMORY.md or memory/**/*.md" min:"1"`
 	From  int    `json:"from,omitempty" jsonschema:"first line, from 1" min:"1" default:"1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"default 40" min:"1" max:"1000" default:"40"`
 }
@@ -63,7 +64,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 	}
 	switch {
 	case !ok:
-		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is not a file of the memory: want MEMORY.md or memory/*.md", shown(path))
+		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is not a file of the memory: want MEMORY.md or memory/**/*.md", shown(path))
 	case p.Area == fsguard.State:
 		return p, "", refusal(shown(path), fsguard.ErrState)
 	case !p.Exists():
@@ -74,11 +75,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 
 // nearby suggests memory files with similar names.
 func (s getter) nearby(name string) string {
-	names, err := s.names("")
-	if err != nil {
-		return ""
-	}
-	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // names always contains MEMORY.md, even if it does not exist
+	names := slices.DeleteFunc(index.Names(s.guard), func(n string) bool { return n == name })
 	if near := tools.Nearest(name, names, 5); len(near) > 0 {
 		return "there is " + strings.Join(near, ", ")
 	}

@@ -1,7 +1,6 @@
-// Package memory holds the tools that read hob's memory: memory_search and memory_get, over
-// MEMORY.md and the files memory/*.md in the workspace. A search splits the files into chunks and
-// ranks them by the words of the query (BM25); it keeps no index. The tools read through the path
-// guard, read no other files, and write nothing.
+// Package memory holds the tools that read hob's memory: memory_search and memory_get, over MEMORY.md
+// and the files memory/**/*.md in the workspace. A search asks the index (daemon/memory); memory_get
+// reads the file itself through the path guard. The tools read no other files, and write nothing.
 package memory
 
 import (
@@ -11,35 +10,22 @@ import (
 	"io"
 	iofs "io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hob/daemon/fsguard"
+	index "hob/daemon/memory"
 	"hob/tools"
 )
 
-// The memory files, relative to the workspace.
-const (
-	mainFile   = "MEMORY.md"
-	noteFolder = "memory"
-	noteEnding = ".md"
-)
+// mostOfFile is how much memory_get reads of a file, in bytes.
+const mostOfFile = 4 << 20
 
-// Limits of reading.
-const (
-	mostOfFile = 1 << 20 // bytes read per file
-	mostFiles  = 5000
-)
-
-// file is a memory file that has been read.
-type file struct {
-	name    string // "MEMORY.md", "memory/trips.md"
-	text    string
-	cut     bool   // the file is longer than mostOfFile
-	foreign string // why it is foreign text; "": it is not
+// Index finds passages. daemon/memory implements it.
+type Index interface {
+	Search(ctx context.Context, q index.Query) (index.Result, error)
 }
 
-// store finds and reads the memory files.
+// store reads the memory files.
 type store struct{ guard *fsguard.Guard }
 
 // readIntent is the intent of a search in the memory. Which of the files are foreign is only known
@@ -54,69 +40,6 @@ func (s store) readIntent(summary string, args any) (tools.Intent, error) {
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{tools.PathOf(p, false)}, Summary: summary, Canonical: canonical,
 	}, err
-}
-
-// names lists the files of a scope: MEMORY.md first, then the notes in descending order, because
-// their names often start with a date.
-func (s store) names(scope string) ([]string, error) {
-	var names []string
-	if scope != scopeNotes {
-		names = append(names, mainFile)
-	}
-	if scope == scopeMain {
-		return names, nil
-	}
-	p, err := s.guard.Resolve(s.guard.Workspace(), noteFolder)
-	// A workspace without notes is usual, and no error.
-	if err != nil || !p.IsDir() || !ours(p) {
-		return names, err
-	}
-	// An open folder: a link that replaces it from now on has no effect.
-	root, err := s.guard.Folder(p)
-	if err != nil {
-		return names, err
-	}
-	defer func() { _ = root.Close() }() // read only: nothing can be lost
-	d, err := root.Open(".")
-	if err != nil {
-		return names, err
-	}
-	entries, err := d.ReadDir(mostFiles)
-	if errors.Is(err, io.EOF) { // the folder is empty
-		err = nil
-	}
-	if err = errors.Join(err, d.Close()); err != nil {
-		return names, err
-	}
-	var notes []string
-	for _, e := range entries {
-		if !e.IsDir() && strings.HasSuffix(e.Name(), noteEnding) && !strings.HasPrefix(e.Name(), ".") {
-			notes = append(notes, noteFolder+"/"+e.Name())
-		}
-	}
-	// Names that start with a date come out newest first.
-	slices.Sort(notes)
-	slices.Reverse(notes)
-	return append(names, notes...), nil
-}
-
-// ours reports whether a place is inside the workspace or a root. A link from the memory to any
-// other place has not been judged by the permission rules, so such a file is left out.
-func ours(p fsguard.Place) bool {
-	return p.Area == fsguard.Workspace || p.Area == fsguard.RootRO || p.Area == fsguard.RootRW
-}
-
-// read reads a memory file; false if it does not exist, is not a regular file, or leads elsewhere.
-func (s store) read(name string) (file, bool, error) {
-	p, err := s.guard.Resolve(s.guard.Workspace(), name)
-	if err != nil || !p.Exists() || !p.Info.Mode().IsRegular() || !ours(p) {
-		return file{}, false, nil //nolint:nilerr // a name that leads nowhere does not fail the search
-	}
-	text, cut, err := s.content(p)
-	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, fsguard.ErrMoved) {
-		return file{}, false, nil // it was just removed or replaced
-	}
-	return file{name, text, cut, p.Foreign}, err == nil, err
 }
 
 // content returns the beginning of a file, and whether there is more of it.
@@ -144,7 +67,7 @@ func refusal(path string, err error) error {
 	case errors.Is(err, fsguard.ErrState):
 		code = tools.Denied
 	case errors.Is(err, fsguard.ErrPath), errors.Is(err, fsguard.ErrRegular):
-		code, hint = tools.Validation, "memory is MEMORY.md and memory/*.md"
+		code, hint = tools.Validation, "memory is MEMORY.md and memory/**/*.md"
 	case errors.Is(err, fsguard.ErrMoved):
 		code, hint = tools.Conflict, "call the tool again"
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, fsguard.ErrFolder), errors.Is(err, fsguard.ErrLoop):
@@ -189,8 +112,7 @@ func (s store) nameOf(path string) (string, bool) {
 		return "", false
 	}
 	rel = filepath.ToSlash(rel)
-	note, ok := strings.CutPrefix(rel, noteFolder+"/")
-	return rel, rel == mainFile || ok && !strings.Contains(note, "/") && strings.HasSuffix(note, noteEnding)
+	return rel, index.IsFile(rel)
 }
 
 // count formats a number with its noun.

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/fsguard"
+	index "hob/daemon/memory"
 	"hob/daemon/secret"
 	"hob/tools"
 )
@@ -81,7 +82,7 @@ type order struct {
 
 // order checks an input without looking into the file.
 func (w writer) order(call tools.Call, in WriteInput) (order, error) {
-	o := order{name: cmp.Or(in.Path, mainFile), foreign: call.Tainted || call.Limited}
+	o := order{name: cmp.Or(in.Path, index.MainFile), foreign: call.Tainted || call.Limited}
 	if o.foreign {
 		o.name = fsguard.ForeignMemory
 	}

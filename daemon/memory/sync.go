@@ -1,0 +1,319 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+)
+
+// A commit holds at most this many files, and this many bytes of text if it is more than one file.
+const (
+	filesAtOnce = 200
+	bytesAtOnce = 1 << 20
+)
+
+// Synced is the outcome of a sync.
+type Synced struct {
+	At       time.Time // when it ended; zero: there was none since the start
+	Files    int       // files that there are
+	Read     int       // files that were read because they had changed
+	Gone     int       // files that were removed from the index
+	Problems []string  // folders that could not be read
+	Err      string    // why it did not end: a full disk, say
+}
+
+// run is a sync that runs.
+type run struct {
+	ended chan struct{}
+	left  atomic.Int64 // files that are still to be read
+	total atomic.Int64
+	out   Synced
+	err   error
+}
+
+// Sync brings the index up to date with the memory files. A sync that runs already is waited for; it may have looked at a file before a change
+// that came just now, so callers that need the latest call it through fresh.
+func (x *Index) Sync(ctx context.Context) (Synced, error) {
+	r := x.begin()
+	select {
+	case <-r.ended:
+		return r.out, r.err
+	case <-ctx.Done():
+		return Synced{}, ctx.Err()
+	}
+}
+
+// begin returns the sync that runs, or starts one. It goes on when its caller stops waiting.
+func (x *Index) begin() *run {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.run != nil {
+		return x.run
+	}
+	r := &run{ended: make(chan struct{})}
+	if x.done {
+		r.err = sqlite.ErrClosed
+		close(r.ended)
+		return r
+	}
+	x.run = r
+	x.dirty.Store(false) // a change from here on makes the next sync look again
+	x.group.Once("memory index", func() error {
+		r.out, r.err = x.sync(x.ctx, r)
+		if r.out.At = x.o.Now(); r.err != nil {
+			r.out.Err = said(r.err)
+		}
+		x.mu.Lock()
+		x.run, x.last = nil, r.out
+		x.mu.Unlock()
+		close(r.ended)
+		return nil // Status and Search say what failed
+	})
+	return r
+}
+
+// sync compares the files with the index and reads those that differ.
+func (x *Index) sync(ctx context.Context, r *run) (out Synced, err error) {
+	g := x.o.Guard()
+	now := list(g, x.seed)
+	out.Files, out.Problems = len(now.files), now.problems
+	err = x.use(ctx, func(db *sqlite.DB) error {
+		have, err := stored(ctx, db)
+		if err != nil {
+			return err
+		}
+		var changed []found
+		for _, f := range now.files {
+			row, ok := have[f.path]
+			if !ok || row.size != f.size || row.changed != f.changed || row.state == unreadable {
+				changed = append(changed, f)
+			}
+			delete(have, f.path)
+		}
+		r.total.Store(int64(len(changed)))
+		r.left.Store(int64(len(changed)))
+		out.Read, out.Gone = len(changed), len(have)
+		if err := forget(ctx, db, have); err != nil {
+			return err
+		}
+		return x.readAll(ctx, db, r, changed)
+	})
+	if err == nil {
+		x.mu.Lock()
+		x.seen = now.digest
+		x.mu.Unlock()
+	}
+	return out, err
+}
+
+// row is a file as the index has it.
+type row struct {
+	id            int64
+	size, changed int64
+	state         string
+}
+
+// stored returns the files of the index by their paths.
+func stored(ctx context.Context, db *sqlite.DB) (map[string]row, error) {
+	rs, err := db.Reader().QueryContext(ctx, "SELECT id, path, size, changed, state FROM files")
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]row{}
+	for rs.Next() {
+		var path string
+		var r row
+		if err := rs.Scan(&r.id, &path, &r.size, &r.changed, &r.state); err != nil {
+			return nil, errors.Join(err, rs.Close())
+		}
+		have[path] = r
+	}
+	return have, errors.Join(rs.Err(), rs.Close())
+}
+
+// forget removes files from the index, in commits of limited size.
+func forget(ctx context.Context, db *sqlite.DB, gone map[string]row) error {
+	var ids []int64
+	flush := func() error {
+		if len(ids) == 0 {
+			return nil
+		}
+		batch := ids
+		ids = nil
+		return db.Write(ctx, func(tx *sqlite.Conn) error {
+			for _, id := range batch {
+				if err := forgetFile(tx, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for _, r := range gone {
+		if ids = append(ids, r.id); len(ids) < filesAtOnce {
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+// forgetFile removes a file and its chunks.
+func forgetFile(tx *sqlite.Conn, id int64) error {
+	if err := dropChunks(tx, "file = ?", id); err != nil {
+		return err
+	}
+	return tx.Run("DELETE FROM files WHERE id = ?", id)
+}
+
+// dropChunks removes the chunks that a condition selects, with their words.
+func dropChunks(tx *sqlite.Conn, where string, args ...any) error {
+	for _, table := range []string{"words", "grams"} {
+		if err := tx.Run("DELETE FROM "+table+" WHERE rowid IN (SELECT id FROM chunks WHERE "+where+")", args...); err != nil { // #nosec G202 -- constants
+			return err
+		}
+	}
+	return tx.Run("DELETE FROM chunks WHERE "+where, args...) // #nosec G202 -- constants
+}
+
+// readAll reads the changed files and commits them. Each commit has whole files, so that a crash leaves each in its old or its new form.
+func (x *Index) readAll(ctx context.Context, db *sqlite.DB, r *run, changed []found) error {
+	g := x.o.Guard()
+	var batch []content
+	size := 0
+	flush := func() error {
+		all := batch
+		batch, size = nil, 0
+		if len(all) == 0 {
+			return nil
+		}
+		fail.Point("memory.indexed")
+		return db.Write(ctx, func(tx *sqlite.Conn) error {
+			for _, c := range all {
+				if err := store(tx, c); err != nil {
+					return fmt.Errorf("index %s: %w", c.path, err)
+				}
+			}
+			return nil
+		})
+	}
+	for _, f := range changed {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if c, ok := read(g, f, x.o.Redact); ok {
+			if size+len(c.text) > bytesAtOnce || len(batch) == filesAtOnce {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			batch, size = append(batch, c), size+len(c.text)
+		}
+		r.left.Add(-1)
+	}
+	return flush()
+}
+
+// store puts a file into the index. A file whose content is the same keeps its chunks.
+func store(tx *sqlite.Conn, c content) error {
+	var id int64
+	var hash string
+	if err := tx.One("SELECT coalesce(max(id), 0), coalesce(max(hash), '') FROM files WHERE path = ?", []any{c.path}, &id, &hash); err != nil {
+		return err
+	}
+	if id != 0 && hash == c.hash && c.hash != "" {
+		return tx.Run("UPDATE files SET place = ?, size = ?, changed = ?, state = ?, problem = ? WHERE id = ?", c.place, c.size, c.changed, c.state, c.problem, id)
+	}
+	if id != 0 {
+		if err := forgetFile(tx, id); err != nil {
+			return err
+		}
+	}
+	list := chunks(c.text)
+	id, err := tx.Insert("INSERT INTO files (path, place, size, changed, hash, state, problem, chunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		c.path, c.place, c.size, c.changed, c.hash, c.state, c.problem, len(list))
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		chunk, err := tx.Insert("INSERT INTO chunks (kind, file, path, first, last, start, stop, above, text) VALUES ('memory', ?, ?, ?, ?, ?, ?, ?, ?)",
+			id, c.path, w.first, w.last, w.start, w.stop, w.above, w.text)
+		if err != nil {
+			return err
+		}
+		if err := putWords(tx, chunk, w.above, w.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putWords makes a chunk findable.
+func putWords(tx *sqlite.Conn, chunk int64, above, text string) error {
+	if err := tx.Run("INSERT INTO words (rowid, text, above) VALUES (?, ?, ?)", chunk, paired(text), paired(above)); err != nil {
+		return err
+	}
+	return tx.Run("INSERT INTO grams (rowid, text) VALUES (?, ?)", chunk, text)
+}
+
+// waitForSync is how long a search waits until the index is up to date. After that it answers with what there is.
+const waitForSync = 2 * time.Second
+
+// quickFiles is the number of files that are looked at before each search. With more, the system's reports of changes are relied upon, if it
+// gives any: looking would take longer than the search.
+const quickFiles = 1000
+
+// fresh brings the index up to date, but waits for it only for a limited time. The note says what is missing; "": nothing.
+func (x *Index) fresh(ctx context.Context) (note string) {
+	if x.current() {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitForSync)
+	defer cancel()
+	// A sync that ran before may have missed the newest change, so there may be a second one.
+	for range 2 {
+		r := x.begin()
+		select {
+		case <-r.ended:
+			if r.err != nil {
+				return "the index could not be brought up to date: " + said(r.err)
+			}
+		case <-ctx.Done():
+			return fmt.Sprintf("the index is being made: %d of %d changed files are missing", r.left.Load(), r.total.Load())
+		}
+		if x.current() {
+			break
+		}
+	}
+	return ""
+}
+
+// said returns an error as a sentence for people.
+func said(err error) string {
+	if f, ok := event.AsFault(err); ok {
+		return f.Text
+	}
+	return err.Error()
+}
+
+// current reports whether the index has all files as they are now.
+func (x *Index) current() bool {
+	x.mu.Lock()
+	seen, running, files := x.seen, x.run != nil, x.last.Files
+	x.mu.Unlock()
+	switch {
+	case seen == "" || running:
+		return false
+	case files > quickFiles && x.watching.Load():
+		return !x.dirty.Load()
+	}
+	return list(x.o.Guard(), x.seed).digest == seen
+}

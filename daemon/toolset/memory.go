@@ -1,0 +1,24 @@
+package toolset
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"hob/daemon/memory"
+)
+
+// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. redact replaces known secrets before
+// anything is stored.
+func (b *Deps) OpenMemory(ctx context.Context, live *Active, redact func(string) string, now func() time.Time) {
+	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, Redact: redact, Now: now, Log: b.Log})
+	b.Index = b.Remembers
+}
+
+// CloseMemory closes the index, if there is one. It may be called without any dependencies.
+func (b *Deps) CloseMemory() error {
+	if b == nil || b.Remembers == nil {
+		return nil
+	}
+	return b.Remembers.Close()
+}
