@@ -164,6 +164,9 @@ tokens_per_day = -1
 max_steps = 40
 [tools]
 roots = ["~/p:rw", "~/p/a/priv:ro", "~/inbox:foreign"]
+[tools.exec]
+yield = "10s"
+life = "1m"
 [tools.web]
 secrets = { api = { secret = "env:HOB_TEST_CANARY", hosts = ["api.test"] } }
 [jobs.plain]

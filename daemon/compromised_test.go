@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"testing"
@@ -186,16 +187,29 @@ func (s *scene) settle() {
 		s.decide()
 		busy := s.list(`SELECT 'turn ' || t.id || ' of ' || s.key || ' is ' || t.state FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state IN ('ready', 'running')
 			UNION ALL SELECT 'inbox ' || seq || ' of ' || session || ' is queued' FROM inbox WHERE state = 'queued' AND not_before = 0
-			UNION ALL SELECT 'fire ' || id || ' is ' || state FROM fires WHERE state IN ('due', 'queued', 'running')`)
+			UNION ALL SELECT 'fire ' || id || ' is ' || state FROM fires f WHERE state IN ('due', 'queued', 'running')
+				AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = f.id AND i.state = 'queued' AND i.not_before > 0)`) // a trigger that failed waits
 		if len(busy) == 0 {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-end:
-			s.t.Fatalf("HOB_SEED=%d: it does not come to rest: %s", s.seed, strings.Join(busy, "; "))
+			s.t.Fatalf("HOB_SEED=%d: it does not come to rest: %s\n%s", s.seed, strings.Join(busy, "; "), s.hanging())
 		}
 	}
+}
+
+// hanging describes what a turn that does not end is doing: its steps and calls, and what every goroutine waits for.
+func (s *scene) hanging() string {
+	s.t.Helper()
+	lines := s.list(`SELECT 'step ' || s.turn || '.' || s.n || ' ' || s.kind || ' ' || s.state || ' ' || s.tool || ' started ' || datetime(s.started / 1000000, 'unixepoch') || ' ended ' || s.ended || ' ' || coalesce(i.args, '')
+		FROM steps s LEFT JOIN items i ON i.turn = s.turn AND i.kind = 'call' AND i.call_id = s.call_id WHERE s.turn IN (SELECT id FROM turns WHERE state = 'running')`)
+	var stacks strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err != nil {
+		s.t.Error(err)
+	}
+	return strings.Join(lines, "\n") + "\n" + stacks.String()
 }
 
 // decide answers the open questions as the owner of the round does.
