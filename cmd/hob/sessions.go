@@ -96,8 +96,8 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 // sessionsRemoveCommand makes hob sessions rm.
 func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
-		Long:    "Archive a conversation: it ends for good, and can still be read by its ID. What is written to its name later begins a new one.",
+		Use: "rm SESSION", Short: "Forget a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
+		Long:    "Forget a conversation: what was said in it, its stored files, its summaries and its sub-agents go for good; turns and their costs stay in the lists, without a text. hob names the backups that still hold it. What is written to its name later begins a new one. To keep it out of the list only: hob sessions archive.",
 		Example: "  hob sessions rm garden\n  hob sessions rm --yes garden",
 	}
 	yes := cli.YesFlag(cmd)
@@ -105,7 +105,7 @@ func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// removeSession asks, and archives a session.
+// removeSession asks, and forgets a session.
 func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -115,16 +115,22 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	if err != nil {
 		return err
 	}
-	// The transcript stays. What is lost is the possibility to go on.
-	loss := fmt.Sprintf("this ends the conversation %s with its %s; it can be read, but not gone on with", s.Key, console.Plural(s.Turns, "turn"))
-	if err := a.Confirm(ctx, yes, loss, "archive it?"); err != nil {
+	loss := fmt.Sprintf("this forgets the conversation %s with its %s for good", s.Key, console.Plural(s.Turns, "turn"))
+	if err := a.Confirm(ctx, yes, loss, "forget it?"); err != nil {
 		return err
 	}
-	done, err := client.Do(ctx, c, api.ArchiveSession, key, api.None{})
+	done, err := client.Do(ctx, c, api.ForgetSession, key, api.None{})
 	if err != nil {
 		return err
 	}
-	return a.Done(done, fmt.Sprintf("session %s is archived", key))
+	text := fmt.Sprintf("session %s is forgotten: %s", key, console.Plural(done.Items, "item"))
+	if done.Files > 0 {
+		text += ", " + console.Plural(done.Files, "file")
+	}
+	for _, b := range done.Backups {
+		text += "\nthis backup may still hold it: " + b
+	}
+	return a.Done(done, text)
 }
 
 // drawSession prints the transcript of a conversation. Texts are shown as a dialogue; calls and results have

@@ -45,7 +45,7 @@ func archiveCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive SESSION...", Short: "Take conversations out of the list until they go on", Args: cli.AtLeast(1, "a SESSION"), ValidArgsFunction: completeSessions(a, stateLive),
 		Long:    "Archive conversations: they leave the list. The next message in an archived one brings it back, as hob sessions unarchive does.",
-		Example: "  hob sessions archive garden\n  hob sessions archive garden 12 14\n  hob sessions list --archived",
+		Example: "  hob sessions archive garden\n  hob sessions archive garden 12 14",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachSession(cmd.Context(), a, api.PutAwaySession, args, "archived")
 		},

@@ -101,6 +101,7 @@ const (
 	ArchiveSession  Verb[None, Done]             = "DELETE /v1/sessions/{id}"         // ends it for good
 	PutAwaySession  Verb[None, Done]             = "POST /v1/sessions/{id}/archive"   // until its next message
 	BringBack       Verb[None, Done]             = "POST /v1/sessions/{id}/unarchive" //
+	ForgetSession   Verb[None, Forgotten]        = "POST /v1/sessions/{id}/forget"    // removes what was said
 	StopTurn        Verb[None, Done]             = "POST /v1/turns/{id}/stop"
 	RetryInbox      Verb[None, Done]             = "POST /v1/inbox/{id}/retry"
 	DropInbox       Verb[None, Done]             = "POST /v1/inbox/{id}/drop"

@@ -17,6 +17,14 @@ type Done struct {
 	OK bool `json:"ok"`
 }
 
+// Forgotten is what was removed for good.
+type Forgotten struct {
+	OK      bool     `json:"ok"`
+	Items   int64    `json:"items"`   // entries of the transcripts
+	Files   int      `json:"files"`   // stored results and attachments
+	Backups []string `json:"backups"` // copies of the database that may still hold it
+}
+
 // Text is the answer of a verb that says in words what it has done.
 type Text struct {
 	Text string `json:"text"`

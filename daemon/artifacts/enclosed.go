@@ -92,13 +92,18 @@ func (s Store) RemoveSent(ctx context.Context) error {
 	if len(ids) > 0 {
 		fail.Point("artifacts.forgotten")
 	}
+	return s.Remove(ids)
+}
+
+// Remove removes the bytes of artifacts whose rows are gone.
+func (s Store) Remove(ids []string) (err error) {
 	for _, id := range ids {
 		if rerr := os.Remove(filepath.Join(s.Dir, id)); !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("remove sent files: %w", err)
+		return fmt.Errorf("remove files of artifacts: %w", err)
 	}
 	return nil
 }

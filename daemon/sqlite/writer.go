@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type writer struct {
 // closure is one write with its caller's channel.
 type closure struct {
 	f    func(*Conn) error
+	then func() error // runs between this commit and the next transaction; nil: nothing
 	done chan error
 	err  error
 }
@@ -102,6 +104,51 @@ func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
 	}
 	return <-c.done
 }
+
+// Erase is a Write whose deleted content is overwritten with zeros (sqlite.org/pragma.html#pragma_secure_delete). After the commit it rewrites a database of up
+// to 128 MB, because earlier changes may have left copies of a row in unused parts of pages, and empties the log. It waits for readers up to the busy timeout; if they take
+// longer, the error says so, and the change is committed nevertheless.
+func (d *DB) Erase(ctx context.Context, f func(*Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := d.write
+	erase := func(tx *Conn) (err error) {
+		if err := tx.Run("PRAGMA secure_delete = ON"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, tx.Run("PRAGMA secure_delete = OFF")) }()
+		return f(tx)
+	}
+	c := &closure{f: erase, then: w.emptyLog, done: make(chan error, 1)}
+	if err := w.put(c); err != nil {
+		return err
+	}
+	return <-c.done
+}
+
+// rewritten is the largest database in bytes that Erase rewrites: nothing else is written for as long.
+const rewritten = 128 << 20
+
+// emptyLog rewrites a database that is not too large, copies the log into it and empties the log.
+func (w *writer) emptyLog() error {
+	if info, err := os.Stat(w.files.path); err == nil && info.Size() <= rewritten {
+		if _, err := w.session.conn.ExecContext(w.ctx, "VACUUM"); err != nil {
+			return fmt.Errorf("rewrite the database: %w", err)
+		}
+	}
+	var busy, log, done int
+	if err := w.session.conn.QueryRowContext(w.ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
+		return fmt.Errorf("empty the log: %w", err)
+	}
+	if busy != 0 {
+		return errBusyLog
+	}
+	return nil
+}
+
+// errBusyLog is the error of Erase when the log is still being read.
+var errBusyLog = errors.New("the change is stored, but the log of the database could not be emptied yet: it is being read")
 
 // put queues a closure for the writer.
 func (w *writer) put(c *closure) error {
@@ -183,6 +230,9 @@ func (w *writer) commit(all []*closure) {
 		w.signals.send(wake)
 	}
 	for _, c := range all {
+		if c.then != nil && c.err == nil && err == nil {
+			c.err = c.then()
+		}
 		c.done <- errors.Join(c.err, err)
 	}
 }

@@ -64,6 +64,25 @@ func ListBackups(dir string) ([]BackupFile, error) {
 	return list, nil
 }
 
+// BackupsSince lists the copies that were made at an instant or later, newest first: those in the backup folder, and the one that the last migration left in the state
+// folder. Copies in other places are not known.
+func BackupsSince(state string, since time.Time) ([]string, error) {
+	list, err := ListBackups(BackupFolder(state))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(filepath.Join(state, "hob.db.before-migration")); err == nil {
+		list = append(list, BackupFile{Path: filepath.Join(state, info.Name()), Made: info.ModTime()})
+	}
+	paths := []string{}
+	for _, f := range list {
+		if !f.Made.Before(since) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths, nil
+}
+
 // escapedPattern escapes the pattern characters in a path. Windows has no escape, and its names contain none of them but [.
 func escapedPattern(path string) string {
 	if runtime.GOOS == "windows" {

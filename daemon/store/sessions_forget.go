@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+)
+
+// Forgotten is what the removal of a text or a session took away.
+type Forgotten struct {
+	Sessions  []int64   // their items are gone: the session's, and those of its sub-agents
+	Items     int64     // removed items
+	Since     time.Time // when the oldest of the removed texts was written; a copy of the database from then on may hold them
+	Artifacts []string  // ids of files whose rows are gone; the caller removes their bytes
+	Summaries int64     // removed summaries, which the next requests make anew
+}
+
+// wordsOfSession are the texts that belong to the turns of the sessions in the list ?1. The rows stay, for costs, ids that must not be accepted twice, and the audit.
+func wordsOfSession() []string {
+	return []string{
+		"DELETE FROM items WHERE session IN (SELECT value FROM json_each(?1))",
+		"DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?1))",
+		"DELETE FROM todos WHERE session IN (SELECT value FROM json_each(?1))",
+		"DELETE FROM plans WHERE session IN (SELECT value FROM json_each(?1))",
+		"UPDATE edits SET text = '' WHERE message IN (SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")",
+		"UPDATE inbox SET parts = '[]', sender = '' WHERE turn IN " + turnsOfSession,
+		"UPDATE deliveries SET body = '' WHERE outbox IN (SELECT id FROM outbox WHERE " + outboxOfSession + ")",
+		"UPDATE outbox SET body = '', files = NULL WHERE " + outboxOfSession,
+		"UPDATE questions SET text = '', options = '[]', answer = '' WHERE turn IN " + turnsOfSession,
+		"UPDATE waits SET subject = '', how = '' WHERE turn IN " + turnsOfSession,
+		"UPDATE audit SET summary = '', warnings = '' WHERE turn IN " + turnsOfSession,
+		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN (SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")",
+		"UPDATE turns SET text = '', why = '' WHERE session IN (SELECT value FROM json_each(?1))",
+		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
+		unusedPrompts,
+	}
+}
+
+const (
+	turnsOfSession  = "(SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)))"
+	outboxOfSession = "cause_kind = 'step' AND cause_id IN " + turnsOfSession + " OR cause_kind = 'question' AND cause_id IN (SELECT id FROM questions WHERE turn IN " + turnsOfSession + ")"
+
+	// unusedPrompts deletes the prompts of no session. A prompt holds workspace files, and the memory among them.
+	unusedPrompts = "DELETE FROM prompts WHERE hash NOT IN (SELECT prompt FROM sessions WHERE prompt IS NOT NULL UNION SELECT guest_prompt FROM sessions WHERE guest_prompt IS NOT NULL)"
+)
+
+// Forget removes everything that was said in a session, and ends it. It fails while a turn of the session, or of a sub-agent of it, has not ended.
+func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err error) {
+	err = r.erase(ctx, func(tx *Tx) error {
+		f = Forgotten{}
+		if f.Sessions, err = family(tx, name); err != nil {
+			return err
+		}
+		list, err := sqlite.Doc(f.Sessions)
+		if err != nil {
+			return err
+		}
+		var open, began int64
+		if err := tx.One("SELECT coalesce(max(id), 0) FROM turns WHERE ended = 0 AND session IN (SELECT value FROM json_each(?))", []any{list}, &open); err != nil {
+			return err
+		}
+		if open != 0 {
+			return event.NewFault(event.Clash, fmt.Sprintf("stop it first: hob turns stop %d", open), "session %s has a turn that has not ended", name)
+		}
+		if err := tx.One("SELECT min(created), (SELECT count(*) FROM items WHERE session IN (SELECT value FROM json_each(?1))) FROM sessions WHERE id IN (SELECT value FROM json_each(?1))", []any{list}, &began, &f.Items); err != nil {
+			return err
+		}
+		f.Since = sqlite.Time(began)
+		if f.Artifacts, err = forgetArtifacts(tx, list); err != nil {
+			return err
+		}
+		for _, change := range wordsOfSession() {
+			if err := tx.Run(change, list, sqlite.Micros(tx.Now)); err != nil {
+				return fmt.Errorf("forget the texts: %w", err)
+			}
+		}
+		return nil
+	})
+	return f, err
+}
+
+// Family returns the ids of the sessions that Forget takes away: a session and those of its sub-agents.
+func (r Sessions) Family(ctx context.Context, name string) (ids []int64, err error) {
+	err = r.core.view(ctx, func(tx *Tx) error {
+		ids, err = family(tx, name)
+		return err
+	})
+	return ids, err
+}
+
+func family(tx *Tx, name string) ([]int64, error) {
+	s, err := namedSession(tx, name)
+	if err != nil {
+		return nil, err
+	}
+	rs, err := tx.Query("SELECT ?1 UNION SELECT c.session FROM turns p JOIN turns c ON c.parent = p.id JOIN children k ON k.turn = c.id WHERE p.session = ?1", s.id)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+}
+
+// artifactNames finds what may be the id of an artifact in a text.
+func artifactNames() *regexp.Regexp { return regexp.MustCompile(`\ba[0-9A-Za-z]{9}\b`) }
+
+// forgetArtifacts deletes the rows of the files that the items of sessions name, except for those that other sessions received.
+func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
+	rs, err := tx.Query("SELECT parts || ' ' || handle FROM items WHERE session IN (SELECT value FROM json_each(?)) AND kind IN ('input', 'result')", sessions)
+	texts, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (list []string, err error) {
+		var text string
+		err = rs.Scan(&text)
+		return artifactNames().FindAllString(text, -1), err
+	})
+	if err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	names := slices.Concat(texts...)
+	slices.Sort(names)
+	doc, err := sqlite.Doc(slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	rs, err = tx.Query("DELETE FROM artifacts WHERE id IN (SELECT value FROM json_each(?)) RETURNING id", doc)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) })
+}
+
+// ForgetText removes the summaries and prompts that hold a text which was removed from a file, and the summaries that cover an item with it. The
+// next request of each of their sessions makes a summary anew if it still needs one. Items are not changed: what was said stays until its session is forgotten.
+func (r Sessions) ForgetText(ctx context.Context, text string) (f Forgotten, err error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return f, nil
+	}
+	err = r.erase(ctx, func(tx *Tx) error {
+		f = Forgotten{}
+		quoted, err := sqlite.Doc(text)
+		if err != nil {
+			return err
+		}
+		// Parts are JSON, in which the text is written as in a JSON string.
+		inside := strings.Trim(quoted, `"`)
+		rs, err := tx.Query(`SELECT DISTINCT c.session FROM compactions c WHERE EXISTS (SELECT 1 FROM items i WHERE i.session = c.session AND i.seq < c.last AND instr(i.parts, ?) > 0)`, inside)
+		if f.Sessions, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }); err != nil {
+			return err
+		}
+		list, err := sqlite.Doc(f.Sessions)
+		if err != nil {
+			return err
+		}
+		if f.Summaries, err = tx.Change("DELETE FROM items WHERE kind = 'summary' AND session IN (SELECT value FROM json_each(?))", list); err != nil {
+			return err
+		}
+		for _, change := range []string{
+			"DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))",
+			"UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE id IN (SELECT value FROM json_each(?))",
+		} {
+			if err := tx.Run(change, list); err != nil {
+				return err
+			}
+		}
+		if err := tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE prompt IN (SELECT hash FROM prompts WHERE instr(text, ?1) > 0) OR guest_prompt IN (SELECT hash FROM prompts WHERE instr(text, ?1) > 0)", text); err != nil {
+			return err
+		}
+		return tx.Run(unusedPrompts)
+	})
+	return f, err
+}
+
+// erase runs a transaction in which deleted content is overwritten, and empties the log after it, so that the files of the database do not hold what is gone.
+func (r Sessions) erase(ctx context.Context, f func(*Tx) error) error {
+	r.core.transcripts.forget()
+	err := r.core.db.Erase(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, r.core}) })
+	r.core.transcripts.forget()
+	return err
+}

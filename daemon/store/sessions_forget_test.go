@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// holds lists the files of the database that contain a text.
+func (s *testStore) holds(text string) (list []string) {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dir, "hob.db*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(text)) {
+			list = append(list, filepath.Base(f))
+		}
+	}
+	return list
+}
+
+// answered runs a turn with an answer.
+func (s *testStore) answered(in event.In, text string) {
+	s.t.Helper()
+	s.accept(in)
+	id, _ := s.joined()
+	it := llm.Item{Turn: id, Session: 1, Role: llm.Assistant, Kind: llm.Text, Parts: event.Say(text), Trust: event.Owner, Source: "model"}
+	it.Session = one[int64](s, "SELECT session FROM turns WHERE id = ?", id)
+	end := &turn.Finish{State: turn.Done, Text: text}
+	if err := s.Turns.Commit(s.t.Context(), turn.Commit{Turn: id, Items: []llm.Item{it}, End: end}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestForgetRemovesEveryWordOfASession(t *testing.T) {
+	s, ctx := fresh(t), t.Context()
+	const word = "quetzalcoatl"
+	in := message("my word is " + word + " and " + strings.Repeat("long ", 3000) + word)
+	in.Session = "garden"
+	s.answered(in, "you said "+word)
+	s.answered(message("main stays: pineapple"), "it does")
+	if len(s.holds(word)) == 0 {
+		t.Fatal("the test looks in the wrong place")
+	}
+	f, err := s.Sessions.Forget(ctx, "garden")
+	if err != nil || f.Items != 2 || f.Since.IsZero() {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if files := s.holds(word); len(files) > 0 {
+		t.Errorf("%q still hold it", files)
+	}
+	if len(s.holds("pineapple")) == 0 {
+		t.Error("another session is gone")
+	}
+	list := s.sessions("archived")
+	if len(list) != 1 || list[0].Items != 0 || list[0].Title != "" {
+		t.Errorf("%+v", list)
+	}
+	// The row of the input stays, so that the same message is not accepted again.
+	again := in
+	again.ExtID = one[string](s, "SELECT ext_id FROM inbox WHERE seq = 1")
+	if r, err := s.Inbox.Accept(ctx, []event.In{again}, nil); err != nil || r[0].New {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// By its id it can be forgotten twice; its key leads to a new session.
+	if _, err := s.Sessions.Forget(ctx, "1"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Sessions.Forget(ctx, "garden"); err == nil {
+		t.Error("the key leads to what is forgotten")
+	}
+}
+
+func TestForgetWaitsForTheTurn(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("work"))
+	id, _ := s.joined()
+	_, err := s.Sessions.Forget(t.Context(), "main")
+	if fault, ok := event.AsFault(err); !ok || fault.Kind != event.Clash || !strings.Contains(fault.Hint, "hob turns stop") {
+		t.Fatalf("%v", err)
+	}
+	s.done(id)
+	if _, err := s.Sessions.Forget(t.Context(), "main"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForgetTextMakesSummariesAnew(t *testing.T) {
+	s, ctx := fresh(t), t.Context()
+	for _, text := range []string{`the code is "4711"`, "and more", "and more again"} {
+		s.answered(message(text), "noted")
+	}
+	s.sql("INSERT INTO compactions (session, turn, at, how, cut, summaries, last, covered, handles, bytes, tokens) VALUES (1, 1, 1, 'rows', 3, 1, 5, 2, 0, 0, 0)")
+	s.sql("INSERT INTO items (session, turn, step, role, kind, parts, trust, source, compaction) VALUES (1, 1, 0, 'user', 'summary', '[]', 'owner', 'hob', 1)")
+	if f, err := s.Sessions.ForgetText(ctx, "never said"); err != nil || f.Summaries != 0 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	f, err := s.Sessions.ForgetText(ctx, ` the code is "4711" `)
+	if err != nil || f.Summaries != 1 || len(f.Sessions) != 1 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	items, err := s.Turns.Transcript(ctx, 1)
+	if err != nil || len(items) != 6 || items[0].Kind == llm.Summary {
+		t.Errorf("%d items, %v", len(items), err)
+	}
+}
