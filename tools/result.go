@@ -39,6 +39,13 @@ type Result struct {
 	Next    Next         `json:"-"` // nil: continue
 	Foreign string       `json:"-"` // the source of foreign text in Content, if the intent did not know it; in addition to Intent.Foreign
 	Assist  *Assist      `json:"-"` // with LLM_ASSIST_REQUIRED: the question to a model
+	Stored  *Stored      `json:"-"` // set by the dispatch when Content is only the beginning of the text
+}
+
+// Stored is the artifact that has the whole text of a result.
+type Stored struct {
+	Artifact string
+	Size     int // of the whole text, in bytes
 }
 
 // Assist is one question to a model, without tools. The agent asks it, and the answer replaces the

@@ -27,6 +27,9 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		said.Text += cutOff
 	}
 	usage := a.info.Bill(said.Usage)
+	if a.shrunk {
+		said.Usage = llm.Usage{} // the count is of a shorter form, so later estimates may not use it; the cost is in usage
+	}
 	c := turn.Commit{Items: r.answerItems(a, said)}
 	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.StepDone, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
 	if over > 0 {

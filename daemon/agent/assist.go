@@ -26,7 +26,7 @@ func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) 
 	ask := *result.Assist
 	said, err := r.assist(ctx, ask)
 	// From here on the result is that of a call that worked, with or without the model's help.
-	result.IsError, result.Code, result.Hint, result.Assist = false, "", "", nil
+	result.IsError, result.Code, result.Hint, result.Assist, result.Stored = false, "", "", nil, nil
 	if err != nil {
 		r.run.thread.Log.Warn("no model answered for a tool", "turn", r.run.id, "tool", j.Call.Name, "err", err)
 		result.Content = fmt.Sprintf("(no model could be asked to %q: %s. The text itself:)\n%s%s", truncate(ask.Prompt, 200), truncate(err.Error(), 200), ask.Text, ask.Suffix)

@@ -79,14 +79,15 @@ func (r modelCalls) compactIfFull(ctx context.Context, st turn.Snapshot, info ll
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case c.past.Asked && len(c.items) > 0:
-		return c.summarise(ctx, c.bytes()/4)
-	case force || now > room(info)*compactAt/100:
-		return c.shorten(ctx, min(now, room(info))*compactTo/100)
-	default:
-		return false, nil
+	if c.past.Asked {
+		if done, err := c.summarise(ctx, c.bytes()/4); done || err != nil {
+			return done, err
+		}
 	}
+	if force || now > room(info)*compactAt/100 {
+		return c.shorten(ctx, min(now, room(info))*compactTo/100)
+	}
+	return false, nil
 }
 
 // read reads the transcript and returns the estimated tokens of the next request.
@@ -102,7 +103,7 @@ func (c *compaction) read(ctx context.Context) (tokens int, err error) {
 	if c.past, err = c.run.thread.History.Compacted(ctx, c.st.Turn.Session); err != nil {
 		return 0, fmt.Errorf("read the last compaction: %w", err)
 	}
-	size := sizeOf(c.items, c.head)
+	size := sizeOf(c.items, c.head, c.info)
 	if size.known == 0 {
 		c.density = density{c.past.Bytes, c.past.Tokens}
 		return c.density.tokensOf(size.bytes), nil
@@ -112,13 +113,7 @@ func (c *compaction) read(ctx context.Context) (tokens int, err error) {
 }
 
 // bytes is the size of the whole request.
-func (c *compaction) bytes() int {
-	n := c.head.bytes()
-	for _, it := range c.items {
-		n += bytesOf(it)
-	}
-	return n
-}
+func (c *compaction) bytes() int { return c.head.bytes() + bytesOfAll(c.items) }
 
 // estimate is the estimated tokens of the whole request, counted from its bytes.
 func (c *compaction) estimate() int { return c.density.tokensOf(c.bytes()) }
@@ -159,30 +154,42 @@ func (c *compaction) trim(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// handle stores a result as an artifact and returns the line that stands for it.
-// Images and files of a result have artifacts of their own, which the line names.
+// handle stores a result as an artifact and returns the line that stands for it. A result of which only the beginning entered
+// the transcript has an artifact already. Images and files of a result have artifacts of their own, which the line names.
 func (c *compaction) handle(ctx context.Context, it llm.Item) (string, error) {
 	text, more := event.TextOf(it.Parts), ""
+	id, size := "", int64(len(text))
 	for _, p := range it.Parts {
-		if p.Artifact != "" {
+		switch {
+		case p.Artifact == "":
+		case p.Kind == event.Text:
+			id, size = p.Artifact, p.Size
+		default:
 			more += fmt.Sprintf("; %s %s, artifact %s", p.Kind, p.Name, p.Artifact)
 		}
 	}
-	if text == "" {
+	var err error
+	switch {
+	case text == "":
 		return fmt.Sprintf("[result of %s, left out%s]", it.Tool, more), nil
+	case id == "":
+		id, err = c.store(ctx, it, text)
 	}
-	name := it.Tool + "-" + it.CallID + ".txt"
-	keep := func() (string, error) { return c.run.thread.Dispatch.Artifacts.Keep(ctx, name, []byte(text)) }
-	if it.Trust != event.Owner {
-		keep = func() (string, error) {
-			return c.run.thread.Dispatch.Artifacts.KeepForeign(ctx, name, "a result of "+it.Tool, []byte(text))
-		}
+	return fmt.Sprintf("[result of %s, %d KB, artifact %s: page with result_read%s]", it.Tool, (size+1023)/1024, id, more), err
+}
+
+// store stores the text of a result as an artifact. One with foreign text is stored as foreign.
+func (c *compaction) store(ctx context.Context, it llm.Item, text string) (id string, err error) {
+	name, keep := it.Tool+"-"+it.CallID+".txt", c.run.thread.Dispatch.Artifacts
+	if it.Trust == event.Owner {
+		id, err = keep.Keep(ctx, name, []byte(text))
+	} else {
+		id, err = keep.KeepForeign(ctx, name, "a result of "+it.Tool, []byte(text))
 	}
-	id, err := keep()
 	if err != nil {
 		return "", fmt.Errorf("store a result of %s: %w", it.Tool, err)
 	}
-	return fmt.Sprintf("[result of %s, %d KB, artifact %s: page with result_read%s]", it.Tool, (len(text)+1023)/1024, id, more), nil
+	return id, nil
 }
 
 // commit writes one step of the compaction. The rows that the claim of the turn brought are then out of date.
@@ -245,10 +252,7 @@ func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err er
 // summary asks the model for a summary of items. When the model cannot, or its summary is not much shorter, the summary is made
 // from the items alone.
 func (c *compaction) summary(ctx context.Context, items []llm.Item) (text string, byModel bool, err error) {
-	size := 0
-	for _, it := range items {
-		size += bytesOf(it)
-	}
+	size := bytesOfAll(items)
 	// The limit is the smallest of a third of the text, a sixteenth of the window and 16 KB.
 	limit := min(size/3, c.density.bytesFor(c.info.Context/16), 16<<10)
 	if size > 2_000 {
@@ -280,25 +284,46 @@ func (d *Dispatch) changes(name string) bool {
 // shownParts is how many of a request's largest parts an error names.
 const shownParts = 3
 
+// oversizeError is a request that is too large for every model, with what the owner can change about it.
+type oversizeError struct {
+	error
+	advice string
+}
+
+func (e *oversizeError) Unwrap() error { return e.error }
+
+// explained adds to the refusal of a request that is too large what its largest parts are and what keeps them from being
+// summarised. Other errors stay as they are.
+func (r modelCalls) explained(ctx context.Context, a attempt, fault error) error {
+	if llm.FaultOf(fault) != llm.TooLarge {
+		return fault
+	}
+	advice := "its largest parts: " + largest(a.req)
+	lasting, err := r.run.thread.History.Lasting(ctx, a.st.Turn.Session)
+	if err != nil {
+		r.run.thread.Log.Warn("read what keeps a conversation from being summarised", "turn", r.run.id, "err", err)
+	}
+	if why := lasting.Blocks(r.run.id); why != "" {
+		advice += "; what was said since then cannot be summarised: " + why
+	}
+	return &oversizeError{fault, advice}
+}
+
 // largest names the largest parts of a request with their sizes, and what makes them smaller.
 func largest(req llm.Request) string {
 	type part struct {
 		name  string
 		bytes int
 	}
-	list := []part{{"the system text (workspace files such as AGENTS.md and MEMORY.md)", len(req.System)}}
-	n := 0
-	for _, t := range req.Tools {
-		n += len(t.Description) + len(t.Parameters)
-	}
-	list = append(list, part{"the tools", n})
+	list := []part{{"the system text (shorten AGENTS.md, MEMORY.md and the like in the workspace)", len(req.System)}}
+	list = append(list, part{"the descriptions of the tools (fewer with [tools] deny)", prefix{tools: req.Tools}.bytes()})
 	for _, m := range req.Messages {
-		name := "a message (/new begins a new conversation)"
+		name := "a message (send it in parts, or as a file)"
 		switch m.Role {
 		case llm.ToolRole:
-			name = "a result of a tool"
+			name = "a result of a tool (ask for less of it)"
 		case llm.Assistant:
-			name = "an answer of the model"
+			name = "an answer of the model (/new leaves it behind)"
 		}
 		list = append(list, part{name, bytesOf(llm.Item{Parts: m.Parts})})
 	}

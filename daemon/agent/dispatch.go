@@ -289,19 +289,26 @@ func (d *Dispatch) limited(ctx context.Context, j Judged, r tools.Result, limit 
 	return d.shortened(ctx, j, r, limit, max(limit-200, 0))
 }
 
-// shortened replaces a result of more than limit bytes by the id of an artifact and the first preview bytes.
+// shortened replaces a result of more than limit bytes by the id of an artifact and the first preview bytes. A result that was
+// shortened before keeps its artifact, which has the whole text.
 func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limit, preview int) tools.Result {
 	if len(r.Content) <= limit {
 		return r
 	}
-	id, err := d.storeResult(ctx, j, r)
 	start := truncate(r.Content, preview)
-	if err != nil {
-		d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
-		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, start)
-		return r
+	if r.Stored != nil {
+		_, text, _ := strings.Cut(r.Content, "\n") // the line that names the artifact
+		start = truncate(text, preview)
+	} else {
+		id, err := d.storeResult(ctx, j, r)
+		if err != nil {
+			d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
+			r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, start)
+			return r
+		}
+		r.Stored = &tools.Stored{Artifact: id, Size: len(r.Content)}
 	}
-	r.Content = fmt.Sprintf("[%d bytes, stored as %s: page through it with result_read]\n%s", len(r.Content), id, start)
+	r.Content = fmt.Sprintf("[%d bytes, stored as %s: page through it with result_read]\n%s", r.Stored.Size, r.Stored.Artifact, start)
 	return r
 }
 

@@ -53,7 +53,11 @@ func reason(err error) string {
 	text := truncate(err.Error(), 700)
 	switch llm.FaultOf(err) {
 	case llm.TooLarge:
-		return "the conversation is too long for the model (/new begins a new one)"
+		text = "the conversation is too long for the model (/new begins a new one)"
+		if o, ok := errors.AsType[*oversizeError](err); ok {
+			text += "; " + o.advice
+		}
+		return text
 	case llm.Auth:
 		if strings.Contains(text, "hob model login") {
 			return text

@@ -45,6 +45,9 @@ type attempt struct {
 	size  size
 	usage llm.Usage // cost of an answer that cannot be used
 	news  []Switch  // notices for the owner, sent with the answer
+
+	refused bool // the model has refused a longer form of this request
+	shrunk  bool // the request is a shorter form of the conversation; see fitted
 }
 
 // modelCalls carries out turn.Request.
@@ -72,8 +75,9 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	if plan.AllResting() && r.mayFallBack(st) {
 		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
 	}
+	refused := false
 	for n := nextStep(st); ; n++ {
-		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepIntent}}
+		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepIntent}, refused: refused}
 		err := r.prepare(ctx, &a)
 		st = a.st // includes the messages that have joined
 		switch {
@@ -91,18 +95,24 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 			a.news = news
 			return r.run.answered(ctx, a, answer)
 		}
-		wait, next, err := r.failed(ctx, plan, a, fault)
-		// The provider's count can differ from hob's estimate, so its refusal of a long request forces a compaction.
-		if err == nil && llm.FaultOf(fault) == llm.TooLarge && a.info == chain.First().Info() {
+		// The provider's count can differ from hob's estimate, so its refusal of a long request forces a compaction. If a parked
+		// turn prevents that, a shorter form is sent once.
+		if llm.FaultOf(fault) == llm.TooLarge && a.info == chain.First().Info() && !refused && r.shrinks(ctx, a) {
+			refused = true
+			if err := r.closeFailed(ctx, a, fault, ""); err != nil {
+				return err
+			}
 			if done, err := r.compactIfFull(ctx, st, a.info, true); done || err != nil {
 				return err
 			}
+			continue
 		}
+		wait, next, err := r.failed(ctx, plan, a, fault)
 		switch {
 		case err != nil:
 			return err
 		case next == llm.GiveUp:
-			return r.fallBackOrFail(ctx, st, n+1, fault)
+			return r.fallBackOrFail(ctx, st, n+1, r.explained(ctx, a, fault))
 		case next == llm.Another && plan.Rests(a.info, r.run.thread.Clock.Wall()):
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
 		}
@@ -118,9 +128,9 @@ func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
 	if _, asks := turn.Next(o.Snapshot).(turn.Request); !asks || !o.Prefixed || t.Transcribe != nil && slices.ContainsFunc(o.Snapshot.Items, untranscribed) {
 		return turn.Step{}, false
 	}
-	plan := t.Models().Plan(t.Clock.Wall(), sizeOf(o.Transcript, prefix{}).fits)
+	plan := t.Models().Plan(t.Clock.Wall(), func(i llm.Info) bool { return sizeOf(o.Transcript, prefix{}, i).fits(i) })
 	info := plan.Model().Info()
-	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}).with(nil)
+	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}, info).with(nil)
 	if info.Local || info.Interpreter || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
@@ -139,14 +149,15 @@ func (r modelCalls) unprepared(ctx context.Context, st turn.Snapshot, err error)
 }
 
 // plan orders the models for a request. Models that failed a short time ago come last. The first choice is left out
-// when the request does not fit into its window even after a compaction.
+// when not even a shorter form of the request fits into its window.
 func (r modelCalls) plan(ctx context.Context, st turn.Snapshot, chain *llm.Chain) (*llm.Plan, []Switch, error) {
 	items, err := r.transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, nil, err
 	}
-	size, first := sizeOf(items, prefix{}), chain.First().Info()
-	// Any other model can take a shorter form of the request; see fitted.
+	first := chain.First().Info()
+	_, size, _ := r.fitted(items, prefix{}, first, false)
+	// Any other model can take a shorter form of the request too; see fitted.
 	plan := chain.Plan(r.run.thread.Clock.Wall(), func(i llm.Info) bool { return size.fits(i) || i != first })
 	if size.fits(first) || plan.Model().Info() == first {
 		return plan, nil, nil
@@ -197,7 +208,7 @@ func nextStep(st turn.Snapshot) int {
 // ask sends a prepared request to one model. All errors that it returns are failures of the model.
 func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
 	if !a.size.fits(a.info) {
-		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has about %d tokens even after a compaction, %s takes %d; the largest parts: %s", a.size.estimate(), a.info.Name(), a.info.Context, largest(a.req))}
+		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has about %d tokens even after a compaction, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
 	}
 	fail.Point("model.inflight")
 	piece, end := r.stream(ctx, a.st, a.step.N)
@@ -231,7 +242,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	items, a.size = r.fitted(items, head, a.info)
+	items, a.size, a.shrunk = r.fitted(items, head, a.info, a.refused)
 	if err := checkTokenLimit(a.st.Turn.RunLimits, a.size, a.info); err != nil {
 		return err
 	}
@@ -251,7 +262,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		if items, err = r.reread(ctx, &a.st); err != nil {
 			return err
 		}
-		items, a.size = r.fitted(items, head, a.info)
+		items, a.size, a.shrunk = r.fitted(items, head, a.info, a.refused)
 	}
 	messages, err := turn.Render(items, r.run.id)
 	if err != nil {
@@ -261,16 +272,29 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// fitted returns the items of a request to a model, and their size. A model that steps in with a smaller window than the first
-// choice gets a shorter form for this request alone.
-func (r modelCalls) fitted(items []llm.Item, head prefix, info llm.Info) ([]llm.Item, size) {
-	s := sizeOf(items, head)
-	if first := r.run.thread.Models().First().Info(); s.fits(info) || info == first {
-		return items, s
+// fitted returns the items of a request to a model, and their size. When they do not fit, or when the model has refused them, the
+// request gets a shorter form that is not committed. That happens to a model that steps in with a smaller window than the first
+// choice, and while a parked turn keeps the conversation from being compacted.
+func (r modelCalls) fitted(items []llm.Item, head prefix, info llm.Info, refused bool) (fit []llm.Item, s size, shrunk bool) {
+	if s = sizeOf(items, head, info); s.fits(info) && !refused || info.Interpreter {
+		return items, s, false
 	}
-	limit := (room(info)*compactTo/100)*minBytesPerToken - head.bytes()
-	items = turn.Shrunk(items, r.run.id, bytesOf, limit, r.run.thread.Dispatch.changes)
-	return items, sizeOf(items, head)
+	limit := room(info)*compactTo/100*minBytesPerToken - head.bytes()
+	if refused { // its window is smaller than hob knows
+		limit = min(limit, bytesOfAll(items)*compactTo/100)
+	}
+	items = turn.Shrunk(items, r.run.id, bytesOf, max(limit, 0), r.run.thread.Dispatch.changes)
+	return items, sizeOf(items, head, info), true
+}
+
+// shrinks reports whether the shorter form of a request that was refused is at least a quarter shorter.
+func (r modelCalls) shrinks(ctx context.Context, a attempt) bool {
+	items, err := r.transcript(ctx, a.st.Turn.Session)
+	if err != nil || a.shrunk {
+		return false
+	}
+	fit, _, _ := r.fitted(items, prefix{a.req.System, a.req.Tools}, a.info, true)
+	return bytesOfAll(fit) <= bytesOfAll(items)*3/4
 }
 
 // reread reads the turn and the transcript again after messages have joined.

@@ -31,17 +31,25 @@ type size struct {
 	bytes int // everything after that answer; the whole request when nothing was counted
 }
 
-// sizeOf measures a prefix and a transcript. It starts from the last answer with a known token count, which includes
-// everything before it.
-func sizeOf(items []llm.Item, head prefix) size {
-	var s size
+// sizeOf measures a prefix and a transcript for a model. It starts from the model's last answer with a known token count, which
+// includes everything before it. Models count differently, so the count of another model is used only when there is none of this one.
+func sizeOf(items []llm.Item, head prefix, info llm.Info) size {
+	var s, other size
 	for i := len(items) - 1; i >= 0; i-- {
+		it := items[i]
+		own := it.Provider == info.Provider && it.Model == info.Model
 		// An answer's count covers its whole request, the prefix included, so nothing before it is counted again.
-		if items[i].Tokens > 0 {
-			s.known = items[i].Tokens
+		if it.Tokens > 0 && own {
+			s.known = it.Tokens
 			return s
 		}
-		s.bytes += bytesOf(items[i])
+		if it.Tokens > 0 && other.known == 0 {
+			other = size{known: it.Tokens, bytes: s.bytes}
+		}
+		s.bytes += bytesOf(it)
+	}
+	if other.known > 0 {
+		return other
 	}
 	s.bytes += head.bytes()
 	return s
@@ -80,6 +88,14 @@ func bytesOf(it llm.Item) int {
 		case part.Kind == event.File:
 			n += min(cmp.Or(int(part.Size), fileBytes), fileBytes) + partOverhead
 		}
+	}
+	return n
+}
+
+// bytesOfAll estimates the bytes of items in a request.
+func bytesOfAll(items []llm.Item) (n int) {
+	for _, it := range items {
+		n += bytesOf(it)
 	}
 	return n
 }

@@ -103,9 +103,9 @@ const (
 type Part struct {
 	Kind        PartKind `json:"kind"`
 	Text        string   `json:"text,omitempty"`
-	Artifact    string   `json:"artifact,omitempty"` // artifact id of an image or file
+	Artifact    string   `json:"artifact,omitempty"` // artifact id of an image or file; of a text: the artifact that has it whole
 	Name        string   `json:"name,omitempty"`     // of a file; a path in the workspace if a copy is there
-	Size        int64    `json:"size,omitempty"`     // in bytes; 0: unknown
+	Size        int64    `json:"size,omitempty"`     // in bytes; 0: unknown; of a text: with Artifact, the size of the whole
 	MIME        string   `json:"mime,omitempty"`
 	Voice       bool     `json:"voice,omitempty"`   // a voice recording
 	Seconds     int      `json:"seconds,omitempty"` // length of a recording; 0: unknown

@@ -61,6 +61,25 @@ func (l Lasting) Text(cut int64) string {
 	return strings.TrimSpace(b.String())
 }
 
+// Blocks says which questions or turns keep the session from being summarised further while the turn running asks a model, and
+// how to end that. It returns "" for none.
+func (l Lasting) Blocks(running int64) string {
+	var list []string
+	for _, q := range l.Questions {
+		code := strings.TrimPrefix(q.Name, "question ")
+		list = append(list, fmt.Sprintf("question %s waits (/approve %s, /deny %s or /answer %s TEXT)", code, code, code, code))
+	}
+	if len(list) > 0 {
+		return strings.Join(list, "; ")
+	}
+	for _, id := range l.Waiting {
+		if id != running {
+			list = append(list, fmt.Sprintf("turn %d waits (hob turns show %d; /stop all ends it)", id, id))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
 func (r Row) line() string {
 	line := r.Name
 	if r.State != "" {
