@@ -87,7 +87,7 @@ func modelNotes() []schema.Note {
 		{Name: "api_key", Unset: "none", Example: `"env:OPENROUTER_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
 		{Name: "base_url", Unset: "the backend's own", Example: `"https://openrouter.ai/api/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address; required for `compatible`."},
 		{Name: "max_output_tokens", Unset: "8192", Least: "1", Example: "8192", Doc: "The limit of one answer, in tokens; less than `context_tokens`."},
-		{Name: "context_tokens", Unset: "200000, or 32768 for lmstudio, ollama and compatible", Least: "1", Example: "200000", Doc: "The size of one request, in tokens."},
+		{Name: "context_tokens", Unset: "what the server says, else 200000, or 32768 for lmstudio, ollama and compatible", Least: "1", Example: "200000", Doc: "The size of one request, in tokens."},
 		{Name: "thinking", Unset: "the model decides", Words: []string{"off", "minimal", "low", "medium", "high", "xhigh"}, Example: `"medium"`, Doc: "How much the model thinks before it answers."},
 		proxyOf("as in `[network]`", `"none"`)[0].Note,
 		{Name: "price", Unset: "not known: tokens are counted", Example: "{ input = 3.0, cached = 0.3, output = 15.0 }", Doc: "The model's price, if the server does not report the cost."},

@@ -58,6 +58,9 @@ func conversationRoutes(r ownerRequests) []server.Route {
 		server.Change(api.ArchiveSession, s.Sessions.Archive),
 		server.Change(api.PutAwaySession, s.Sessions.PutAway),
 		server.Change(api.BringBack, s.Sessions.BringBack),
+		server.Do(api.CompactSession, func(ctx context.Context, name string, in api.Compact) (api.Done, error) {
+			return api.Done{OK: true}, s.Sessions.Compact(ctx, name, in.Matters)
+		}),
 		server.Do(api.ApproveQuestion, r.approve),
 		server.DoPlain(api.DenyQuestion, r.deny),
 		server.Do(api.AnswerQuestion, r.answer),

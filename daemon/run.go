@@ -184,6 +184,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	core.Go(core.ctx, "sub-agents", d.lanes.Run)
 	core.Go(core.ctx, "background commands", d.tools.Registry.Run)
 	core.Go(core.ctx, "commands", d.commands.Run)
+	in.Go(in.ctx, "model windows", d.models.Run)
 	in.Go(in.ctx, "scheduler", d.fire(d.runner.Run))
 	in.Go(in.ctx, "gates", d.fire(d.gateRunner.Run))
 	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))

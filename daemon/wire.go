@@ -85,7 +85,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.models = catalog.NewModels(catalog.ModelsConfig{
 		Registry: catalog.Registry{
 			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
-			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
+			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log, Told: &catalog.Windows{},
 		},
 		Choice: d.store.Settings, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
 	})

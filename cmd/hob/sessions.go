@@ -48,7 +48,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, api.Sessions),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
-		archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
+		compactCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
 }
 
@@ -90,6 +90,21 @@ func sessionKey(ctx context.Context, c *client.Client, name string) (string, err
 		return all[i].Key, err
 	default:
 		return all[i].Key, nil
+	}
+}
+
+// compactCommand makes hob sessions compact.
+func compactCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "compact [SESSION] [WHAT MATTERS]", Short: "Go on with a summary instead of the whole conversation",
+		Long: "The conversation is summarised before the next request to a model. Nothing is deleted: hob sessions show has all of it.\n" +
+			"The words after the SESSION say what the summary must keep. Without a SESSION it is main. /compact does the same in a chat.",
+		Example: "  hob sessions compact\n  hob sessions compact garden \"the dates of the harvest\"", ValidArgsFunction: cli.Complete(a, api.Sessions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key := append(args, "main")[0]
+			in := api.Compact{Matters: cli.Joined(args[min(1, len(args)):])}
+			return cli.Do(cmd.Context(), a, api.CompactSession, key, in, fmt.Sprintf("session %s is summarised before its next request to a model", key))
+		},
 	}
 }
 

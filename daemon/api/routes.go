@@ -102,6 +102,7 @@ const (
 	PutAwaySession  Verb[None, Done]             = "POST /v1/sessions/{id}/archive"   // until its next message
 	BringBack       Verb[None, Done]             = "POST /v1/sessions/{id}/unarchive" //
 	ForgetSession   Verb[None, Forgotten]        = "POST /v1/sessions/{id}/forget"    // removes what was said
+	CompactSession  Verb[Compact, Done]          = "POST /v1/sessions/{id}/compact"   // before its next request
 	StopTurn        Verb[None, Done]             = "POST /v1/turns/{id}/stop"
 	RetryInbox      Verb[None, Done]             = "POST /v1/inbox/{id}/retry"
 	DropInbox       Verb[None, Done]             = "POST /v1/inbox/{id}/drop"

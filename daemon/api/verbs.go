@@ -45,6 +45,11 @@ type Attachment struct {
 	Data []byte `json:"data"`           // in base64 on the wire
 }
 
+// Compact asks for a summary of a conversation.
+type Compact struct {
+	Matters string `json:"matters,omitempty"` // what the summary must keep
+}
+
 // Outgoing is a message for an address, which no model reads.
 type Outgoing struct {
 	To          string       `json:"to"`

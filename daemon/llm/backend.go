@@ -27,6 +27,7 @@ type Config struct {
 	APIKey    string        // the key itself, not a reference; empty: no Authorization header
 	MaxOutput int           // limit of one answer, in tokens
 	Context   int           // size of one request, in tokens
+	Window    func() int    // the size of one request that the server has told, in tokens, 0 for unknown; nil: never known
 	Thinking  string        // off minimal low medium high xhigh; empty: nothing is sent and the model decides
 	Idle      time.Duration // longest silence within an answer; default 60 s
 	First     time.Duration // longest wait for the first byte; default 120 s
@@ -54,6 +55,7 @@ type Entry struct {
 	Name          string `json:"name,omitempty"`
 	Context       int    `json:"context_tokens,omitempty"`        // largest request, in tokens
 	LoadedContext int    `json:"loaded_context_tokens,omitempty"` // of a loaded model: the largest request with its current settings
+	Window        int    `json:"-"`                               // what the server takes now; 0 where Context may be only what the model was trained for
 	MaxOutput     int    `json:"max_output_tokens,omitempty"`     // largest answer, in tokens
 	Price         Price  `json:"price,omitzero"`
 	Free          bool   `json:"free,omitempty"` // the server says that the model costs nothing

@@ -112,11 +112,11 @@ func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
 // Compact ends /compact. The session is summarised before its next request to a model.
 func (s Commands) Compact(ctx context.Context, q turn.Queued, matters string) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
-		n, err := tx.Change("UPDATE sessions SET compact = 1, compact_note = ? WHERE key = ? AND archived = 0 AND EXISTS (SELECT 1 FROM items WHERE session = sessions.id)", matters, q.In.Session)
-		if err != nil || n > 0 {
-			return "The conversation is summarised before the next request to a model.", err
+		err := askCompaction(ctx, tx, q.In.Session, matters)
+		if errors.Is(err, errNoSession) {
+			err = nothingToCover("the conversation is empty", "")
 		}
-		return "There is nothing to summarise: the conversation is empty.", nil
+		return "The conversation is summarised before the next request to a model.", err
 	})
 	return err
 }

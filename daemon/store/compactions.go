@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -61,6 +62,56 @@ func (s Turns) Compacted(ctx context.Context, session int64) (c turn.Compacted, 
 	err = s.core.read().QueryRowContext(ctx, `SELECT s.compact, s.compact_note, coalesce(c.bytes, 0), coalesce(c.tokens, 0) FROM sessions s
 		LEFT JOIN compactions c ON c.id = (SELECT max(id) FROM compactions WHERE session = s.id AND tokens > 0) WHERE s.id = ?`, session).Scan(&c.Asked, &c.Matters, &c.Bytes, &c.Tokens)
 	return c, err
+}
+
+// errNoSession means that no live session has the name.
+var errNoSession = errors.New("no live session")
+
+// nothingToCover is the fault of a compaction that was asked for and has nothing to do.
+func nothingToCover(why, hint string) error {
+	return event.NewFault(event.Clash, hint, "There is nothing to summarise: %s.", why)
+}
+
+// askCompaction notes that a live session, by its key or id, is to be summarised before its next request to a model. It returns a
+// fault when there is nothing to cover, so that no request stays noted that cannot be served.
+func askCompaction(ctx context.Context, tx *Tx, name, matters string) error {
+	var id int64
+	err := tx.One("SELECT id FROM sessions WHERE archived = 0 AND (key = ?1 OR "+hasID("id")+") ORDER BY key <> ?1 LIMIT 1", []any{name}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNoSession
+	}
+	if err != nil {
+		return err
+	}
+	items, err := transcriptIn(tx, id)
+	if err != nil {
+		return err
+	}
+	l, err := Turns{tx.core}.Lasting(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case turn.Coverable(items, func(id int64) bool { return slices.Contains(l.Waiting, id) }):
+		return tx.Run("UPDATE sessions SET compact = 1, compact_note = ? WHERE id = ?", matters, id)
+	case len(items) == 0:
+		return nothingToCover("the conversation is empty", "")
+	case slices.ContainsFunc(items, func(it llm.Item) bool { return it.Kind != llm.Summary }):
+		return nothingToCover("a turn waits, and nothing before it is left to summarise", l.Blocks(0))
+	default:
+		return nothingToCover("all of the conversation is summarised already", "")
+	}
+}
+
+// Compact notes that a live session, by its key or id, is to be summarised before its next request to a model. matters says what the
+// summary must keep, in the owner's words.
+func (r Sessions) Compact(ctx context.Context, name, matters string) error {
+	return r.core.write(ctx, func(tx *Tx) error {
+		err := askCompaction(ctx, tx, name, matters)
+		if errors.Is(err, errNoSession) {
+			return event.NewFault(event.Missing, "hob sessions list shows them", "there is no live session %s", name)
+		}
+		return err
+	})
 }
 
 // compact writes a compaction. Handles, cut and summaries take effect together, and the session gets a new prefix with its next request.

@@ -120,6 +120,13 @@ func Cut(items []llm.Item, waiting func(turn int64) bool, bytes func(llm.Item) i
 	return best, found
 }
 
+// Coverable reports whether the next compaction of a session has something to cover: an item that is no summary, before the first
+// of a turn that waits.
+func Coverable(items []llm.Item, waiting func(turn int64) bool) bool {
+	i := slices.IndexFunc(items, func(it llm.Item) bool { return it.Kind != llm.Summary })
+	return i >= 0 && !waiting(items[i].Turn)
+}
+
 // cutPlaces reports for each index whether a cut may come before the item.
 func cutPlaces(items []llm.Item, waiting func(turn int64) bool) []bool {
 	places := make([]bool, len(items))

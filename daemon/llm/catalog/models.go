@@ -22,8 +22,9 @@ type Choice interface {
 // Models are the models in use: the lineup of the config in force, with the owner's choice first. It is safe for concurrent use.
 type Models struct {
 	ModelsConfig
-	making sync.Mutex // held while a new lineup is made
-	lineup atomic.Pointer[Lineup]
+	making  sync.Mutex // held while a new lineup is made
+	lineup  atomic.Pointer[Lineup]
+	renewed chan struct{} // a new lineup is in use
 }
 
 // ModelsConfig is what Models works with. All fields are needed.
@@ -37,7 +38,7 @@ type ModelsConfig struct {
 
 // NewModels returns models of which only the interpreter is in use. Renew puts those of the config into use.
 func NewModels(c ModelsConfig) *Models {
-	m := &Models{ModelsConfig: c}
+	m := &Models{ModelsConfig: c, renewed: make(chan struct{}, 1)}
 	m.lineup.Store(&Lineup{Chain: llm.NewChain(c.Registry.Interpreter("")), Names: []string{Builtin}})
 	return m
 }
@@ -77,8 +78,17 @@ func (m *Models) Renew(ctx context.Context) error {
 	for _, fault := range next.Faults {
 		m.Registry.Log.Error("a model of the config cannot be used", "err", fault.Err, "first", next.Chain.First().Info().Name())
 	}
-	m.lineup.Store(&next)
+	m.use(next)
 	return nil
+}
+
+// use puts a lineup into use.
+func (m *Models) use(next Lineup) {
+	m.lineup.Store(&next)
+	select {
+	case m.renewed <- struct{}{}:
+	default: // Run has not seen the one before yet
+	}
 }
 
 // Use lets the named model be asked first from now on, until the owner names another one. Default goes back to the config's. The text says, for people,
@@ -107,7 +117,7 @@ func (m *Models) Use(ctx context.Context, name string) (text string, err error) 
 	}
 	// The choice is stored before it is used, so a restart asks the same model.
 	next := m.Registry.Lineup(ctx, c, name)
-	m.lineup.Store(&next)
+	m.use(next)
 	text = "From now on I ask " + next.Chain.First().Info().Name()
 	if len(next.Names) > 1 {
 		text += "; if it does not answer, " + strings.Join(next.Names[1:], ", ")

@@ -40,6 +40,7 @@ type Registry struct {
 	Path        string                                         // the config file, as shown to the user
 	Now         func() time.Time
 	Log         *slog.Logger
+	Told        *Windows // what the servers have said about the size of a request
 }
 
 // Lineup lists the models to ask, in order, and the configured models that cannot be used.
@@ -204,7 +205,7 @@ func (r Registry) Build(name string, m config.Model, key string, web *http.Clien
 	}
 	c := llm.Config{
 		Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
+		Window: r.Told.told(b, m), Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
 	}
 	if b.Account {
 		c.Auth, c.Rejected = r.Auth, r.Rejected

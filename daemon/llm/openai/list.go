@@ -87,7 +87,7 @@ func (c *collection) add(e llm.Entry) {
 	}
 	c.byID[e.ID] = llm.Entry{
 		ID: e.ID, Name: cmp.Or(e.Name, old.Name),
-		Context: cmp.Or(e.Context, old.Context), LoadedContext: cmp.Or(e.LoadedContext, old.LoadedContext),
+		Context: cmp.Or(e.Context, old.Context), LoadedContext: cmp.Or(e.LoadedContext, old.LoadedContext), Window: cmp.Or(e.Window, old.Window),
 		MaxOutput: cmp.Or(e.MaxOutput, old.MaxOutput), Price: cmp.Or(e.Price, old.Price), Free: e.Free || old.Free,
 		Tools: cmp.Or(e.Tools, old.Tools), Vision: cmp.Or(e.Vision, old.Vision), Loaded: cmp.Or(e.Loaded, old.Loaded),
 		Bytes: cmp.Or(e.Bytes, old.Bytes), Parameters: cmp.Or(e.Parameters, old.Parameters), Quantization: cmp.Or(e.Quantization, old.Quantization),

@@ -129,6 +129,7 @@ func (m wireModel) entry(backend string) llm.Entry {
 	e := llm.Entry{
 		ID: m.ID, Name: m.Name,
 		Context:   count(m.ContextLength, m.Top.Context, m.ContextWindow, m.MaxModelLen, m.Meta.Context, m.Meta.Trained),
+		Window:    count(m.Top.Context, m.ContextLength, m.ContextWindow, m.MaxModelLen, m.Meta.Context),
 		MaxOutput: count(m.Top.MaxCompletion, m.MaxCompletion),
 		Bytes:     size(m.Meta.Bytes),
 		Tools:     among(m.Parameters, "tools"),
@@ -206,7 +207,7 @@ func (l wireList) addCodex(c *collection) {
 		Input      []string `json:"input_modalities"`
 	}
 	for _, m := range rows[wireCodex](l.Models) {
-		c.add(llm.Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Vision: among(m.Input, "image")})
+		c.add(llm.Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Window: count(m.Context), Vision: among(m.Input, "image")})
 		if m.Visibility != "list" {
 			c.hide(m.Slug)
 		}

@@ -63,7 +63,24 @@ func New(c llm.Config) (llm.Model, error) {
 func (s *server) Info() llm.Info {
 	return llm.Info{
 		Provider: s.cfg.Provider, Model: s.cfg.Model, Server: s.cfg.BaseURL + "#" + sys.Digest(s.cfg.APIKey), Local: free(s.cfg),
-		Context: s.cfg.Context, MaxOutput: s.cfg.MaxOutput, Price: s.cfg.Price,
+		Context: s.window(), MaxOutput: s.cfg.MaxOutput, Price: s.cfg.Price,
+	}
+}
+
+// window returns the size of one request: what the server has told, else what is configured, else the usual size. A configured size
+// below the server's own holds, because the owner may want shorter requests than possible.
+func (s *server) window() int {
+	told := 0
+	if s.cfg.Window != nil {
+		told = s.cfg.Window()
+	}
+	switch {
+	case told <= 0:
+		return orElse(s.cfg.Context, contextOf(s.cfg.Provider))
+	case s.cfg.Context > 0:
+		return min(told, s.cfg.Context)
+	default:
+		return told
 	}
 }
 
@@ -80,7 +97,6 @@ func withDefaults(c llm.Config) llm.Config {
 	}
 	// The general defaults fill in what the config and the backend leave open.
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
-	c.Context = orElse(c.Context, contextOf(c.Provider))
 	c.Idle = orElse(c.Idle, defaultIdle)
 	c.First = orElse(c.First, defaultFirst)
 	c.HTTP = client(c.HTTP)

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"hob/config"
+	"hob/daemon/llm"
+)
+
+// leastWindow is the smallest window that is believed, in tokens. askWindows is how often the servers of this kind are asked again
+// whose windows depend on how a model was loaded.
+const (
+	leastWindow = 1_024
+	askWindows  = 15 * time.Minute
+)
+
+// Windows keeps how large a request may be, as the servers of models have said, in tokens. It is safe for concurrent use; nil knows
+// nothing.
+type Windows struct{ known sync.Map } // by windowOf
+
+// windowOf names a model at a server.
+type windowOf struct{ backend, url, model string }
+
+// told returns the function that reads the window of a model; 0 when its server has not said.
+func (w *Windows) told(b llm.Backend, m config.Model) func() int {
+	key := windowOf{b.Name, cmp.Or(m.BaseURL, b.BaseURL), m.Model}
+	return func() int {
+		if w == nil {
+			return 0
+		}
+		n, _ := w.known.Load(key)
+		tokens, _ := n.(int)
+		return tokens
+	}
+}
+
+// askFor asks the servers of the named models for their windows. What a server does not say stays as it was.
+func (r Registry) askFor(ctx context.Context, names []string, which func(config.Model) bool) {
+	for _, name := range names {
+		_, section, err := r.Pick(r.Config(), name)
+		if err != nil || section.Backend == "" || section.Backend == Builtin || !which(section) {
+			continue
+		}
+		row := Server{Backend: section.Backend, BaseURL: r.baseURL(section), Names: []string{name}}
+		r.list(ctx, &row)
+		// ollama lists a name without a version with the version "latest".
+		i := slices.IndexFunc(row.Models, func(e llm.Entry) bool { return e.ID == section.Model || e.ID == section.Model+":latest" })
+		if i < 0 {
+			r.Log.Debug("the server does not say how large a request may be", "model", name, "err", row.Error)
+			continue
+		}
+		if n := cmp.Or(row.Models[i].LoadedContext, row.Models[i].Window); n >= leastWindow {
+			r.Told.known.Store(windowOf{row.Backend, row.BaseURL, section.Model}, n)
+		}
+	}
+}
+
+// loadable reports whether the window of a section's model depends on how its server has loaded it.
+func loadable(m config.Model) bool { return m.Backend == "lmstudio" || m.Backend == "ollama" }
+
+// Run asks the servers of the models in use how large a request may be: at the start, when other models come into use, and those
+// that load models every quarter of an hour. It never fails, because every model has a usual window.
+func (m *Models) Run(ctx context.Context) error {
+	tick := time.NewTicker(askWindows)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.renewed: // also when the process starts
+			m.Registry.askFor(ctx, m.Lineup().Names, func(config.Model) bool { return true })
+		case <-tick.C:
+			m.Registry.askFor(ctx, m.Lineup().Names, loadable)
+		}
+	}
+}
