@@ -312,6 +312,15 @@ func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limi
 	return r
 }
 
+// textParts makes the parts of a result's text, which name the artifact that has all of it.
+func textParts(r tools.Result) []event.Part {
+	parts := event.Say(r.Content)
+	if r.Stored != nil {
+		parts[0].Artifact, parts[0].Size = r.Stored.Artifact, int64(r.Stored.Size)
+	}
+	return parts
+}
+
 // keep stores a result. A result with foreign text is stored as foreign, so that reading it later taints the reader too.
 func (d *Dispatch) storeResult(ctx context.Context, j Judged, r tools.Result) (string, error) {
 	name := j.Call.Name + "-" + j.Call.ID + ".txt"

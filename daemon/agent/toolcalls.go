@@ -490,10 +490,7 @@ func callItem(st turn.Snapshot, id string) llm.Item {
 
 // resultItem makes the transcript item of a call's result.
 func resultItem(st turn.Snapshot, call llm.Item, step int, result tools.Result) llm.Item {
-	parts := append(event.Say(result.Content), result.Parts...)
-	if result.Stored != nil {
-		parts[0].Artifact, parts[0].Size = result.Stored.Artifact, int64(result.Stored.Size)
-	}
+	parts := append(textParts(result), result.Parts...)
 	return llm.Item{
 		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultItem, Parts: parts,
 		CallID: call.CallID, Tool: call.Tool, IsError: result.IsError, Trust: st.Turn.Trust(), Source: call.Tool,
