@@ -21,8 +21,8 @@ type Closing struct {
 
 // Closings is the store of such messages.
 type Closings interface {
-	// Closings lists the messages whose next edit is due.
-	Closings(ctx context.Context, now time.Time) ([]Closing, error)
+	// Closings lists the messages whose next edit is due. later reports whether there are messages whose edit is not due.
+	Closings(ctx context.Context, now time.Time) (list []Closing, later bool, err error)
 	// Closed ends a message if next is zero, or sets the time of the next try.
 	Closed(ctx context.Context, outbox int64, next time.Time) error
 }
@@ -42,13 +42,13 @@ const (
 	closingTries = 12
 	closingFirst = 5 * time.Second
 	closingLast  = 20 * time.Minute
-	closingLook  = 30 * time.Second // between two looks, if nothing wakes it
+	closingLook  = 30 * time.Second // between two looks while a message waits for its edit
 )
 
 // Run works until ctx ends. A store error ends it too; the caller runs it again.
 func (c *Closer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		list, err := c.Rows.Closings(ctx, c.Clock.Wall())
+		list, later, err := c.Rows.Closings(ctx, c.Clock.Wall())
 		if err != nil {
 			return sys.UnlessDone(ctx, fmt.Errorf("read which questions are closed: %w", err))
 		}
@@ -57,7 +57,11 @@ func (c *Closer) Run(ctx context.Context) error {
 				return sys.UnlessDone(ctx, fmt.Errorf("note that a question shows its end: %w", err))
 			}
 		}
-		timer := time.NewTimer(closingLook)
+		sleep := sys.LongestSleep
+		if later || len(list) > 0 {
+			sleep = closingLook
+		}
+		timer := c.Clock.Timer(sleep)
 		select {
 		case <-ctx.Done():
 		case <-c.Wake:

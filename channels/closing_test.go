@@ -19,11 +19,11 @@ type closings struct {
 	ended bool
 }
 
-func (c *closings) Closings(_ context.Context, now time.Time) ([]channels.Closing, error) {
+func (c *closings) Closings(_ context.Context, now time.Time) ([]channels.Closing, bool, error) {
 	if c.open == nil || c.next.After(now) {
-		return nil, nil
+		return nil, c.open != nil, nil
 	}
-	return []channels.Closing{*c.open}, nil
+	return []channels.Closing{*c.open}, false, nil
 }
 
 func (c *closings) Closed(_ context.Context, _ int64, next time.Time) error {

@@ -199,7 +199,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 			rest, well = firstRest, h.Clock.Mono()
 		}
 		h.note(t, receiving, err)
-		nap, refused := spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare))), false
+		nap, refused := h.together(spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare)))), false
 		if later, ok := errors.AsType[*RetryAfter](err); ok {
 			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
 		}
@@ -212,6 +212,15 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	}
 	close(t.ended)
 	return nil
+}
+
+// together extends a wait of some seconds, so that all channels whose platforms cannot be reached are tried in the same moment. Each moment wakes
+// the process, and a machine that is offline has many such channels.
+func (h *Host) together(nap time.Duration) time.Duration {
+	if nap < shortBackoff/2 {
+		return nap
+	}
+	return nap + shortBackoff - (h.Clock.Mono()+nap)%shortBackoff
 }
 
 // spread adds jitter: it returns a time between d/2 and d, so that clients that were disconnected together do

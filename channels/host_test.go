@@ -120,6 +120,34 @@ func TestHostWaitsAsLongAsAsked(t *testing.T) {
 	})
 }
 
+// Channels that cannot be reached are tried in the same moments, so that they wake the process seldom.
+func TestHostTriesChannelsTogether(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		var mu sync.Mutex
+		at, tries := map[time.Duration]bool{}, 0
+		start := time.Now()
+		sections := map[string]channels.Section{}
+		for i := range 7 {
+			sections[fmt.Sprint("c", i)] = channels.Section{Channel: &ear{run: func(context.Context, int, channels.Inbox) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if since := time.Since(start); since > time.Minute {
+					at[since], tries = true, tries+1
+				}
+				return errPlain
+			}}}
+		}
+		h.Replace(sections)
+		<-time.After(4 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if tries < 7*6 || len(at) > 13 {
+			t.Errorf("%d tries in %d moments of three minutes", tries, len(at))
+		}
+	})
+}
+
 func TestHostSendingHealthIsApart(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})

@@ -97,7 +97,6 @@ const (
 	errorNap     = time.Second      // after a store error
 	allHeads     = 10_000           // more than there are lanes: all rows that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
-	longNap      = 30 * time.Second // maximum sleep: timers stop while the machine is suspended
 	sendTime     = time.Minute      // timeout of a send
 	drainTime    = 8 * time.Second  // time for running sends at shutdown
 	lateAfter    = 15 * time.Minute // a later message to the owner is marked as late
@@ -146,7 +145,7 @@ func (p *Pump) Run(ctx context.Context) error {
 		if err != nil {
 			return sys.UnlessDone(ctx, err)
 		}
-		timer := time.NewTimer(nap)
+		timer := p.Clock.Timer(nap)
 		select {
 		case <-ctx.Done():
 		case <-p.Wake:
@@ -228,11 +227,11 @@ func (p *Pump) holdAddress(a event.Address, err error, until time.Time) {
 	}
 }
 
-// rested returns the time until the first address ends its rest, at most longNap.
+// rested returns the time until the first address ends its rest, at most sys.LongestSleep.
 func (p *Pump) rested(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	nap := longNap
+	nap := sys.LongestSleep
 	for a, until := range p.resting {
 		if !until.After(now) {
 			delete(p.resting, a)

@@ -33,9 +33,9 @@ func (h hung) Moved(context.Context, int64) ([]scheduler.Entry, int64, error) {
 	return nil, 0, nil
 }
 
-func (h hung) Report(context.Context) error {
+func (h hung) Report(context.Context) (bool, error) {
 	h.hangs("report")
-	return nil
+	return false, nil
 }
 
 func (h hung) Gated(context.Context, time.Time, int) ([]gate.Slot, error) {
@@ -45,6 +45,8 @@ func (h hung) Gated(context.Context, time.Time, int) ([]gate.Slot, error) {
 	}
 	return []gate.Slot{{Fire: 1, Job: scheduler.Job{Zone: "UTC", Gate: scheduler.Gate{Command: "x"}}}}, nil
 }
+
+func (h hung) GatesWait(context.Context) (bool, error) { return h.in == "gate", nil }
 
 func (h hung) Judge(context.Context, gate.Verdict) error { return nil }
 

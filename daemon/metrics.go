@@ -36,7 +36,7 @@ func (d status) Metrics(ctx context.Context) ([]byte, error) {
 	p.Number("hob_uptime_seconds", "How long hob has run.", float64(s.UptimeMS)/1000)
 	wall, mono := d.clock.Wall(), d.clock.Mono()
 	p.Gauge("hob_progress_timestamp_seconds", "When a part last made progress, since 1970.", api.SamplesBy("component", map[string]float64{
-		"thread": instant(wall, mono, d.turn.Beat()), "scheduler": instant(wall, mono, d.runner.Progress()),
+		"thread": instant(wall, mono, d.turn.Beat(mono)), "scheduler": instant(wall, mono, d.runner.Progress()),
 	})...)
 	p.Process(s.Started)
 	// Names of models and channels come from the config, so a secret could be in one.

@@ -185,6 +185,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	core.Go(core.ctx, "background commands", d.tools.Registry.Run)
 	core.Go(core.ctx, "commands", d.commands.Run)
 	in.Go(in.ctx, "model windows", d.models.Run)
+	out.Go(out.ctx, "clock", d.clock.WatchJumps)
 	in.Go(in.ctx, "scheduler", d.fire(d.runner.Run))
 	in.Go(in.ctx, "gates", d.fire(d.gateRunner.Run))
 	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))
@@ -192,7 +193,9 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
 		return srv.Serve(ctx, server.New(d.localAPI(cliChannel)), d.log)
 	})
-	in.Go(in.ctx, "storage", storageWatch{d.store.Backups, d.store.Events, d.recipients, d.zone, &d.restarts, d.clock, d.ids, d.log}.run)
+	watch := storageWatch{d.opt.state(), d.store.Backups, d.store.Events, d.recipients, d.zone, &d.restarts, d.clock, d.ids, d.log}
+	in.Go(in.ctx, "storage", watch.run)
+	in.Go(in.ctx, "database files", watch.watchFiles)
 	in.Go(in.ctx, "config", d.reloader.run)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "backups", d.backups.Run)

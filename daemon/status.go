@@ -21,8 +21,8 @@ import (
 	"hob/scheduler/gate"
 )
 
-// stuckAfter is how long the thread and the parts of the scheduler may make no progress before they count as stuck. All of them wake at least every half
-// minute; evaluating one gate may take a minute.
+// stuckAfter is how long the thread and the parts of the scheduler may make no progress before they count as stuck. A part that
+// sleeps makes progress until its timer ends; evaluating one gate may take a minute.
 const stuckAfter = 90 * time.Second
 
 // status looks at the daemon from outside: what hob status shows, health and metrics.
@@ -157,7 +157,7 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 	}
 	now := d.clock.Mono()
 	// A turn may take any time, so only an idle thread can count as stuck.
-	if s.Thread.Turn == 0 && now-d.turn.Beat() > stuckAfter {
+	if s.Thread.Turn == 0 && now-d.turn.Beat(now) > stuckAfter {
 		s.Thread.State = "stuck"
 	}
 	// In safe mode the scheduler does not run, so it makes no progress.

@@ -18,6 +18,7 @@ const lasting = 30 * time.Second
 
 // storageWatch tells the owner when hob cannot store anything.
 type storageWatch struct {
+	state      string // the folder of the database
 	backups    store.Backups
 	events     store.Events
 	recipients channels.Recipients
@@ -26,6 +27,23 @@ type storageWatch struct {
 	clock      sys.Clock
 	ids        sys.IDs
 	log        *slog.Logger
+}
+
+// fileLook is the time between two looks at the files of the database where the system does not report that they were renamed.
+const fileLook = 30 * time.Second
+
+// watchFiles finds out while hob rests that the database was deleted or replaced. Otherwise only the next commit would.
+func (d storageWatch) watchFiles(ctx context.Context) error {
+	err := sys.WatchNames(ctx, d.state, d.backups.LookAtFiles)
+	every := sys.LongestSleep // a folder further above may be renamed
+	if err != nil {
+		d.log.Debug("the files of the database are looked at every 30 s", "err", err)
+		every = fileLook
+	}
+	for sys.Sleep(ctx, every) {
+		d.backups.LookAtFiles()
+	}
+	return nil
 }
 
 // run tells the owner when a failure to store lasts, and when it is over, each at most once an hour.

@@ -54,6 +54,7 @@ type simulation struct {
 	dir   string
 	clock sys.Clock
 	store *store.Store
+	jobs  chan struct{} // the scheduler's signal; nil: it looks by itself
 	stop  context.CancelFunc
 	group *sys.Group
 }
@@ -74,7 +75,7 @@ func (w *simulation) start() {
 		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}
-	runner := scheduler.NewRunner(w.store.Jobs, w.clock, nil, log)
+	runner := scheduler.NewRunner(w.store.Jobs, w.clock, w.jobs, log)
 	ctx, stop := context.WithCancel(w.t.Context())
 	w.stop = stop
 	w.group = sys.NewGroup(log, func(name string, err error) { w.t.Errorf("%s failed: %v", name, err) })

@@ -35,7 +35,7 @@ func (s *idle) Moved(_ context.Context, since int64) ([]scheduler.Entry, int64, 
 	return entries, 1, nil
 }
 
-func (s *idle) Report(context.Context) error { return nil }
+func (s *idle) Report(context.Context) (bool, error) { return false, nil }
 
 // BenchmarkJobs is what many jobs cost the runner, beside robfig's own, which is the anchor: the time until it is ready, and its memory.
 func BenchmarkJobs(b *testing.B) {

@@ -232,9 +232,9 @@ type counted struct {
 	asked int
 }
 
-func (c *counted) Report(ctx context.Context) error {
+func (c *counted) Report(ctx context.Context) (bool, error) {
 	if c.asked++; c.asked == 1 {
-		return errors.New("the disk is full")
+		return false, errors.New("the disk is full")
 	}
 	return c.Memory.Report(ctx)
 }

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	longestSleep = 30 * time.Second // Go's timers stop while the machine sleeps, and the wall clock may be changed
-	firstRetry   = time.Second      // after a failed commit of a job's fire; doubles each time
-	lastRetry    = time.Minute
-	batchSize    = 128  // firings per commit
-	batchRows    = 2000 // slots per commit, approximately
-	fullRead     = time.Hour
-	staleSpare   = 10_000 // outdated hints that are allowed before a full read
+	lookEvery  = 30 * time.Second // between two looks while a report waits, or without a signal
+	firstRetry = time.Second      // after a failed commit of a job's fire; doubles each time
+	lastRetry  = time.Minute
+	batchSize  = 128  // firings per commit
+	batchRows  = 2000 // slots per commit, approximately
+	fullRead   = time.Hour
+	staleSpare = 10_000 // outdated hints that are allowed before a full read
 )
 
 // Runner commits fires when they come due. It keeps 16 bytes per job in memory, and reads a job again when its time has come.
@@ -65,7 +65,9 @@ func NewRunner(store Store, c sys.Clock, changed <-chan struct{}, log *slog.Logg
 
 // Progress returns the monotonic time at which the runner was last active. While it works, this is at most about half a minute ago. It may
 // be called from any goroutine.
-func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
+func (r *Runner) Progress() time.Duration {
+	return min(time.Duration(r.progress.Load()), r.clock.Mono())
+}
 
 // Run fires jobs until ctx ends, and then returns nil. It returns an error if jobs cannot be listed; it may then be called again. A fire
 // that cannot be committed is retried after 1 s, doubling up to 60 s. A job that cannot be used is disabled.
@@ -91,24 +93,25 @@ func (r *Runner) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		r.step()
-		if err := r.round(ctx); err != nil {
+		unreported, err := r.round(ctx)
+		if err != nil {
 			return err
 		}
 		// After a conflict with a changed job, the next round follows at once.
 		if !r.moved {
-			r.rest(ctx)
+			r.rest(ctx, unreported)
 		}
 	}
 	return nil
 }
 
-// round serves everything that is due at the last reading of the clock.
-func (r *Runner) round(ctx context.Context) error {
+// round serves everything that is due at the last reading of the clock. unreported: slots wait for their report.
+func (r *Runner) round(ctx context.Context) (unreported bool, err error) {
 	if err := r.followClock(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.refresh(ctx); err != nil {
-		return err
+		return false, err
 	}
 	// Between two batches the clock is read again, so a jump is noticed before the next commit.
 	for ctx.Err() == nil && !r.clockJumped() && r.ready() {
@@ -116,8 +119,7 @@ func (r *Runner) round(ctx context.Context) error {
 		r.step()
 	}
 	r.unlisted = time.Time{}
-	r.report(ctx)
-	return nil
+	return r.report(ctx), nil
 }
 
 // load reads all jobs and builds the heap.
@@ -280,13 +282,16 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 
 // report tells the owner what was not served in time, once everything is served. It runs at each wake, for reports that had to wait and for
 // those of an earlier run.
-func (r *Runner) report(ctx context.Context) {
+func (r *Runner) report(ctx context.Context) (later bool) {
 	if ctx.Err() != nil {
-		return
+		return false
 	}
-	if err := r.store.Report(ctx); err != nil && ctx.Err() == nil {
-		r.log.Error("the missed runs could not be reported; trying again at the next wake", "err", err)
+	later, err := r.store.Report(ctx)
+	if err == nil || ctx.Err() != nil {
+		return later
 	}
+	r.log.Error("the missed runs could not be reported; trying again at the next wake", "err", err)
+	return true
 }
 
 // later retries a job after a pause, which doubles with each failure. Only the heap has the retry; the job's row is unchanged.
@@ -337,14 +342,19 @@ func (r *Runner) step() {
 	}
 }
 
-// rest sleeps until the next job is due, something changes, or half a minute has passed.
-func (r *Runner) rest(ctx context.Context) {
-	sleep := longestSleep
+// rest sleeps until the next job is due or something changes, and while a report waits at most half a minute.
+func (r *Runner) rest(ctx context.Context, unreported bool) {
+	sleep := sys.LongestSleep
+	if unreported || r.changed == nil {
+		sleep = lookEvery
+	}
 	if len(r.heap) > 0 {
 		sleep = min(sleep, time.UnixMilli(r.heap[0].due).Sub(r.clock.Wall()))
 	}
-	timer := time.NewTimer(max(sleep, 0))
+	timer := r.clock.Timer(sleep)
 	defer timer.Stop()
+	// A sleeping runner need not show progress until its timer ends.
+	r.progress.Store(int64(timer.End))
 	select {
 	case <-ctx.Done():
 	case <-r.changed:

@@ -30,6 +30,6 @@ type Store interface {
 	// Disable marks a job as broken, with the reason, and tells the owner.
 	Disable(ctx context.Context, id int64, why string) error
 	// Report tells the owner about all slots marked with Tell that were not reported yet, in one message (see MissedReport) and one commit. It is
-	// called at each wake, so it must be cheap if there are none.
-	Report(ctx context.Context) error
+	// called at each wake, so it must be cheap if there are none. later reports whether slots were left for a later call.
+	Report(ctx context.Context) (later bool, err error)
 }

@@ -44,5 +44,7 @@ func (r *RunningTurn) Running() int64 {
 // progress notes a sign of life. The watchdog restarts hob when none comes for too long.
 func (r *RunningTurn) progress(now time.Duration) { r.beat.Store(int64(now)) }
 
-// Beat returns the monotonic time of the thread's last progress. The watchdog compares it with the clock.
-func (r *RunningTurn) Beat() time.Duration { return time.Duration(r.beat.Load()) }
+// Beat returns the monotonic time of the thread's last progress, at most now. The watchdog compares it with the clock.
+func (r *RunningTurn) Beat(now time.Duration) time.Duration {
+	return min(time.Duration(r.beat.Load()), now)
+}

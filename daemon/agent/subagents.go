@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
@@ -59,14 +58,18 @@ func (l *SubagentPool) Run(ctx context.Context) (err error) {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		wait(ctx, wake, ended)
+		l.wait(ctx, wake, ended)
 	}
 	return nil
 }
 
-// wait returns when there may be something to do: after a commit, when a lane is free, or after longestSleep.
-func wait(ctx context.Context, wake, ended <-chan struct{}) {
-	timer := time.NewTimer(longestSleep)
+// wait returns when there may be something to do: after a commit, when a lane is free, or, while sub-agents run, after laneSleep.
+func (l *SubagentPool) wait(ctx context.Context, wake, ended <-chan struct{}) {
+	sleep := sys.LongestSleep
+	if len(l.tracked()) > 0 {
+		sleep = laneSleep
+	}
+	timer := l.Thread.Clock.Timer(sleep)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -15,8 +15,8 @@ import (
 
 // Waking times of the thread.
 const (
-	longestSleep = 30 * time.Second // Go timers stop while the machine sleeps, so none may be long
-	notifyAfter  = 3 * time.Second  // people who wait longer learn how many messages are ahead
+	laneSleep   = 30 * time.Second // the longest time between two looks for sub-agents while some run
+	notifyAfter = 3 * time.Second  // people who wait longer learn how many messages are ahead
 )
 
 // Causes that end a turn's context.
@@ -87,7 +87,7 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	return err
 }
 
-// idle waits for a commit, for the next row that becomes runnable by time, or for longestSleep.
+// idle waits for a commit or for the next row that becomes runnable by time.
 func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 	next, err := t.Queue.NextWake(ctx)
 	if err != nil {
@@ -97,12 +97,14 @@ func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
 		return fmt.Errorf("look for the next wake: %w", err)
 	}
 	// A time in the past means that the row became runnable since Take; the minimum keeps the loop from spinning.
-	sleep := longestSleep
+	sleep := sys.LongestSleep
 	if !next.IsZero() {
 		sleep = min(sleep, max(next.Sub(t.Clock.Wall()), time.Millisecond))
 	}
-	timer := time.NewTimer(sleep)
+	timer := t.Clock.Timer(sleep)
 	defer timer.Stop()
+	// A sleeping thread need not show progress until its timer ends.
+	t.RunningTurn.progress(timer.End)
 	select {
 	case <-ctx.Done():
 	case <-wake:

@@ -22,10 +22,10 @@ var (
 	ErrMoved = fmt.Errorf("%w: its files were deleted or replaced", ErrStorage)
 )
 
-// lookEvery is how often an idle writer checks its files and retries. tryEvery is how often others may make it retry.
+// retryEvery is how often a writer that fails tries again by itself. tryEvery is how often others may make it try.
 const (
-	lookEvery = 30 * time.Second
-	tryEvery  = time.Second
+	retryEvery = 30 * time.Second
+	tryEvery   = time.Second
 )
 
 // Storage reports whether the database can store data.
@@ -161,6 +161,14 @@ func (w *writer) rescue() {
 	w.files.mu.Unlock()
 	w.condition.note(w.files.moved(), w.now()) // so that its hint names the copy
 	w.log.Warn("what was stored is rescued in a copy", "path", to)
+}
+
+// LookAtFiles makes the writer check whether the files were deleted or replaced. It does not wait for the result: SignalStorage reports a fault.
+func (d *DB) LookAtFiles() {
+	select {
+	case d.write.look <- struct{}{}:
+	default: // it is about to look
+	}
 }
 
 // Storage reports whether the database can store, judged by the last commit. After a failure, or if the files were replaced, it tries one

@@ -32,6 +32,7 @@ type writer struct {
 	now     func() time.Time
 	log     *slog.Logger
 	queue   chan *closure
+	look    chan struct{} // a value: the files may have been deleted or replaced
 	group   *sys.Group
 	mu      sync.RWMutex
 	closed  bool
@@ -53,7 +54,7 @@ type closure struct {
 
 // newWriter makes a writer that start must start. Its context has no end, because queued writes must finish during a shutdown.
 func newWriter(ctx context.Context, db *sql.DB, d *DB, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path)), derived: o.Derived}
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), look: make(chan struct{}, 1), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path)), derived: o.Derived}
 	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }
@@ -168,9 +169,13 @@ const idleGap = time.Second
 func (w *writer) run() error {
 	idle := time.NewTimer(idleGap)
 	defer idle.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	var retry <-chan time.Time // nil while commits work, so that a writer at rest does not wake
 	for {
+		if !w.condition.failing() {
+			retry = nil
+		} else if retry == nil {
+			retry = time.After(retryEvery)
+		}
 		select {
 		case first, ok := <-w.queue:
 			if !ok {
@@ -180,8 +185,12 @@ func (w *writer) run() error {
 			idle.Reset(idleGap)
 		case <-idle.C:
 			w.checkpoint()
-		case <-look.C:
+		case <-retry:
 			// An empty commit finds out whether the fault is over.
+			retry = nil
+			w.commit(nil)
+		case <-w.look:
+			// An empty commit reports the fault, or finds out that it is over.
 			if w.condition.failing() || w.files.moved() != nil {
 				w.commit(nil)
 			}

@@ -16,5 +16,8 @@ func (s Backups) Backup(ctx context.Context, path string) error { return s.core.
 // Storage reports whether the database can write.
 func (s Backups) Storage(ctx context.Context) sqlite.Storage { return s.core.db.Storage(ctx) }
 
+// LookAtFiles makes the writer check whether the files of the database were deleted or replaced. Then StorageSignal fires.
+func (s Backups) LookAtFiles() { s.core.db.LookAtFiles() }
+
 // StorageSignal fires when that has changed.
 func (s Backups) StorageSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalStorage) }

@@ -31,9 +31,8 @@ type BackupSchedule struct {
 
 // Parameters of the schedule.
 const (
-	backupLookEvery = time.Minute // interval of the checks; one long timer would stop while the machine sleeps
-	backupRestAfter = time.Hour   // pause after a copy failed
-	backupSpare     = 256 << 20   // free disk space that must remain, in bytes
+	backupRestAfter = time.Hour // pause after a copy failed
+	backupSpare     = 256 << 20 // free disk space that must remain, in bytes
 )
 
 // BackupFolder returns the folder for copies inside a state folder.
@@ -49,23 +48,25 @@ func (k BackupSchedule) Run(ctx context.Context) error {
 	if err := k.tellRestored(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(backupLookEvery)
-	defer tick.Stop()
-	var rest time.Duration
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		// The pause is measured with the monotonic clock: a change of the wall time neither ends nor extends it.
-		if k.Clock.Mono() < rest {
-			continue
-		}
+	for sys.Rest(ctx, k.Clock, k.wait(ctx)) {
 		if err := k.MakeDue(ctx); err != nil && ctx.Err() == nil {
-			rest = k.Clock.Mono() + backupRestAfter
+			// The pause is measured with the monotonic clock: a change of the wall time neither ends nor extends it.
+			sys.Sleep(ctx, backupRestAfter)
 		}
 	}
+	return nil
+}
+
+// wait returns the time until the next copy, at least a minute, so that a start is not slowed down by a copy. A failure to find it out is left to MakeDue, which tells the owner.
+func (k BackupSchedule) wait(ctx context.Context) time.Duration {
+	next, _, err := k.next(ctx)
+	switch {
+	case err != nil:
+		return time.Minute
+	case next.IsZero():
+		return sys.LongestSleep
+	}
+	return max(next.Sub(k.Clock.Wall()), time.Minute)
 }
 
 // MakeDue makes a copy if one is due. Only after the new copy has been verified does it delete old ones. If a copy fails, the owner gets a notice
@@ -85,19 +86,9 @@ func (k BackupSchedule) MakeDue(ctx context.Context) error {
 // The age of the newest backup on disk decides whether one is due, so that backups made before a restart, or by hand, count as well. A new
 // database is not backed up before it has the age of one interval.
 func (k BackupSchedule) makeDue(ctx context.Context) error {
-	var born time.Time
-	var size int64
-	err := k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(sqlite.Stamp(&born), &size)
-	if err != nil {
-		return fmt.Errorf("read the age of the database: %w", err)
-	}
-	list, err := ListBackups(BackupFolder(k.State))
-	if err != nil {
+	next, size, err := k.next(ctx)
+	if now := k.Clock.Wall(); err != nil || next.IsZero() || next.After(now) {
 		return err
-	}
-	now := k.Clock.Wall()
-	if next := k.Plan().Next(list, born, now, k.Zone()); next.IsZero() || next.After(now) {
-		return nil
 	}
 	// A full disk would stop hob itself; a missing backup does not.
 	free, err := k.Free(k.State)
@@ -107,13 +98,14 @@ func (k BackupSchedule) makeDue(ctx context.Context) error {
 	if free < size+backupSpare {
 		return event.NewFault(event.Unavailable, "free some space", "the disk is nearly full: %d MB are free, and a copy takes %d MB", free>>20, size>>20)
 	}
-	r, err := k.Save(ctx, filepath.Join(BackupFolder(k.State), AutoBackupName(now)))
+	r, err := k.Save(ctx, filepath.Join(BackupFolder(k.State), AutoBackupName(k.Clock.Wall())))
 	if err != nil {
 		return err
 	}
 	k.Log.Info("backup made", "path", r.Path, "bytes", r.Bytes)
 	// Remove old backups only after the new one is complete.
-	if list, err = ListBackups(BackupFolder(k.State)); err != nil {
+	list, err := ListBackups(BackupFolder(k.State))
+	if err != nil {
 		return err
 	}
 	for _, f := range k.Plan().Surplus(list, k.Zone()) {
@@ -122,6 +114,20 @@ func (k BackupSchedule) makeDue(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// next returns when the next copy is due, zero for never, and the size of the database in bytes.
+func (k BackupSchedule) next(ctx context.Context) (next time.Time, size int64, err error) {
+	var born time.Time
+	err = k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(sqlite.Stamp(&born), &size)
+	if err != nil {
+		return next, 0, fmt.Errorf("read the age of the database: %w", err)
+	}
+	list, err := ListBackups(BackupFolder(k.State))
+	if err != nil {
+		return next, 0, err
+	}
+	return k.Plan().Next(list, born, k.Clock.Wall(), k.Zone()), size, nil
 }
 
 // Save makes a copy and verifies it; a bad copy is deleted. An empty path means a new name in the backup folder. An existing file is not

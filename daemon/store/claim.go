@@ -76,7 +76,10 @@ func (s Turns) OldestWaiting(ctx context.Context, boot time.Time) (seq int64, wa
 	return seq, s.core.now().Sub(sqlite.Time(since)), err
 }
 
-// NextWake returns the next instant at which a row becomes runnable by time alone; zero: none.
+// waitingLook is the time between two looks while something is queued that does not run, whatever holds it back.
+const waitingLook = 30 * time.Second
+
+// NextWake returns the next instant at which a row becomes runnable by time alone, or at which rows that wait are looked at again; zero: none.
 func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	var next sql.NullInt64
 	now := sqlite.Micros(s.core.now())
@@ -85,7 +88,8 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 		UNION ALL SELECT min(not_after) FROM inbox WHERE state = 'queued' AND not_after > 0
 		UNION ALL SELECT min(until) FROM waits WHERE met = 0 AND until > 0
 		UNION ALL SELECT min(until) FROM questions WHERE state = 'open'
-		UNION ALL SELECT min(due) FROM catchups WHERE question IS NULL)`, now).Scan(&next)
+		UNION ALL SELECT min(due) FROM catchups WHERE question IS NULL
+		UNION ALL SELECT ?1 + ?2 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'queued') OR EXISTS (SELECT 1 FROM turns WHERE state = 'ready'))`, now, waitingLook.Microseconds()).Scan(&next)
 	return sqlite.Time(next.Int64), err
 }
 

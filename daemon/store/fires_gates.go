@@ -51,6 +51,12 @@ func (d Jobs) Gated(ctx context.Context, now time.Time, most int) ([]gate.Slot, 
 	})
 }
 
+// GatesWait reports whether there are slots whose gates were not evaluated, also such that Gated does not list yet.
+func (d Jobs) GatesWait(ctx context.Context) (some bool, err error) {
+	err = d.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires WHERE state = 'due')").Scan(&some)
+	return some, err
+}
+
 // Judge commits the result of a gate. A fire that is no longer due is left alone: it has already been decided.
 func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 	return d.core.write(ctx, func(tx *Tx) error {

@@ -17,16 +17,15 @@ const gateWait = 2 * time.Minute
 // Report sends the owner one message about all slots that were not served in time and not reported yet. The message and the marks are one
 // commit, so a crash neither loses nor repeats it. Until its gate has been evaluated, it is unknown whether a slot runs; the report waits
 // for that as long as an evaluation may take. A job whose slot waits longer, for another run or after a failure, is reported separately.
-func (d Jobs) Report(ctx context.Context) error {
+func (d Jobs) Report(ctx context.Context) (later bool, err error) {
 	var some bool
 	if err := d.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires f WHERE "+untoldFires+")").Scan(&some); err != nil || !some {
-		return err
+		return false, err
 	}
-	return d.core.write(ctx, func(tx *Tx) error {
+	err = d.core.write(ctx, func(tx *Tx) error {
 		// Gates decide the outcome of late fires; wait for those that are still being evaluated, so that one notice tells all.
-		var looking bool
-		err := tx.One("SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state = 'due' AND created > ?)", []any{sqlite.Micros(tx.Now.Add(-gateWait))}, &looking)
-		if err != nil || looking {
+		err := tx.One("SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state = 'due' AND created > ?)", []any{sqlite.Micros(tx.Now.Add(-gateWait))}, &later)
+		if err != nil || later {
 			return err
 		}
 		newest, list, err := overdueJobs(tx)
@@ -43,6 +42,7 @@ func (d Jobs) Report(ctx context.Context) error {
 		}
 		return addNotice(tx, fmt.Sprintf("away:%d", newest), newest, text)
 	})
+	return later, err
 }
 
 // untoldFires selects the slots that can be reported. The slots of a job are reported together, once it is known whether the newest runs.

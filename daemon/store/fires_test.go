@@ -171,7 +171,7 @@ func (s *testStore) away() (list []string) {
 func TestReport(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
-	if err := s.Jobs.Report(ctx); err != nil || len(s.outs()) != 0 {
+	if _, err := s.Jobs.Report(ctx); err != nil || len(s.outs()) != 0 {
 		t.Fatalf("nothing to tell: %v, %v", s.outs(), err)
 	}
 	hourly, skipped := s.job("hourly"), s.job("skipped", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip })
@@ -182,7 +182,7 @@ func TestReport(t *testing.T) {
 	s.fire(hourly.ID, back)
 	s.fire(skipped.ID, back)
 	s = s.crash() // before the report
-	if err := s.Jobs.Report(ctx); err != nil {
+	if _, err := s.Jobs.Report(ctx); err != nil {
 		t.Fatal(err)
 	}
 	day := hourly.Due.Format("Mon 15:04")
@@ -195,12 +195,12 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d of 8 slots are marked as told", n)
 	}
 	s = s.crash() // after it
-	if err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 {
+	if _, err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 {
 		t.Errorf("told again: %q, %v", s.away(), err)
 	}
 	// The heartbeat is not worth a word.
 	s.sql("INSERT INTO fires (trigger, key, due, created, ended, state, outcome, told) VALUES (?, 'k', 1, 1, 1, 'done', 'missed', 1)", beat.ID)
-	if err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
+	if _, err := s.Jobs.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
 		t.Errorf("of the heartbeat: %q, %v", s.away(), err)
 	}
 }
@@ -213,7 +213,7 @@ func TestReportOfWhatCouldNotBeStored(t *testing.T) {
 	s.later(back.Sub(s.now()))
 	s.fire(j.ID, back)
 	s.sql("UPDATE fires SET unstored = 1 WHERE id > (SELECT min(id) FROM fires)")
-	if err := s.Jobs.Report(t.Context()); err != nil {
+	if _, err := s.Jobs.Report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	told := strings.Join(s.away(), "\n")
@@ -227,7 +227,7 @@ func TestNothingToReport(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
 	s.fire(j.ID, j.Due.Add(time.Minute))
-	if err := s.Jobs.Report(t.Context()); err != nil || len(s.outs()) != 0 {
+	if _, err := s.Jobs.Report(t.Context()); err != nil || len(s.outs()) != 0 {
 		t.Errorf("told %+v, %v", s.outs(), err)
 	}
 }

@@ -41,7 +41,7 @@ func TestChangesLoseNoSlot(t *testing.T) {
 		if err := s.Calls.Record(t.Context(), c.change(j, s.now())); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if err := s.Jobs.Report(t.Context()); err != nil {
+		if _, err := s.Jobs.Report(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(s.fires(), ", ")
@@ -177,7 +177,7 @@ func TestReportOfWhatWaited(t *testing.T) {
 		s.later(c.away)
 		s = s.crash()
 		for range 2 {
-			if err := s.Jobs.Report(t.Context()); err != nil {
+			if _, err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,7 +218,7 @@ func TestReportWaitsForGates(t *testing.T) {
 		s.fire(g.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Jobs.Report(t.Context()); err != nil {
+			if _, err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()

@@ -32,12 +32,12 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		} else {
 			s.sql("UPDATE outbox SET state = 'expired', ended = 1")
 		}
-		if list, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
+		if list, _, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
 			t.Errorf("%s, still open: %+v, %v", name, list, err)
 		}
 		s.sql(c.close)
 		s = s.crash()
-		list, err := s.Outbox.Closings(t.Context(), s.now())
+		list, _, err := s.Outbox.Closings(t.Context(), s.now())
 		if !sent {
 			if err != nil || len(list) != 0 || one[int](s, "SELECT count(*) FROM closings") != 0 {
 				t.Errorf("%s: %+v, %v", name, list, err)
@@ -50,10 +50,10 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		if err := s.Outbox.Closed(t.Context(), list[0].Outbox, s.now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
+		if list, later, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 || !later {
 			t.Errorf("%s, before its time: %+v, %v", name, list, err)
 		}
-		if list, err := s.Outbox.Closings(t.Context(), s.now().Add(2*time.Minute)); err != nil || len(list) != 1 || list[0].Tries != 1 {
+		if list, _, err := s.Outbox.Closings(t.Context(), s.now().Add(2*time.Minute)); err != nil || len(list) != 1 || list[0].Tries != 1 {
 			t.Errorf("%s, at its time: %+v, %v", name, list, err)
 		}
 		if err := s.Outbox.Closed(t.Context(), list[0].Outbox, time.Time{}); err != nil || one[int](s, "SELECT count(*) FROM closings") != 0 {

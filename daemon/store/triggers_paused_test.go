@@ -279,7 +279,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 					t.Errorf("%s: row %d is %+v, want %v", c.name, i, r, want)
 				}
 			}
-			if err := s.Jobs.Report(t.Context()); err != nil || len(s.away()) != 0 {
+			if _, err := s.Jobs.Report(t.Context()); err != nil || len(s.away()) != 0 {
 				t.Errorf("%s: told %q, %v", c.name, s.away(), err)
 			}
 		}
@@ -306,7 +306,7 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		s.fire(j.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Jobs.Report(t.Context()); err != nil {
+			if _, err := s.Jobs.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()

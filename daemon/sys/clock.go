@@ -11,16 +11,18 @@ import (
 
 // Clock separates wall time from elapsed time.
 type Clock struct {
-	wall func() time.Time
-	mono func() time.Duration
+	wall  func() time.Time
+	mono  func() time.Duration
+	jumps *jumps // nil for the zero clock
 }
 
 // RealClock returns the machine's clock.
 func RealClock() Clock {
 	start := time.Now()
 	return Clock{
-		wall: func() time.Time { return time.Now().Round(0).UTC() },
-		mono: func() time.Duration { return time.Since(start) },
+		wall:  func() time.Time { return time.Now().Round(0).UTC() },
+		mono:  func() time.Duration { return time.Since(start) },
+		jumps: &jumps{timers: map[*time.Timer]struct{}{}},
 	}
 }
 
@@ -44,6 +46,18 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Rest waits for a time of day that is d away, and ends early if the clock jumps. It returns false if ctx ends first.
+func Rest(ctx context.Context, c Clock, d time.Duration) bool {
+	timer := c.Timer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	longestSleep = 30 * time.Second // as for jobs; also the interval for checking roots and folders without events
-	firstRetry   = time.Second      // after a failed commit; doubles each time
-	lastRetry    = time.Minute
-	shortestGap  = 50 * time.Millisecond
-	longestGap   = 5 * time.Second // between two scans of dirty folders
-	recentLoss   = time.Hour       // how long lost events are reported as trouble
+	lookEvery   = 30 * time.Second // the interval for checking roots and folders without events
+	firstRetry  = time.Second      // after a failed commit; doubles each time
+	lastRetry   = time.Minute
+	shortestGap = 50 * time.Millisecond
+	longestGap  = 5 * time.Second // between two scans of dirty folders
+	recentLoss  = time.Hour       // how long lost events are reported as trouble
 )
 
 // Access defines what a Watcher may read.
@@ -88,7 +88,9 @@ func NewWatcher(store Store, c sys.Clock, changed <-chan struct{}, own Own, acce
 
 // Progress returns the monotonic time at which the watcher was last active. While it works, this is at most about half a minute ago. It may
 // be called from any goroutine.
-func (w *Watcher) Progress() time.Duration { return time.Duration(w.progress.Load()) }
+func (w *Watcher) Progress() time.Duration {
+	return min(time.Duration(w.progress.Load()), w.clock.Mono())
+}
 
 // step records progress for the watchdog.
 func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
@@ -149,7 +151,7 @@ func (w *Watcher) round(ctx context.Context) error {
 	}
 	w.rewatch()
 	if now >= w.roots {
-		w.roots = now + longestSleep
+		w.roots = now + lookEvery
 	}
 	return nil
 }
@@ -216,7 +218,7 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	}
 	w.list[watch.ID] = t
 	if w.sensor == nil {
-		t.poll = w.clock.Mono() + longestSleep
+		t.poll = w.clock.Mono() + lookEvery
 	}
 	w.settleStarts(ctx, t)
 	for dir, f := range t.tree.folders {
@@ -367,7 +369,7 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	// With a poll interval, a remote file system or no notifier, everything is scanned; otherwise only the folders in polled and unseen.
 	every := t.watch.Poll
 	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
-		every = longestSleep
+		every = lookEvery
 	}
 	if every > 0 && t.poll == 0 {
 		t.poll = now + every
@@ -411,10 +413,10 @@ func (w *Watcher) troubleOf(t *tracked) string {
 	switch {
 	case w.sensor == nil && t.watch.Poll == 0:
 		return fmt.Sprintf("the system gives no file events (%v): its files are looked at every %v instead; "+
-			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.noEvents, longestSleep)
+			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.noEvents, lookEvery)
 	case len(t.polled) > 0:
 		return fmt.Sprintf("the system has no more file watches: some of its folders are looked at every %v instead; "+
-			"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", longestSleep)
+			"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", lookEvery)
 	case t.unread != "":
 		return t.unread
 	case t.dropped > 0 && w.clock.Mono()-t.dropped < recentLoss:
@@ -424,19 +426,21 @@ func (w *Watcher) troubleOf(t *tracked) string {
 	return ""
 }
 
-// rest sleeps until something is due or has changed, at most half a minute.
+// rest sleeps until something is due or has changed; with watches, at most half a minute.
 func (w *Watcher) rest(ctx context.Context) {
 	if w.stale {
 		return
 	}
 	now := w.clock.Mono()
-	until := now + longestSleep
+	until := now + sys.LongestSleep
 	sooner := func(at time.Duration) {
 		if at > 0 && at < until {
 			until = at
 		}
 	}
-	sooner(w.roots)
+	if len(w.list) > 0 {
+		sooner(w.roots)
+	}
 	// While collected events wait for the end of their gap, new ones need not wake the watcher.
 	var wake <-chan struct{}
 	switch {
@@ -451,8 +455,10 @@ func (w *Watcher) rest(ctx context.Context) {
 			sooner(max(t.next, t.retry))
 		}
 	}
-	timer := time.NewTimer(max(until-now, 0))
+	timer := w.clock.Timer(until - now)
 	defer timer.Stop()
+	// A sleeping watcher need not show progress until its timer ends.
+	w.progress.Store(int64(timer.End))
 	select {
 	case <-ctx.Done():
 	case <-w.changed:

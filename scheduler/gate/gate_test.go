@@ -103,6 +103,12 @@ func (s *slotStore) Gated(_ context.Context, _ time.Time, most int) ([]gate.Slot
 	return slices.Clone(s.due[:min(most, len(s.due))]), nil
 }
 
+func (s *slotStore) GatesWait(context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.due) > 0, nil
+}
+
 func (s *slotStore) Judge(_ context.Context, v gate.Verdict) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

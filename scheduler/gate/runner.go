@@ -21,7 +21,7 @@ import (
 const (
 	lanes         = 4                // gates evaluated at the same time
 	maxEvaluation = 60 * time.Second // for all parts of one gate together
-	longestSleep  = 30 * time.Second // Go's timers stop while the machine sleeps
+	lookEvery     = 30 * time.Second // between two looks while a slot waits
 	maxReason     = 300              // length of a failure's reason, in characters
 )
 
@@ -51,6 +51,8 @@ type Store interface {
 	// Gated lists due slots whose gates can be evaluated now, oldest first, at most one per job. A slot waits while an earlier fire of its
 	// job is open, because that run may still handle the change, and during the pause after a failure.
 	Gated(ctx context.Context, now time.Time, most int) ([]Slot, error)
+	// GatesWait reports whether there are due slots at all, also such that wait.
+	GatesWait(ctx context.Context) (bool, error)
 	// Judge commits a verdict in one transaction: the fire's row, the inbox row of a run, and the job's backoff after a failure. It changes
 	// nothing if the fire is no longer due.
 	Judge(ctx context.Context, v Verdict) error
@@ -81,7 +83,7 @@ type Runner struct {
 }
 
 // NewRunner returns a runner. changed wakes it when slots have come due or runs have ended; one signal may stand for many, and nil means
-// none. Without a signal it looks every 30 s.
+// none. While slots wait it also looks every 30 s.
 func NewRunner(store Store, evaluator Evaluator, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
 	r := &Runner{store: store, evaluator: evaluator, clock: c, changed: changed, log: log}
 	r.progress.Store(int64(c.Mono()))
@@ -90,7 +92,9 @@ func NewRunner(store Store, evaluator Evaluator, c sys.Clock, changed <-chan str
 
 // Progress returns the monotonic time at which the runner was last active or, if earlier, the start of the oldest running evaluation: a
 // hanging one is no progress. While it works, this is at most about a minute ago. It may be called from any goroutine.
-func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
+func (r *Runner) Progress() time.Duration {
+	return min(time.Duration(r.progress.Load()), r.clock.Mono())
+}
 
 // served is a finished evaluation.
 type served struct {
@@ -140,17 +144,27 @@ func (r *Runner) begin(ctx context.Context, group *sys.Group, running map[int64]
 	return nil
 }
 
-// rest waits until an evaluation has ended, something has changed, or half a minute has passed.
+// rest waits until an evaluation has ended or something has changed, and while slots wait at most half a minute.
 func (r *Runner) rest(ctx context.Context, running map[int64]time.Duration, ended <-chan served) error {
-	timer := time.NewTimer(longestSleep)
+	waits, err := r.store.GatesWait(ctx)
+	if err != nil {
+		return fmt.Errorf("look for due slots: %w", err)
+	}
+	sleep := sys.LongestSleep
+	if waits || len(running) > 0 {
+		sleep = lookEvery
+	}
+	timer := r.clock.Timer(sleep)
 	defer timer.Stop()
-	defer func() {
-		oldest := r.clock.Mono()
+	mark := func(at time.Duration) {
 		for _, since := range running {
-			oldest = min(oldest, since)
+			at = min(at, since)
 		}
-		r.progress.Store(int64(oldest))
-	}()
+		r.progress.Store(int64(at))
+	}
+	// A sleeping runner need not show progress until its timer ends.
+	mark(timer.End)
+	defer func() { mark(r.clock.Mono()) }()
 	select {
 	case <-ctx.Done():
 	case <-r.changed:

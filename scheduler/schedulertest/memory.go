@@ -228,14 +228,14 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 }
 
 // Report implements scheduler.Store.
-func (m *Memory) Report(context.Context) error {
+func (m *Memory) Report(context.Context) (later bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// All waiting slots go into one report.
 	if len(m.tell) > 0 {
 		m.told, m.tell = append(m.told, m.tell), nil
 	}
-	return nil
+	return false, nil
 }
 
 // ZoneRules implements scheduler.Zones.
