@@ -130,8 +130,9 @@ func (s *scene) machine(before map[string]string) {
 		s.accuse("the token of the local API has changed (%v)", err)
 	}
 	s.walk(s.state(), func(path, text string) {
-		below := strings.TrimPrefix(path, s.state()+"/") // artifacts and the journal of edits are copies of texts that are checked elsewhere
-		if s.secret.marked(path) || s.secret.marked(text) && !strings.HasPrefix(below, "artifacts/") && !strings.HasPrefix(below, "edits/") {
+		// Artifacts, the journal of edits and the nightly backup are copies of texts that are checked elsewhere.
+		kind, _, _ := strings.Cut(strings.TrimPrefix(path, s.state()+"/"), "/")
+		if s.secret.marked(path) || s.secret.marked(text) && !slices.Contains([]string{"artifacts", "edits", "backups"}, kind) {
 			s.accuse("%s holds foreign text", path)
 		}
 	})
@@ -159,7 +160,8 @@ func (s *scene) workspace() {
 				s.accuse("%s was written by a turn of another conversation", below)
 			}
 		case s.secret.marked(below + text):
-			if why := markOf(marks, path); !strings.HasPrefix(why, "written by a command ") {
+			// A turn that was clean until this very call may move or edit a file that is foreign: its copy is marked as the turn's.
+			if why := markOf(marks, path); !strings.HasPrefix(why, "written by a ") {
 				s.accuse("%s holds foreign text, and its mark is %q", below, why)
 			}
 			s.copied++
@@ -167,6 +169,11 @@ func (s *scene) workspace() {
 	}
 	s.walk(s.space(), look)
 	s.walk(s.root(), look)
+	for _, row := range s.list(`SELECT summary FROM audit WHERE tool IN ('write', 'edit', 'apply_patch', 'notebook_edit') AND tainted = 1 AND outcome = 'ok' AND reason = 'the table allows it'`) {
+		if !strings.Contains(row, "/.scratch/") && !strings.Contains(row, "/given/x.txt") { // the right of the job
+			s.accuse("a turn that had read foreign text has written outside its scratch folder: %.300s", row)
+		}
+	}
 }
 
 // markOf is why a path counts as foreign: its own mark, or that of a folder that it lies in.
