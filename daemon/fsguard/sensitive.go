@@ -54,6 +54,38 @@ func Private(name string) bool {
 	return slices.ContainsFunc(private(), func(own string) bool { return fold(own) == fold(first) })
 }
 
+// SecretPlaces lists the folders in which files are secret because of their place, not because of a name in their path: Resolve decides about
+// each. A search that neither begins in one of them nor contains one need not ask about its folders, except about those of SecretByIdentity.
+func SecretPlaces(g *Guard) []string {
+	list := []string{g.own, g.state, g.space, "/etc", "/proc", "/dev", "/run", "/var/run"}
+	if g.home != "" {
+		list = append(list, g.home)
+	}
+	return list
+}
+
+// SecretByIdentity describes the folders that are secret whatever path leads to them, as far as they exist: those of hob, those with the owner's
+// keys, and for a guest the owner's private ones.
+func SecretByIdentity(g *Guard) (list []fs.FileInfo) {
+	paths := []string{g.own, g.state}
+	if g.home != "" {
+		for _, dir := range secretFolders() {
+			paths = append(paths, filepath.Join(g.home, dir))
+		}
+	}
+	if g.guest {
+		for _, name := range private() {
+			paths = append(paths, filepath.Join(g.space, name))
+		}
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
 // isPrivate reports whether a path is in one of the owner's private files or folders, by name or by identity.
 func isPrivate(space string, w walked) bool {
 	if rel, err := filepath.Rel(space, w.path); err == nil && filepath.IsLocal(rel) && Private(rel) {

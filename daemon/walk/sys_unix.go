@@ -14,3 +14,11 @@ func numbers(info fs.FileInfo) (device, inode uint64) {
 	}
 	return 0, 0
 }
+
+// links returns the number of names of a file.
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // 16 bits on some systems
+	}
+	return 2 // unknown: search
+}

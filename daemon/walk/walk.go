@@ -81,6 +81,9 @@ func (d *Dir) Identity() (device, inode uint64) { return d.file.identity() }
 // Identity returns the device and inode of a file; 0 where the system has no such numbers.
 func Identity(info fs.FileInfo) (device, inode uint64) { return numbers(info) }
 
+// Links returns the number of names of a file. Where the system does not tell, it is 1 on Windows and 2 elsewhere.
+func Links(info fs.FileInfo) uint64 { return links(info) }
+
 // Visitor gets the results of a walk. Several workers call it at once.
 type Visitor interface {
 	// Folder gets a folder with all its entries and returns those to continue with: folders are entered, files are passed to File. It may

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -31,14 +32,33 @@ type filter struct {
 	start    fsguard.Place
 	top      *walk.Rules // the ignore rules above the start
 	own      own
-	careful  bool         // the start is outside all roots: check each folder
-	unread   atomic.Int64 // files and folders that could not be read
-	withheld atomic.Int64 // files and folders with keys or credentials
+	careful  bool                   // the start is outside all roots: check each folder
+	special  bool                   // it has to do with a place where a path alone makes secret
+	secrets  map[[2]uint64]struct{} // folders that are secret under any path, by device and inode
+	parts    []string               // parts of names about which the path guard is asked
+	unread   atomic.Int64           // files and folders that could not be read
+	withheld atomic.Int64           // files and folders with keys or credentials
+
+	// folders has the folders of results by their path. Only the final check, after the search, uses it.
+	folders map[string]checked
+}
+
+// checked is a folder of results. ok is false if nothing in it may be shown.
+type checked struct {
+	fsguard.Place
+	ok bool
 }
 
 // newFilter prepares the filter for a search from start.
 func newFilter(d Deps, start fsguard.Place) (*filter, error) {
 	s := &filter{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
+	s.parts, s.secrets = suspects(start.Path), map[[2]uint64]struct{}{}
+	s.special = slices.ContainsFunc(fsguard.SecretPlaces(d.Guard), func(dir string) bool { return inside(dir, start.Path) || inside(start.Path, dir) })
+	for _, info := range fsguard.SecretByIdentity(d.Guard) {
+		device, inode := walk.Identity(info)
+		s.secrets[[2]uint64{device, inode}] = struct{}{}
+	}
+	s.folders = map[string]checked{}
 	s.rules = walk.RulesReader{Read: s.read, Home: d.Guard.Home()}
 	var err error
 	if s.own, err = newOwn(d.State); err != nil {
@@ -103,8 +123,9 @@ func (s *filter) forbidden(d *walk.Dir) bool {
 	if inode != 0 && s.own.folder == [2]uint64{device, inode} {
 		return true
 	}
-	// Without an inode only the path can tell.
-	return (s.careful || inode == 0) && d.Path != "" && s.secret(d.Path)
+	// Without an inode only the path can tell. Names that are secret anywhere were left out of the folder above.
+	_, known := s.secrets[[2]uint64{device, inode}]
+	return (inode == 0 || s.careful && (s.special || known)) && d.Path != "" && s.secret(d.Path)
 }
 
 // secret reports whether a path holds keys or credentials that the call did not name, or is hob's
@@ -170,51 +191,71 @@ func (s *filter) failed(ctx context.Context, err error) {
 	}
 }
 
-// suspects lists parts of names that may belong to keys and credentials. The path guard decides;
-// this list only avoids asking it for every name.
-func suspects() []string {
-	return []string{
-		"env", "cred", "secret", "id_", ".pem", ".key", ".p12", ".pfx", ".ppk", ".jks", ".kdbx", "keychain", "keyring", "netrc", "authorized",
-		"ssh_host", "wallet", "shadow", "sudoers", "passwd", "keytab", "environ", "mem", "kcore", "password", "user.md", "capabilities.md",
+// place is a folder in which some names may be secret; parts are parts of them, in lower case.
+type place struct {
+	base  string
+	parts []string
+}
+
+// placed lists parts of names that may belong to a secret, or to a private file of the owner, in some places only. base is such a place,
+// absolute; "" is everywhere. The path guard decides; this list avoids asking it about every name.
+func placed() []place {
+	return []place{
+		{"", []string{"config.toml", "user.md", "memory", "capabilities.md"}}, // hob's config and workspace have them, under any path
+		{"/etc", []string{"shadow", "sudoers", "passwd", "keytab"}},
+		{"/proc", []string{"environ", "mem", "kcore"}},
+		{"/dev", []string{"mem"}},
 	}
+}
+
+// suspects lists the parts of names that matter to a search from start.
+func suspects(start string) (list []string) {
+	for _, p := range placed() {
+		if p.base == "" || inside(p.base, start) || inside(start, p.base) {
+			list = append(list, p.parts...)
+		}
+	}
+	return list
+}
+
+// inside reports whether path is dir or below it.
+func inside(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // suspicious reports whether the path guard must be asked about a name.
 // It asks too often rather than too seldom: for each name with a dot in front or a character beyond ASCII.
-func suspicious(name string, pieces []string) bool {
-	lower := name
+func (s *filter) suspicious(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c >= 0x80 || i == 0 && c == '.' {
 			return true
-		} else if 'A' <= c && c <= 'Z' {
-			lower = strings.ToLower(name)
 		}
 	}
-	for _, p := range pieces {
-		if strings.Contains(lower, p) {
-			return true
-		}
+	if fsguard.SecretName(name) {
+		return true
 	}
-	return false
+	lower := strings.ToLower(name) // copies nothing if it is in lower case
+	return slices.ContainsFunc(s.parts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
 // lists reports whether glob may list a file. It checks each folder once, and the file itself only
 // if its name or its place may make it a secret.
-// folders keeps the answer for each folder.
-func (s *filter) lists(path string, folders map[string]bool) bool {
-	dir, name := "", path
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		dir, name = path[:i], path[i+1:]
-	}
-	ok, known := folders[dir]
-	if !known {
-		_, ok = s.shows(dir)
-		folders[dir] = ok
-	}
+func (s *filter) lists(path string) bool {
+	dir, name := split(path)
+	_, ok := s.folder(dir)
 	if ok && (fsguard.SecretName(name) || s.hidden(path)) {
-		_, ok = s.shows(path)
+		_, ok = s.place(path)
 	}
 	return ok
+}
+
+// split divides a path below the start into its folder, "" for the start, and its name.
+func split(path string) (dir, name string) {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
 }
 
 // hidden reports whether a component of a path starts with a dot. In the workspace only the part
@@ -228,11 +269,39 @@ func (s *filter) hidden(path string) bool {
 }
 
 // shows makes the final check of a file in the result. ok is false if the file must not be shown;
-// foreign is the reason why its content is foreign text, or "".
+// foreign is the reason why its content is foreign text, or "". In the roots, a regular file of one
+// ordinary name can only be secret, or foreign without a mark, because of its folder, which is checked once.
 func (s *filter) shows(path string) (foreign string, ok bool) {
-	p, err := s.guard.Resolve("", s.below(path))
-	if err != nil || p.Area == fsguard.State || p.Area == fsguard.Sensitive && s.start.Area != fsguard.Sensitive {
+	dir, name := split(path)
+	info, err := os.Lstat(s.below(path))
+	if err != nil || !info.Mode().IsRegular() || walk.Links(info) != 1 || path == "" || s.suspicious(name) || s.hidden(path) {
+		p, ok := s.place(path)
+		return p.Foreign, ok
+	}
+	above, ok := s.folder(dir)
+	if !ok {
 		return "", false
 	}
-	return p.Foreign, true
+	// Outside the roots, places such as /etc have secrets of their own.
+	if above.Area == fsguard.Outside {
+		p, ok := s.place(path)
+		return p.Foreign, ok
+	}
+	return s.guard.Foreign(filepath.Join(above.Path, name), above.Area), true
+}
+
+// folder is place for a folder of results. It remembers its answers.
+func (s *filter) folder(dir string) (fsguard.Place, bool) {
+	known, found := s.folders[dir]
+	if !found {
+		known.Place, known.ok = s.place(dir)
+		s.folders[dir] = known
+	}
+	return known.Place, known.ok
+}
+
+// place resolves a path below the start. ok is false if the path must not be shown.
+func (s *filter) place(path string) (p fsguard.Place, ok bool) {
+	p, err := s.guard.Resolve("", s.below(path))
+	return p, err == nil && p.Area != fsguard.State && (p.Area != fsguard.Sensitive || s.start.Area == fsguard.Sensitive)
 }

@@ -123,7 +123,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in GlobInput, intent 
 	if err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
-	r := &globRun{pattern: w, folders: folders, filter: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers()+1)}
+	r := &globRun{pattern: w, folders: folders, filter: s, ctx: ctx, limit: in.HeadLimit, found: make([]newest, walk.Workers()+1)}
 	if err := errors.Join(walk.Walk(ctx, root, r), root.Close()); err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
@@ -136,7 +136,6 @@ type globRun struct {
 	folders bool // find folders instead of files
 	filter  *filter
 	ctx     context.Context //nolint:containedctx // lives for one run
-	pieces  []string
 	limit   int
 	mu      sync.Mutex // guards the last element of found
 	found   []newest   // one list per worker, and one for folders
@@ -198,7 +197,7 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	kept := entries[:0]
 	for _, e := range entries {
 		// A folder may match and also be entered, so it is recorded apart from the choice below.
-		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name))) {
+		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(r.filter.suspicious(e.Name) && r.filter.secret(d.Child(e.Name))) {
 			r.folder(d.Child(e.Name))
 		}
 		// The path guard is asked last, because it is the slowest check.
@@ -206,7 +205,7 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.folderRule(d, here, e.Name))) == 0:
 		case e.Kind == walk.File && (r.folders || !r.takes(here, dir, e.Name, false)):
 		case e.Kind == walk.Other:
-		case suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name)):
+		case r.filter.suspicious(e.Name) && r.filter.secret(d.Child(e.Name)):
 		default:
 			kept = append(kept, e)
 		}
@@ -272,8 +271,8 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 	// Each worker has kept its newest files. The newest of all are among them.
 	all = newestOf(all, r.limit)
 	// The final check: files may have changed since the walk.
-	folders, found := map[string]bool{}, len(all)
-	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.filter.lists(strings.TrimSuffix(f.path, "/"), folders) })
+	found := len(all)
+	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.filter.lists(strings.TrimSuffix(f.path, "/")) })
 	withheld := found - len(all)
 	out.Total -= withheld
 	out.Withheld = int(r.filter.withheld.Load()) + withheld

@@ -146,7 +146,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in GrepInput, intent 
 	}
 	// The skipped results are collected too: only their order by path says which ones they are.
 	r := &grepRun{
-		query: q, filter: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
+		query: q, filter: s, names: names, ctx: ctx, kept: g.kept,
 		found: collector{need: in.Offset + q.HeadLimit, content: in.OutputMode == modeContent},
 	}
 	// A scanner has buffers of its own, so each worker needs one.
@@ -167,7 +167,6 @@ type grepRun struct {
 	filter   *filter
 	names    naming
 	ctx      context.Context //nolint:containedctx // lives for one run
-	pieces   []string
 	scanners []*scanner
 	kept     *keptOpen
 	found    collector
@@ -215,7 +214,7 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		case e.Kind == walk.Other || e.Name[0] == '.':
 		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == walk.Ignored:
 		case e.Kind == walk.File && (r.kind != nil || r.include != nil) && !r.takes(d.Child(e.Name), r.names.of(d.Child(e.Name))):
-		case suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name)):
+		case r.filter.suspicious(e.Name) && r.filter.secret(d.Child(e.Name)):
 		default:
 			kept = append(kept, e)
 		}

@@ -122,3 +122,22 @@ func TestFlatMemory(t *testing.T) {
 		}
 	}
 }
+
+// A folder with keys stays closed under another path, also where no path says what it is.
+func TestWithholdsByIdentity(t *testing.T) {
+	d := newFixture(t)
+	outside := t.TempDir()
+	keys, alias := filepath.Join(d.top, ".gnupg"), filepath.Join(outside, "plain")
+	for _, dir := range []string{keys, alias, filepath.Join(outside, "other")} {
+		must(t, os.MkdirAll(dir, 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "x"), []byte("needle"), 0o600))
+	}
+	if err := unix.Mount(keys, alias, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("this needs root: %v", err)
+	}
+	t.Cleanup(func() { must(t, unix.Unmount(alias, unix.MNT_DETACH)) })
+	res := d.do(t, d.grep, args{"pattern": "needle", "path": outside, "output_mode": "count"})
+	if out, _ := res.Data.(search.GrepOutput); out.Total != 1 || len(out.Files) != 1 || out.Withheld != 1 {
+		t.Errorf("%s", res.Content)
+	}
+}

@@ -16,9 +16,9 @@ import (
 const (
 	partSize  = 256 << 10 // size of a part; it fits a processor's cache
 	largeFile = 16 * partSize
-	tailSize  = 4 << 10   // first read after a part, to find the end of its last line
-	maxTail   = 256 << 10 // a file with a longer line is odd
-	maxAhead  = 16        // parts that may be finished before an earlier one
+	tailSize  = 4 << 10 // first read after a part, to find the end of its last line
+	maxTail   = 4 << 20 // a file with a longer line is odd
+	maxAhead  = 16      // parts that may be finished before an earlier one
 )
 
 // errOdd says that a file cannot be searched in parts: it has very long lines, another encoding or
@@ -150,22 +150,24 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 	if err := p.full(b, low); err != nil {
 		return nil, err
 	}
-	b, err := p.finish(b, high)
-	if err != nil {
-		return nil, err
-	}
-	*buf = b
 	// The sequential reader handles byte order marks and NUL.
 	if bytes.IndexByte(b, 0) >= 0 || at == 0 && marked(b) {
 		return nil, errOdd
 	}
-	if at == 0 {
-		return b, nil
+	start := 0
+	if at > 0 {
+		if start = bytes.IndexByte(b, '\n') + 1; start == 0 {
+			return nil, nil // no line starts here, so the line that ends later belongs to an earlier part
+		}
 	}
-	start := bytes.IndexByte(b, '\n') + 1
-	if start == 0 || start > int(high-low) {
-		return nil, nil // no line starts here
+	b, err := p.finish(b, high)
+	if err == nil && bytes.IndexByte(b[high-low:], 0) >= 0 {
+		err = errOdd
 	}
+	if err != nil {
+		return nil, err
+	}
+	*buf = b
 	return b[start:], nil
 }
 

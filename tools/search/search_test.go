@@ -375,3 +375,21 @@ func TestSpecs(t *testing.T) {
 		t.Logf("%s: %d bytes of schema", s.Name, len(s.Parameters))
 	}
 }
+
+// Some files are secret by their place alone. A search around them leaves them out before it reads them: it counts none of their lines.
+func TestWithholdsByPlace(t *testing.T) {
+	if _, err := os.ReadFile("/etc/shadow"); err != nil {
+		t.Skip("these tests cannot read /etc/shadow either")
+	}
+	d := newFixture(t)
+	res := d.do(t, d.grep, args{"pattern": "^root:", "path": "/etc", "output_mode": "count", "head_limit": 5000})
+	out, ok := res.Data.(search.GrepOutput)
+	if !ok || out.Withheld == 0 || out.Next != 0 || out.InFiles != len(out.Files) {
+		t.Fatalf("%s", res.Content)
+	}
+	for _, f := range out.Files {
+		if strings.Contains(f.Path, "shadow") {
+			t.Errorf("searched %s", f.Path)
+		}
+	}
+}

@@ -9,6 +9,14 @@ type needle struct {
 	at    int  // offset of the rarest byte in text
 	rare  byte
 	other byte // the other case of that letter; equal to rare if there is none
+	probe probe
+}
+
+// probe is a second byte of a needle. Most places of the rarest byte are no needle, and it tells at the cost of one comparison.
+type probe struct {
+	at   int // offset in text
+	want byte
+	bits byte // set in both bytes before they are compared: 0x20 makes the cases of a letter equal
 }
 
 // newNeedle chooses the byte that is cheapest to search for.
@@ -28,7 +36,22 @@ func newNeedle(text string, fold bool) needle {
 			least, n.at, n.rare, n.other = cost, i, b, o
 		}
 	}
+	n.probe = n.second()
 	return n
+}
+
+// second chooses the rarest of the other bytes, or the same byte if there is no other.
+func (n *needle) second() probe {
+	p, least := probe{at: n.at, want: n.text[n.at]}, 2.0
+	for i := range len(n.text) {
+		if cost := share(n.text[i]); i != n.at && cost < least { // the case hardly matters here
+			p.at, p.want, least = i, n.text[i], cost
+		}
+	}
+	if n.fold && 'a' <= p.want && p.want <= 'z' {
+		p.bits = 'a' - 'A'
+	}
+	return p
 }
 
 // occursAt reports whether the needle is at a position of text.
@@ -75,15 +98,15 @@ func (f *finder) find(text []byte, from int) int {
 
 // single searches for a byte without case.
 func (f *finder) single(text []byte, from int) int {
-	rare, before, last, first, any := f.rare, f.at, len(f.text)-1-f.at, f.text[0], f.fold
+	rare, before, probe := f.rare, f.at, f.probe
+	probe.at -= before
 	for at := from + before; at < len(text); at++ {
 		i := bytes.IndexByte(text[at:], rare)
 		if i < 0 {
 			break
 		}
 		at += i
-		// The first byte is compared before the call, because most hits of the rare byte are wrong.
-		if at+last < len(text) && at >= before && (any || text[at-before] == first) && f.occursAt(text, at-before) {
+		if i := at + probe.at; uint(i) < uint(len(text)) && text[i]|probe.bits == probe.want && f.occursAt(text, at-before) { // #nosec G115 -- a negative one is too large
 			return at - before
 		}
 	}
@@ -92,6 +115,8 @@ func (f *finder) single(text []byte, from int) int {
 
 // double searches for both cases of a letter.
 func (f *finder) double(text []byte, from int) int {
+	probe := f.probe
+	probe.at -= f.at
 	for at := from + f.at; at < len(text); at++ {
 		if f.low < at {
 			f.low = place(text, at, f.rare)
@@ -99,7 +124,8 @@ func (f *finder) double(text []byte, from int) int {
 		if f.upper < at {
 			f.upper = place(text, at, f.other)
 		}
-		if at = min(f.low, f.upper); f.occursAt(text, at-f.at) {
+		at = min(f.low, f.upper)
+		if i := at + probe.at; uint(i) < uint(len(text)) && text[i]|probe.bits == probe.want && f.occursAt(text, at-f.at) { // #nosec G115 -- as above
 			return at - f.at
 		}
 	}
