@@ -27,6 +27,8 @@ import (
 type lab struct {
 	hob, dir string
 	homes    int
+
+	largeHome string // see large; "": not made yet
 }
 
 // home makes an empty home with a config.
@@ -139,17 +141,22 @@ func (d *daemon) client(ctx context.Context) (*client.Client, error) {
 
 // status is a field of /proc/PID/status in kB.
 // The fields are described in proc_pid_status(5).
-func (d *daemon) status(field string) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+func (d *daemon) status(name string) (float64, error) {
+	return field(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), name)
+}
+
+// field reads a number of such a file.
+func field(path, name string) (float64, error) {
+	text, err := os.ReadFile(path) // #nosec G304 -- of the system
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			return strconv.ParseFloat(strings.Fields(rest)[0], 64)
 		}
 	}
-	return 0, fmt.Errorf("the process has no %s", field)
+	return 0, fmt.Errorf("%s has no %s", path, name)
 }
 
 // took runs a command in a folder and returns its time in ms.

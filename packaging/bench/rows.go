@@ -8,17 +8,29 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // rows is the table, in the order of the page.
 // An anchor is a minimal piece of the same kind of work. Ratios to it can be compared between machines.
 func rows() []row {
+	return slices.Concat(startRows(), restRows(), turnRows(), largeRows())
+}
+
+// startRows are a process that starts.
+func startRows() []row {
 	return []row{
 		{name: "exec to the ready line", unit: "ms", anchor: "exec of `true`", goal: 10, rounds: 20, open: starts(func(_ context.Context, d *daemon) (time.Duration, error) { return d.ready, nil })},
 		{name: "exec to `/healthz` 200", unit: "ms", anchor: "exec of `true`", goal: 10, rounds: 20, open: starts(func(ctx context.Context, d *daemon) (time.Duration, error) { return d.healthy(ctx) })},
 		{name: "CPU of `hob version`", unit: "ms", goal: 5, rounds: 20, open: command},
 		{name: "idle memory after 60 s, anonymous", unit: "MB", goal: 6, rounds: 1, open: idle},
+	}
+}
+
+// turnRows are the work of a turn.
+func turnRows() []row {
+	return []row{
 		{name: "one turn over the socket", unit: "ms", anchor: "10 × fdatasync", goal: 2.8, rounds: 200, open: turns(true, conversation.wall)},
 		{name: "the same, 99 of 100", unit: "ms", anchor: "10 × fdatasync", goal: 5.6, rounds: 500, at: 0.99, open: turns(true, conversation.wall)},
 		{name: "CPU of one turn", unit: "ms", anchor: "10 × fdatasync", goal: 2.8, rounds: 200, open: turns(true, conversation.work)},
@@ -58,10 +70,7 @@ func idle(_ context.Context, l *lab) (measurement, error) {
 		if err != nil {
 			return 0, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Minute):
-		}
+		pause(ctx, time.Minute)
 		kb, err := d.status("RssAnon")
 		return kb / 1024, errors.Join(err, d.stop())
 	}}, err
