@@ -7,6 +7,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
+	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/triggers"
 )
@@ -17,9 +18,11 @@ type chatReports struct {
 	jobs   triggers.Jobs
 	outbox store.Outbox
 	budget store.Spending
+
+	capabilities func() skills.Facts
 }
 
-// Text answers /status, /queue, /jobs, /usage and /why.
+// Text answers /status, /queue, /jobs, /usage, /capabilities and /why.
 // agent.CommandHandler calls it for each of these commands. An unknown topic gets the answer to /status.
 func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error) {
 	switch topic {
@@ -31,6 +34,12 @@ func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error
 		return b.usage(ctx)
 	case "why":
 		return b.why(ctx, arg)
+	case "capabilities":
+		text, err := b.capabilities().Text()
+		if err == nil && text == "" {
+			text = b.capabilities().Summary()
+		}
+		return text, err
 	case "quiet":
 		return b.quiet(ctx)
 	default:

@@ -17,12 +17,12 @@ import (
 	"hob/daemon/llm/catalog"
 	"hob/daemon/policy"
 	"hob/daemon/secret"
+	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
 	"hob/daemon/transcribe"
 	"hob/daemon/triggers"
-	"hob/daemon/triggers/gates"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
@@ -76,6 +76,7 @@ type toolParts struct {
 	problems *configProblems
 	notices  notices
 	tools    *toolset.Deps
+	skills   *skills.Service
 	written  filewatch.OwnWrites // what hob's own tools wrote
 	settings agentSettings
 	dispatch *agent.Dispatch
@@ -91,7 +92,7 @@ type agentParts struct {
 
 // triggerParts make hob act by itself.
 type triggerParts struct {
-	gates      *gates.Evaluator
+	gates      *toolset.Evaluator
 	jobs       triggers.Jobs
 	watches    triggers.Watches
 	webhooks   *triggers.Webhooks
@@ -182,6 +183,7 @@ type agentSettings struct {
 	recipients channels.Recipients
 	live       *toolset.Active
 	workspace  string
+	skills     func() string // the list of skills in the prompt
 	log        *slog.Logger
 }
 
@@ -204,7 +206,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 // system is the stable part of the prompt.
 // A session stores this text at its first turn, so that later requests begin with the same bytes. guest: the asker is not the owner.
 func (s agentSettings) system(guest bool) string {
-	text, err := agent.SystemText(s.workspace, s.config().Owner.Name, guest, func(path string) (agent.WorkspaceFile, error) {
+	text, err := agent.SystemText(s.workspace, s.config().Owner.Name, s.skills(), guest, func(path string) (agent.WorkspaceFile, error) {
 		text, at, err := fsguard.Text(s.live.Guard(), path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"hob/channels"
@@ -18,12 +20,12 @@ import (
 	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/codex"
 	"hob/daemon/policy"
+	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
 	"hob/daemon/transcribe"
 	"hob/daemon/triggers"
-	"hob/daemon/triggers/gates"
 	"hob/scheduler"
 	"hob/scheduler/filewatch"
 	"hob/scheduler/gate"
@@ -94,7 +96,10 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
 	d.tools.OpenMemory(ctx, d.live, d.secrets.Text, d.clock.Wall)
-	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.log}
+	if err := d.skills.Load(ctx); err != nil {
+		return err
+	}
+	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.skills.Copies.PromptText, d.log}
 	// The first set of tools. Later ones replace it in d.live when the config changes.
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
 		return err
@@ -112,14 +117,18 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	marks := d.store.Marks()
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
-	t.Marks, t.Marked, t.Wrote, t.Spawn = marks, marks.Paths, d.written.Note, spawn
+	t.Marks, t.Wrote, t.Spawn = marks, d.written.Note, spawn
+	copies := &skills.Copies{Guard: d.live.Guard, Dir: filepath.Join(d.opt.state(), "skills")}
+	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Log: d.log}
+	t.Skills, t.Specs, t.Folders = copies, d.live.Specs, copies
+	t.Marked = func() []string { return slices.Concat(marks.Paths(), copies.Unaccepted()) }
 	t.Facts.Redact = d.secrets.Text
 	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Calls.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
 	}}, marks.Note)
 	noModel := func(string) bool { return d.models.First().Interpreter }
-	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, gates.Evaluator{
+	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, toolset.Evaluator{
 		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, NoModelFor: noModel,
 	})
 	d.jobs = triggers.Jobs{
@@ -173,7 +182,7 @@ func (d *daemon) wireAgent() {
 	}
 	d.commands = &agent.CommandHandler{
 		Commands: d.store.Commands, Conversations: d.store.Commands, Stops: d.store.Commands, Outgoing: d.store.Commands, Stop: d.turn.Stop, Use: d.notices.useModel, Clock: d.clock, Log: d.log,
-		Reports: chatReports{d.status, d.jobs, d.store.Outbox, d.store.Spending},
+		Reports: chatReports{d.status, d.jobs, d.store.Outbox, d.store.Spending, capabilities(d.live, d.skills.Copies)}, Skills: d.skills.Copies.Input,
 	}
 	// The thread takes rows from the store and commits steps to it. It sees the store only by the small interfaces that it declares.
 	d.thread = &agent.Thread{

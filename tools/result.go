@@ -38,8 +38,9 @@ type Result struct {
 	Changes []Change     `json:"-"` // rows that the store writes in the commit of the result
 	Next    Next         `json:"-"` // nil: continue
 	Foreign string       `json:"-"` // the source of foreign text in Content, if the intent did not know it; in addition to Intent.Foreign
-	Assist  *Assist      `json:"-"` // with LLM_ASSIST_REQUIRED: the question to a model
+	Assist  *Assist      `json:"-"` // with LLM_ASSIST_REQUIRED, or a result that a model may improve: the question to a model
 	Stored  *Stored      `json:"-"` // set by the dispatch when Content is only the beginning of the text
+	Skill   *event.Skill `json:"-"` // the skill that begins to run with this result
 }
 
 // Stored is the artifact that has the whole text of a result.
@@ -54,6 +55,9 @@ type Assist struct {
 	Prompt string // the task
 	Text   string // the text to work on
 	Suffix string // appended to the answer unchanged: sources, notes
+
+	Without string                            // the result if no model answers; "": the text, with the reason
+	Use     func(said string) (string, error) // what is done with the answer; it returns the result. nil: the answer is the result
 }
 
 // Ran is a Result.Data that tells the audit log where a command ran and how it ended.

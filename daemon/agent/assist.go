@@ -20,15 +20,21 @@ const assistSystem = `You work on one text for a tool. Do what the request says 
 // assisted completes a result for which the tool needs a model, such as a summary of a page. It makes one request without
 // tools; the cost is reserved like that of any request. If the request fails, the result says so and contains the tool's text.
 func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) tools.Result {
-	if result.Code != tools.AssistRequired || result.Assist == nil {
+	if result.Assist == nil || result.IsError && result.Code != tools.AssistRequired {
 		return result
 	}
 	ask := *result.Assist
 	said, err := r.assist(ctx, ask)
 	// From here on the result is that of a call that worked, with or without the model's help.
 	result.IsError, result.Code, result.Hint, result.Assist, result.Stored = false, "", "", nil, nil
+	if err == nil && ask.Use != nil {
+		said, err = ask.Use(said)
+	}
 	if err != nil {
 		r.run.thread.Log.Warn("no model answered for a tool", "turn", r.run.id, "tool", j.Call.Name, "err", err)
+		if result.Content = ask.Without; result.Content != "" {
+			return result
+		}
 		result.Content = fmt.Sprintf("(no model could be asked to %q: %s. The text itself:)\n%s%s", truncate(ask.Prompt, 200), truncate(err.Error(), 200), ask.Text, ask.Suffix)
 		return result
 	}

@@ -43,6 +43,8 @@ type Conversations interface {
 	Clean(ctx context.Context, q turn.Queued) error
 	// Compact ends /compact. matters says what the summary must keep, in the owner's words.
 	Compact(ctx context.Context, q turn.Queued, matters string) error
+	// RunSkill turns the command into a message that opens a turn, or joins one. part is added to its text.
+	RunSkill(ctx context.Context, q turn.Queued, part event.Part) error
 	// Retry ends /retry.
 	Retry(ctx context.Context, q turn.Queued) error
 }
@@ -55,7 +57,7 @@ type Stops interface {
 	StopChildren(ctx context.Context) (int, error)
 }
 
-// Reports writes the answers to /status, /queue, /jobs, /usage, /why and /quiet.
+// Reports writes the answers to /status, /queue, /jobs, /usage, /why, /capabilities and /quiet.
 type Reports interface {
 	Text(ctx context.Context, topic, arg string) (string, error)
 }
@@ -68,6 +70,7 @@ type CommandHandler struct {
 	Stops         Stops
 	Outgoing      Outgoing
 	Reports       Reports
+	Skills        SkillRunner                                            // nil: there are no skills
 	Stop          func(id int64) int64                                   // Thread.Stop
 	Use           func(ctx context.Context, name string) (string, error) // makes a model the first choice and returns the answer to /model; "" only reports the current one
 	Clock         sys.Clock
@@ -110,7 +113,7 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	switch name {
 	case "/help":
 		return h.Commands.Reply(ctx, q, helpText)
-	case "/status", "/queue", "/jobs", "/usage", "/why":
+	case "/status", "/queue", "/jobs", "/usage", "/why", "/capabilities":
 		return h.report(ctx, q, name[1:], arg)
 	case "/stop":
 		return h.stop(ctx, q, arg)
@@ -136,7 +139,7 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	case "/model":
 		return h.use(ctx, q, arg)
 	default:
-		return h.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", truncate(name, 40)))
+		return h.runSkill(ctx, q, name, arg)
 	}
 }
 
@@ -151,6 +154,7 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /compact [WHAT MATTERS]  go on with a summary instead of the whole conversation
 /retry   try the last failed message again
 /model [NAME]  which model is asked first (/model default: the config's)
+/capabilities  what hob can do        /SKILL [ARGS]  run one of your skills
 Everything else you write goes to the agent.`
 
 // report answers with a text of Reports.

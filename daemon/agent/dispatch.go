@@ -66,6 +66,7 @@ type Actor struct {
 	Rights        []string                                    // rights that the owner gave to the turn's trigger
 	Only          []string                                    // the only tools that the run may call; empty means all
 	Limited       bool                                        // the run has a limit of tools or tokens
+	Narrowed      *policy.Narrowed                            // what the skills that the turn runs leave; nil: all
 	ApprovedTools []string                                    // tools that the owner allowed for this turn
 	Reply         event.Address                               // the address that the turn answers to
 	Given         func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
@@ -192,7 +193,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 	set := d.Settings(ctx)
 	c := policy.Case{
 		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
-		ReplyTo: a.Reply, Known: slices.Concat(set.OwnerAddresses, set.KnownAddresses), Scratch: j.Call.Scratch, Rights: parseRights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
+		ReplyTo: a.Reply, Known: slices.Concat(set.OwnerAddresses, set.KnownAddresses), Scratch: j.Call.Scratch, Rights: parseRights(a.Rights), Only: a.Only, Narrowed: a.Narrowed, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {
@@ -314,7 +315,7 @@ func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limi
 
 // textParts makes the parts of a result's text, which name the artifact that has all of it.
 func textParts(r tools.Result) []event.Part {
-	parts := event.Say(r.Content)
+	parts := []event.Part{{Kind: event.Text, Text: r.Content, Skill: r.Skill}}
 	if r.Stored != nil {
 		parts[0].Artifact, parts[0].Size = r.Stored.Artifact, int64(r.Stored.Size)
 	}

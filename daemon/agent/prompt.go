@@ -67,14 +67,17 @@ type WorkspaceFile struct {
 	Foreign string // why the file counts as foreign text, "" when it does not
 }
 
-// SystemText returns the stable part of the system text, which the thread asks for when a session gets its prefix: the identity and the workspace files, cut to the limits. With guest, the conversation is not the owner's
-// private one, and files for the owner alone are left out. A file that counts as foreign text is left out too, because it would
+// SystemText returns the stable part of the system text, which the thread asks for when a session gets its prefix: the identity, the list of skills ("": none) and the workspace files, cut to the limits. With guest, the conversation is not the owner's
+// private one, and skills and files for the owner alone are left out. A file that counts as foreign text is left out too, because it would
 // influence every conversation. An unreadable file is left out, and the error names it; the text is valid all the same.
-func SystemText(workspace, owner string, guest bool, read func(path string) (WorkspaceFile, error)) (string, error) {
+func SystemText(workspace, owner, skills string, guest bool, read func(path string) (WorkspaceFile, error)) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
 		fmt.Fprintf(&b, "\n\nThe owner's name is %s.", owner)
+	}
+	if skills != "" && !guest {
+		b.WriteString("\n\n" + skills)
 	}
 	// The files share what is left, in their order.
 	left := maxTotalChars

@@ -15,7 +15,7 @@ var errPipe = errors.New("it is a pipe")
 
 // What the owner wrote is in the text; what is foreign is named only, what cannot be read is told of, and neither takes the others along.
 func TestSystem(t *testing.T) {
-	text, err := agent.SystemText("/ws", "Sam", false, func(path string) (agent.WorkspaceFile, error) {
+	text, err := agent.SystemText("/ws", "Sam", "", false, func(path string) (agent.WorkspaceFile, error) {
 		if filepath.Dir(path) != "/ws" {
 			t.Errorf("asked for %s", path)
 		}

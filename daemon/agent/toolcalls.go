@@ -159,7 +159,7 @@ func (r toolCalls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Cal
 // actor returns the caller of a call.
 func (r toolCalls) actor(it llm.Item) Actor {
 	t := r.st.Turn
-	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: t.Limited(), Reply: t.ReplyTo, Given: r.given}
+	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: t.Limited(), Reply: t.ReplyTo, Given: r.given, Narrowed: narrowed(r.st.Items)}
 	if t.Parent != 0 {
 		a.Name = ChildActor
 	}

@@ -61,6 +61,7 @@ const (
 	Channels  List[Channel]   = "GET /v1/channels"
 	Pairings  List[Pairing]   = "GET /v1/pairings"
 	Tools     List[Tool]      = "GET /v1/tools" // takes ?all=1 instead of a filter
+	Skills    List[Skill]     = "GET /v1/skills"
 )
 
 // One row each, with its details.
@@ -79,6 +80,7 @@ const (
 	ShowChannel  Show[Channel]       = "GET /v1/channels/{id}"
 	ShowPairing  Show[Pairing]       = "GET /v1/pairings/{id}"
 	ShowTool     Show[ToolSpec]      = "GET /v1/tools/{id}"
+	ShowSkill    Show[Skill]         = "GET /v1/skills/{id}"
 	ShowWhy      Show[Why]           = "GET /v1/why/{id}" // id: of an outbox row, or "last"
 )
 
@@ -90,6 +92,7 @@ const (
 	ShowModelServers  Show[[]ModelServer] = "GET /v1/model/servers"
 	ShowTranscription Show[Transcription] = "GET /v1/model/voice"
 	ShowAccount       Show[Account]       = "GET /v1/model/codex"
+	ShowCapabilities  Show[Text]          = "GET /v1/capabilities"
 )
 
 // Changes of the conversation: messages, questions and answers.
@@ -141,4 +144,13 @@ const (
 	SetBudget     Verb[BudgetChange, Budget]   = "POST /v1/budget/set"
 	LeaveSafeMode Verb[None, Done]             = "POST /v1/safe-mode/off"
 	CreateBackup  Verb[BackupPath, Backup]     = "POST /v1/backup/create"
+)
+
+// Changes of skills. Check changes nothing.
+const (
+	TrustSkill          Verb[SkillHash, Skill]   = "POST /v1/skills/{id}/trust"
+	RemoveSkill         Verb[None, Skill]        = "POST /v1/skills/{id}/remove"
+	AddSkill            Verb[SkillSource, Skill] = "POST /v1/skills/add"
+	CheckSkill          Verb[SkillSource, Skill] = "POST /v1/skills/check"
+	RefreshCapabilities Verb[None, Text]         = "POST /v1/capabilities/refresh"
 )

@@ -4,6 +4,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,6 +111,13 @@ type Part struct {
 	Voice       bool     `json:"voice,omitempty"`   // a voice recording
 	Seconds     int      `json:"seconds,omitempty"` // length of a recording; 0: unknown
 	Transcribed bool     `json:"heard,omitempty"`   // of Voice: the next text part is the transcription, or says why there is none
+	Skill       *Skill   `json:"skill,omitempty"`   // a text that holds the instructions of a skill, which begins to run
+}
+
+// Skill is a skill that a turn runs. From there to the end of the turn only some tools may be called.
+type Skill struct {
+	Name string   `json:"name"`
+	Only []string `json:"only,omitzero"` // nil: all tools
 }
 
 // Length formats the length of a recording as minutes and seconds; "": unknown.
@@ -136,6 +144,11 @@ func TextOf(parts []Part) string {
 		text += p.Text
 	}
 	return text
+}
+
+// Words is TextOf without the instructions of skills: what somebody wrote.
+func Words(parts []Part) string {
+	return TextOf(slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Skill != nil }))
 }
 
 // Shorten cuts a text to about most characters: 70 % of them from its head, 20 % from its tail, and a note between.

@@ -202,3 +202,6 @@ func (g *Guard) absolute(base, path string) string {
 
 // Home returns the owner's home folder, resolved.
 func (g *Guard) Home() string { return g.home }
+
+// Links returns the number of names (hard links) that a file has; 2 where the system does not tell.
+func Links(info fs.FileInfo) uint64 { return links(info) }

@@ -8,6 +8,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,6 +60,29 @@ type Case struct {
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
+
+	Narrowed *Narrowed // what the skills that the turn runs leave; nil: all
+}
+
+// Narrowed is the tools that the skills of a turn leave. It takes abilities away and never gives one.
+type Narrowed struct {
+	Skill string // the skill that narrowed last
+	Tools []string
+}
+
+// leaves reports whether a tool may be called. No skill takes away those that only lead to other calls, which are judged themselves, or to text that the
+// conversation has.
+func (n *Narrowed) leaves(tool string) bool {
+	return n == nil || slices.Contains(n.Tools, tool) || slices.Contains([]string{tools.CatalogTool, "skill", "result_read"}, tool)
+}
+
+// With narrows further by another skill.
+func (n *Narrowed) With(skill string, only []string) *Narrowed {
+	list := slices.Clone(only)
+	if n != nil {
+		list = slices.DeleteFunc(list, func(tool string) bool { return !slices.Contains(n.Tools, tool) })
+	}
+	return &Narrowed{Skill: skill, Tools: list}
 }
 
 // Decision is a verdict, with its reason for people and a hint that would allow the call.
@@ -150,6 +174,9 @@ func always(c Case) (Decision, bool) {
 	}
 	if len(c.Only) > 0 && c.Tool != tools.CatalogTool && !slices.Contains(c.Only, c.Tool) {
 		return Decision{Verdict: Deny, Reason: "this job may only call " + strings.Join(c.Only, ", "), Allow: "hob cron update JOB --tools"}, true
+	}
+	if !c.Narrowed.leaves(c.Tool) {
+		return Decision{Verdict: Deny, Reason: "the skill " + c.Narrowed.Skill + " runs, which may only call " + cmp.Or(strings.Join(c.Narrowed.Tools, ", "), "no tools"), Allow: "the next message ends this; allowed-tools in its SKILL.md says what it may call"}, true
 	}
 	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {
 		return Decision{Verdict: Deny, Reason: "hob is in safe mode", Allow: "hob safe-mode off"}, true

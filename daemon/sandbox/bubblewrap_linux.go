@@ -213,7 +213,7 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 	if w.nested {
 		out = append(out, "--disable-userns")
 	}
-	if !w.conf.Network {
+	if !w.conf.Network || l.offline {
 		out = append(out, "--unshare-net")
 	}
 	system, err := w.system()

@@ -59,7 +59,14 @@ func checks(order []byte, l layout, mounted []mount) ([]byte, error) {
 	}
 	// The state folder is identified by its place in the file system as well: another mount shows it under another path.
 	home, inside := placeOf(l.state, mounted)
-	return check(order, entry.State, info, home.device+"\x00"+inside), nil
+	text := home.device + "\x00" + inside
+	for _, v := range l.views { // the copies that stand in place of other folders
+		if within(l.state, v.from) {
+			_, part := placeOf(v.from, mounted)
+			text += "\x00" + part
+		}
+	}
+	return check(order, entry.State, info, text), nil
 }
 
 // check adds one comparison: a path with its device and inode, and further numbers.

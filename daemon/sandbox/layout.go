@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -26,6 +27,7 @@ type layout struct {
 	masks   []mask // mounted after the views
 	scratch *view  // mounted after the masks; nil: none
 	state   string // hob's state folder
+	offline bool   // no network
 	here    *held  // dir
 	opened  []*held
 }
@@ -57,12 +59,15 @@ func (s *Sandbox) Bound(path string) bool {
 // lay resolves a Spec and opens its folders. A configured bind or root that does not exist is left out; a missing working or scratch
 // folder is an error. The caller releases the layout, also after an error.
 func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
-	var l layout
+	l := layout{offline: b.Offline}
 	var err error
 	if l.state, err = resolved(s.conf.State); err != nil {
 		return l, fmt.Errorf("state folder: %w", err)
 	}
 	if err := l.show(s, b, own); err != nil {
+		return l, err
+	}
+	if err := l.cover(s.conf.Pinned); err != nil {
 		return l, err
 	}
 	for _, path := range b.Hidden {
@@ -91,6 +96,32 @@ func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
 	return l, l.hold()
 }
 
+// cover shows folders in place of others, read only. On a system whose sandbox cannot do that, the folders stay invisible: what stands there
+// may not be what was accepted.
+func (l *layout) cover(pinned Pinned) error {
+	if pinned == nil {
+		return nil
+	}
+	for at, from := range pinned() {
+		info, err := os.Lstat(at)
+		if err != nil || !info.IsDir() || !slices.ContainsFunc(l.views, func(v view) bool { return v.at == v.from && within(v.at, at) }) {
+			continue
+		}
+		if runtime.GOOS != "linux" {
+			l.mask(mask{at, true, info})
+			continue
+		}
+		if from, err = resolved(from); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		// Views inside would show the folder itself again.
+		l.views = slices.DeleteFunc(l.views, func(v view) bool { return within(at, v.at) })
+		l.views = append(l.views, view{at: at, from: from})
+	}
+	l.sort()
+	return nil
+}
+
 // hold opens the views, the scratch folder and the working folder. With their inodes, later steps notice if another folder has taken one
 // of the names.
 func (l *layout) hold() (err error) {
@@ -104,8 +135,16 @@ func (l *layout) hold() (err error) {
 			return err
 		}
 	}
-	l.here, err = l.open(l.dir)
+	l.here, err = l.open(l.source(l.dir))
 	return err
+}
+
+// source returns what stands at a path of the sandbox, as a path of the machine.
+func (l *layout) source(path string) string {
+	if v, ok := l.inner(path); ok {
+		return filepath.Join(v.from, path[len(v.at):])
+	}
+	return path
 }
 
 // open holds a file or folder whose path is resolved. A symbolic link on the path now means that the path was changed.
@@ -193,9 +232,15 @@ func (l *layout) hide(path string) error {
 		return err
 	}
 	for _, v := range l.views {
-		if within(v.from, path) {
-			l.mask(mask{v.at + path[len(v.from):], info.IsDir(), info})
+		if !within(v.from, path) {
+			continue
 		}
+		at := v.at + path[len(v.from):]
+		// A folder that stands in place of another one hides what is below that anyway.
+		if best, ok := l.inner(at); ok && best.at != best.from && !within(best.from, path) && at != best.at {
+			continue
+		}
+		l.mask(mask{at, info.IsDir(), info})
 	}
 	if slices.ContainsFunc(systemFolders(), func(dir string) bool { return within(dir, path) }) {
 		l.mask(mask{path, info.IsDir(), info})

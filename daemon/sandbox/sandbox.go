@@ -41,7 +41,12 @@ type Config struct {
 	Network bool   // true: the machine's network, including its loopback; false: only a loopback of its own
 	Self    string // hob's own executable, which enters the sandbox; "": nothing can be confined
 	Mark    string // NAME=VALUE in the environment of the probe's processes, so that a later start can find those that outlived a kill
+	Pinned  Pinned // nil: none
 }
+
+// Pinned returns the folders that every sandbox shows read only in place of other folders: what stands at each path, by the path. Both are
+// absolute and resolved. Unlike all else, it may be in the state folder. A path that no view shows, or that is no folder, is left out.
+type Pinned func() map[string]string
 
 // Bind shows a file or folder in every sandbox.
 type Bind struct {
@@ -57,6 +62,7 @@ type Spec struct {
 	Hidden      []string // files and folders inside those that stay invisible; a path that does not exist at the start is not hidden
 	ScratchOnly bool     // true: only Scratch may be written of everything that outlives the sandbox
 	Scratch     string   // a writable folder, possibly inside a hidden one; it must exist. "": none
+	Offline     bool     // no network, even if Config.Network opens it
 }
 
 // Errors of Wrap and Fits.

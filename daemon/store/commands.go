@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -119,6 +120,18 @@ func (s Commands) Compact(ctx context.Context, q turn.Queued, matters string) er
 		return "The conversation is summarised before the next request to a model.", err
 	})
 	return err
+}
+
+// RunSkill turns a command into a message with the instructions of a skill. Its row stays the same, so that a crash cannot run it twice.
+func (s Commands) RunSkill(ctx context.Context, q turn.Queued, part event.Part) error {
+	parts, err := sqlite.Doc(append(slices.Clone(q.In.Parts), part))
+	if err != nil {
+		return err
+	}
+	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Wake(sqlite.SignalInbox)
+		return tx.Run("UPDATE inbox SET kind = 'message', parts = ? WHERE seq = ? AND state = 'queued' AND kind = 'command'", parts, q.Seq)
+	})
 }
 
 // Retry ends /retry. The session's newest input that failed is queued again.

@@ -208,7 +208,7 @@ func (s Turns) Typed(ctx context.Context, session int64) ([]string, error) {
 	var list []string
 	for _, it := range items {
 		if it.Envelope != nil && it.Envelope.Typed {
-			list = append(list, event.TextOf(it.Parts))
+			list = append(list, event.Words(it.Parts))
 		}
 	}
 	return list, err

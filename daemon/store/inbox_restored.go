@@ -49,8 +49,8 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(restoredWait)))
 }
 
-// askAboutRestored asks the owner about the held messages of each channel, once no more arrive.
-func askAboutRestored(tx *Tx) error {
+// askAboutConfigd asks the owner about the held messages of each channel, once no more arrive.
+func askAboutConfigd(tx *Tx) error {
 	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c heldSource, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
 	if err != nil {
@@ -86,7 +86,7 @@ func (c heldSource) ask(tx *Tx) error {
 		return tx.Run("DELETE FROM catchups WHERE source = ?", c.source)
 	}
 	q := turn.Question{
-		Subject: turn.AboutRestore, Tool: c.source, Text: restoredText(c.source, c.restored, held),
+		Subject: turn.AboutConfig, Tool: c.source, Text: restoredText(c.source, c.restored, held),
 		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: turn.UntilAnswered(),
 	}
 	id, err := askOwner(tx, &q)

@@ -154,7 +154,9 @@ func followAnswer(tx *Tx, q turn.Question) error {
 		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
 		return jobAnswered(tx, q)
-	case q.Subject == turn.AboutRestore:
+	case q.Subject == turn.AboutConfig && q.Tool == aboutSkills:
+		return skillsAnswered(tx, q)
+	case q.Subject == turn.AboutConfig:
 		return restoredAnswered(tx, q)
 	case q.Subject == turn.AboutAsk && q.Tool == planTool:
 		return planAnswered(tx, q.Turn, q.Answer)

@@ -9,6 +9,9 @@ import (
 	"hob/daemon/triggers/gates"
 )
 
+// Evaluator evaluates the gates of jobs.
+type Evaluator = gates.Evaluator
+
 // Gates completes the evaluator of job gates, so that gates run with the same files, sandbox and networks as the tools under the present
 // config.
 func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gates.Evaluator {

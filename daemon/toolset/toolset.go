@@ -33,6 +33,7 @@ type Deps struct {
 	Workspace string // absolute
 	Self      string // hob's own executable, for the sandbox; "": nothing can be confined
 	Marks     Marks
+	Folders   Skills                  // the folders of Services.Skills
 	Wrote     func(path, hash string) // called for each file that a tool writes, see fsguard.Config.Wrote; nil: nobody is notified
 	Log       *slog.Logger
 	Remembers *memory.Index // the index of the memory; nil until OpenMemory
@@ -41,6 +42,16 @@ type Deps struct {
 // NewDeps makes the dependencies of a home. The caller adds the services that the tools use.
 func NewDeps(h Home, log *slog.Logger) *Deps {
 	return &Deps{Services: all.NewServices(h.State, h.Instance, h.Self), Workspace: h.Workspace, Self: h.Self, Log: log}
+}
+
+// Skills knows the folders of skills, and what the owner has accepted of them.
+type Skills interface {
+	// Foreign says why a path in such a folder counts as foreign; "": it does not.
+	Foreign(path string) string
+	// Unaccepted lists the folders of which nothing was accepted.
+	Unaccepted() []string
+	// Views returns the copies that sandboxes show in place of folders, by the path of the folder.
+	Views() map[string]string
 }
 
 // Marks knows the files that count as foreign text.
@@ -90,7 +101,7 @@ func forbidden(c *config.Snapshot, name string) string {
 	return "[tools] in config.toml does not allow it"
 }
 
-func (b *Deps) home() Home { return Home{b.State, b.Workspace, b.Self, b.Instance} }
+func (b *Deps) home() Home { return Home{b.State, b.Workspace, b.Self, b.Instance, b.Folders.Views} }
 
 // Build makes the tools for a config. Its error says which setting is impossible.
 func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
@@ -147,9 +158,10 @@ func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 	return err
 }
 
-// foreign says why a file counts as foreign text: it is marked, or a running background process may have written it.
+// foreign says why a file counts as foreign text: it is marked, a running background process may have written it, or it is
+// in a skill that the owner has not accepted.
 func (b *Deps) foreign(path string) string {
-	return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path))
+	return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path), b.Folders.Foreign(path))
 }
 
 // Core lists the tools whose descriptions every request contains, in order. The model reaches the others through the tool "tool".

@@ -61,6 +61,7 @@ var table = []row{
 	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin daemon/llm/openai scheduler/phrase"), event: true}, // the config's sections become models; openai finds servers
 	{pkg: "daemon/llm/*", may: words("daemon/llm"), event: true},                                                                                      // a backend
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                                                                              // what it opens is read by a tool
+	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                                                                  // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},

@@ -17,6 +17,7 @@ import (
 	"hob/tools/runtime"
 	"hob/tools/search"
 	"hob/tools/sessions"
+	"hob/tools/skills"
 	"hob/tools/tasks"
 	"hob/tools/web"
 )
@@ -42,6 +43,13 @@ type Memory struct {
 	Facts *memory.Facts // guards the files
 }
 
+// Self is what hob knows about itself.
+type Self struct {
+	Gauge  sessions.Gauge
+	Skills skills.Accepted
+	Specs  func() []tools.Spec // of the tools in force
+}
+
 // Services are the dependencies that live as long as the process.
 type Services struct {
 	Artifacts Artifacts
@@ -54,16 +62,16 @@ type Services struct {
 	Backlog   tasks.Rows
 	Agents    sessions.Agents
 	Talks     sessions.Talks
-	Gauge     sessions.Gauge
 	Models    sessions.Models
-	Resolve   web.Resolve     // resolves references to secrets
-	Marked    func() []string // the paths that count as foreign
-	Events    []string        // the types of hob's event stream
-	Environ   []string        // hob's own environment
-	Instance  string          // marks the processes of this instance; no slash in it
-	State     string          // hob's state folder, absolute
-	Journal   string          // the folder for the journals of edits, in State
-	Reader    []string        // the command that runs document.Helper; empty: documents and pictures are refused
+	Self
+	Resolve  web.Resolve     // resolves references to secrets
+	Marked   func() []string // the paths that count as foreign
+	Events   []string        // the types of hob's event stream
+	Environ  []string        // hob's own environment
+	Instance string          // marks the processes of this instance; no slash in it
+	State    string          // hob's state folder, absolute
+	Journal  string          // the folder for the journals of edits, in State
+	Reader   []string        // the command that runs document.Helper; empty: documents and pictures are refused
 }
 
 // Setup holds the dependencies that a change of the configuration replaces.
@@ -105,6 +113,7 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
 		tasks.NewTodo(),
+		skills.New(s.Skills),
 		web.NewFetch(web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
 		memory.NewForget(c.Guard, s.Facts),
@@ -123,6 +132,7 @@ func All(s Services, c Setup) []tools.Tool {
 		tasks.NewTaskUpdate(s.Backlog),
 		tasks.NewCompleteTask(s.Backlog),
 		tasks.NewFailTask(s.Backlog),
+		skills.NewRefresh(skills.Facts{Guard: c.Guard, Specs: s.Specs, Skills: s.Skills}),
 		web.NewSearch(c.Search),
 		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
 	}

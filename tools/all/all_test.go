@@ -55,7 +55,7 @@ func takes() map[string]string {
 		"todo": "todos*", "plan": "action* summary", "web_fetch": "url* prompt max_chars", "web_search": "query* allowed_domains blocked_domains limit",
 		"http": "method* url* headers body", "task_add": "title prompt blocked_by not_before priority", "task_list": "state limit",
 		"task_update": "id* title prompt blocked_by not_before priority state", "complete_task": "summary*", "fail_task": "reason*",
-		"wait_task": "until for event", "tool": "action* query server name arguments",
+		"wait_task": "until for event", "skill": "action* name args", "capabilities_refresh": "", "tool": "action* query server name arguments",
 	}
 }
 
@@ -77,7 +77,7 @@ func (w *allTools) good() map[string]string {
 		"result_read": `{"id": "a0"}`, "todo": `{"todos": [{"content": "test", "status": "pending"}]}`, "plan": `{"action": "enter"}`,
 		"web_fetch": fmt.Sprintf(`{"url": %q}`, w.url+"/page"), "web_search": `{"query": "example"}`, "http": fmt.Sprintf(`{"method": "GET", "url": %q}`, w.url+"/page"),
 		"task_add": `{"title": "sort"}`, "task_list": `{}`, "task_update": `{"id": 1, "priority": 3}`, "complete_task": `{"summary": "done"}`, "fail_task": `{"reason": "no"}`,
-		"wait_task": `{"for": "10m"}`, "tool": `{"action": "search", "query": "tasks"}`,
+		"wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
 	}
 }
 
@@ -197,7 +197,7 @@ func TestTheCore(t *testing.T) {
 		}
 	}
 	slices.Sort(core)
-	want := strings.Fields("apply_patch ask cron edit exec glob grep ls memory_get memory_search memory_write message process read result_read sessions_spawn todo tool web_fetch write")
+	want := strings.Fields("apply_patch ask cron edit exec glob grep ls memory_get memory_search memory_write message process read result_read sessions_spawn skill todo tool web_fetch write")
 	if !slices.Equal(core, want) {
 		t.Errorf("%q, want %q", core, want)
 	}

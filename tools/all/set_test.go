@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ import (
 	"hob/tools/messaging"
 	"hob/tools/runtime"
 	"hob/tools/sessions"
+	"hob/tools/skills"
 	"hob/tools/tasks"
 	"hob/tools/web"
 )
@@ -194,6 +196,15 @@ type allTools struct {
 	url   string // a web server, which has a page and answers searches
 }
 
+// noSkills is an owner who has accepted none.
+type noSkills struct{}
+
+func (noSkills) Accepted() []skills.Skill { return nil }
+
+func (noSkills) Body(string) (skills.Skill, string, error) {
+	return skills.Skill{}, "", skills.ErrUnknown
+}
+
 // all makes the tools as the daemon does. A nil client makes one that reaches nothing.
 func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	t.Helper()
@@ -207,7 +218,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
 		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts)}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
-		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
+		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Self: all.Self{Gauge: rows{}, Skills: noSkills{}, Specs: func() []tools.Spec { return nil }}, Models: func(string) error { return nil },
 		Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
 		},
@@ -289,3 +300,30 @@ func (found) Search(_ context.Context, q index.Query) (index.Result, error) {
 	}
 	return r, nil
 }
+
+// TestTheSummaryNamesNoTool checks that each group of tools has its part of the summary of what hob can do, and that the parts, which the
+// prompt holds, name none of the tools: a name there would be a promise that a denied tool breaks.
+func TestTheSummaryNamesNoTool(t *testing.T) {
+	specs := newAllTools(t).Specs()
+	text := skills.Facts{Specs: func() []tools.Spec { return specs }, Skills: oneSkill{}}.Summary()
+	groups := map[string]bool{}
+	for _, s := range specs {
+		groups[s.Group] = true
+		if skills.Names(text, s.Name) {
+			t.Errorf("the summary names %s:\n%s", s.Name, text)
+		}
+	}
+	for g := range groups {
+		only := slices.DeleteFunc(slices.Clone(specs), func(s tools.Spec) bool { return s.Group != g })
+		if part := (skills.Facts{Specs: func() []tools.Spec { return only }, Skills: oneSkill{}}).Summary(); g != "catalog" && strings.Count(part, "\n## ") != 1 {
+			t.Errorf("the group %s has no part of its own:\n%s", g, part)
+		}
+	}
+	if !strings.Contains(text, "deploy-it") {
+		t.Errorf("the accepted skill is missing:\n%s", text)
+	}
+}
+
+type oneSkill struct{ noSkills }
+
+func (oneSkill) Accepted() []skills.Skill { return []skills.Skill{{Name: "deploy-it"}} }

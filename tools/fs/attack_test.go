@@ -63,7 +63,7 @@ func TestNamesAreForeignToo(t *testing.T) {
 	if err := os.Symlink("attachments/1/a.md", filepath.Join(ws, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := agent.SystemText(ws, "", false, func(path string) (agent.WorkspaceFile, error) {
+	text, err := agent.SystemText(ws, "", "", false, func(path string) (agent.WorkspaceFile, error) {
 		text, at, err := fsguard.Text(g, path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})

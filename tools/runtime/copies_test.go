@@ -95,7 +95,7 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 		}
 		return nil
 	})
-	text, fault := agent.SystemText(c.dir, "", false, func(path string) (agent.WorkspaceFile, error) {
+	text, fault := agent.SystemText(c.dir, "", "", false, func(path string) (agent.WorkspaceFile, error) {
 		raw, at, err := fsguard.Text(c.guard, path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
 	})

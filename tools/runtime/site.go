@@ -75,9 +75,15 @@ func (e executor) site(call tools.Call, in ExecInput) (*site, error) {
 	if err := e.confine(at, call, in); err != nil {
 		return nil, err
 	}
+	if !at.sandboxed && strings.Contains(in.Command+at.cwd, "scripts") && names(e.Guard, at, in)(filepath.Join(e.Guard.Workspace(), skillsFolder)) {
+		return nil, tools.Refuse(tools.ConfigError, "hob doctor says what the sandbox lacks here", "scripts of skills run only in the sandbox")
+	}
 	at.classify(call, in)
 	return at, nil
 }
+
+// skillsFolder is the folder of the workspace with the skills.
+const skillsFolder = "skills"
 
 // classify decides whose text the command's output and files will be.
 func (s *site) classify(call tools.Call, in ExecInput) {
@@ -115,7 +121,7 @@ func (e executor) confine(at *site, call tools.Call, in ExecInput) error {
 	plain.Scratch = "" // created only when the command runs
 	switch err := e.Sandbox.Fits(plain); {
 	case err == nil, at.sandbox.Scratch != "" && below(at.sandbox.Scratch, at.cwd), errors.Is(err, sandbox.ErrMoved): // the run checks again
-		at.sandboxed, at.network = true, state.Network
+		at.sandboxed, at.network = true, state.Network && !at.sandbox.Offline
 		return nil
 	case errors.Is(err, sandbox.ErrChanged):
 		return tools.Refuse(tools.Conflict, "put it back, or restart hob to accept it as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
@@ -144,6 +150,11 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 	p := *at.folder
 	b := sandbox.Spec{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	calls := names(e.Guard, at, in)
+	// What runs a skill's script has no network, and what has the network does not see the skills.
+	skills := filepath.Join(e.Guard.Workspace(), skillsFolder)
+	if b.Offline = calls(skills); !b.Offline && e.Sandbox.State().Network {
+		b.Hidden = append(b.Hidden, skills)
+	}
 	at.others = ""
 	for _, r := range e.Guard.Roots() {
 		switch {

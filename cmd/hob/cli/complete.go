@@ -53,6 +53,7 @@ func namings(resource string) naming {
 		api.Sessions.Name():  {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
 		api.Questions.Name(): {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
 		api.Tools.Name():     {rows: named(api.Tools, func(r api.Tool) rowName { return rowName{r.Name, r.Description} }), whole: true},
+		api.Skills.Name():    {rows: named(api.Skills, func(r api.Skill) rowName { return rowName{r.Name, r.Description} }), whole: true},
 		api.Channels.Name():  {rows: named(api.Channels, func(r api.Channel) rowName { return rowName{r.Name, r.Kind} })},
 		api.Pairings.Name():  {rows: named(api.Pairings, func(r api.Pairing) rowName { return rowName{ID(r.ID), r.Channel} })},
 		api.Grants.Name():    {rows: named(api.Grants, func(r api.Grant) rowName { return rowName{ID(r.ID), r.Pattern} })},

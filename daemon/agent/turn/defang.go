@@ -37,7 +37,8 @@ func NewDefanger(guarded bool, items []llm.Item) Defanger {
 		case it.Kind == llm.CallItem:
 			calls[it.CallID] = it
 		case it.Kind == llm.Input && it.Envelope != nil && it.Envelope.Typed && it.Trust == event.Owner:
-			s.typed, s.given = append(s.typed, text), append(s.given, netguard.Links(text)...)
+			own := event.Words(it.Parts)
+			s.typed, s.given = append(s.typed, own), append(s.given, netguard.Links(own)...)
 		case it.Kind == llm.Input && it.Envelope != nil && (it.Envelope.Kind == event.Message || it.Envelope.Kind == event.Fire) && it.Source != "sessions_spawn",
 			it.Kind == llm.ResultItem && !it.IsError && quotesForeignText(calls[it.CallID]):
 			s.read = append(s.read, text)

@@ -158,7 +158,9 @@ const (
 	AboutJob    Subject = "job"       // missed slots, failures
 	AboutCall   Subject = "call"      // a call from the command line
 
-	AboutRestore Subject = "config" // messages that a channel delivered from before a restore; Tool is the channel
+	// AboutConfig is a decision about hob itself. Tool says which: the channel whose messages from before a restore are held, or that it is about
+	// new skills.
+	AboutConfig Subject = "config"
 )
 
 // Question is one row of the table questions: an approval, a question of the model, or a decision that hob needs from a person.
@@ -187,7 +189,7 @@ func UntilAnswered() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time
 
 // Labelled reports whether the question's two options are its own words for yes and no.
 func (q Question) Labelled() bool {
-	own := q.Subject == AboutJob || q.Subject == AboutOutbox || q.Subject == AboutRestore
+	own := q.Subject == AboutJob || q.Subject == AboutOutbox || q.Subject == AboutConfig
 	return own && len(q.Options) == 2
 }
 

@@ -149,15 +149,19 @@ func splitAtNUL(text string) (string, string) {
 	return text, ""
 }
 
-// state checks that no mount shows hob's state folder or anything in it.
+// state checks that no mount shows hob's state folder or anything in it, but for the folders in it that a view is meant to show.
 func (t table) state(data []byte) string {
-	device, inside := splitAtNUL(string(data[16:]))
+	device, rest := splitAtNUL(string(data[16:]))
+	inside, meant := splitAtNUL(rest)
 	for _, m := range t {
 		if m.device != device {
 			continue
 		}
 		var info syscall.Stat_t
 		// The mount shows a folder above the state folder, which is then visible below the mount point.
+		if listed(meant, m.root) {
+			continue
+		}
 		if rest, ok := below(m.root, inside); ok {
 			if shown, _ := is(m.at+rest, data); shown {
 				return "hob's state folder is visible as " + m.at + rest
@@ -167,6 +171,17 @@ func (t table) state(data []byte) string {
 		}
 	}
 	return ""
+}
+
+// listed reports whether a path is in a list that is separated by NUL.
+func listed(list, path string) bool {
+	for list != "" {
+		var one string
+		if one, list = splitAtNUL(list); one == path {
+			return true
+		}
+	}
+	return false
 }
 
 // below returns the rest of a path after dir. ok is false if the path is not dir and not below it.

@@ -27,7 +27,7 @@ const (
 	View     = 'v' // device, inode, 1 for read only; then the device and root from mountinfo and the mount point, separated by NUL
 	Mask     = 'm' // device and inode; then the path, which must not show them
 	Dir      = 'd' // device and inode of the working folder
-	State    = 's' // device and inode of hob's state folder; then its device from mountinfo, NUL, and its path in that file system. No mount may show it
+	State    = 's' // device and inode of hob's state folder; then its device from mountinfo, NUL, and its path in that file system; then the paths in it that views show, each after a NUL. No mount may show anything else of it
 	Landlock = 'l' // the attributes of a rule set in the kernel's format
 	Allow    = 'w' // rights for a folder, rights for a file; then the path below which Landlock grants them, if it exists
 	Seccomp  = 'f' // a filter in the kernel's format

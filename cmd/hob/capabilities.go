@@ -1,0 +1,50 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+)
+
+// capabilitiesCommand makes hob capabilities.
+func capabilitiesCommand(a *cli.App) *cobra.Command {
+	show := func(text api.Text) error {
+		if a.JSON {
+			return a.Document(text)
+		}
+		return a.Text(strings.TrimRight(text.Text, "\n") + "\n")
+	}
+	cmd := &cobra.Command{
+		Use: "capabilities", Short: "Show the summary of what hob can do that its prompt holds", Args: cli.None, Example: "  hob capabilities\n  hob capabilities refresh",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			text, err := client.Show(cmd.Context(), c, api.ShowCapabilities, "")
+			if err != nil {
+				return err
+			}
+			return show(text)
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "refresh", Short: "Write the summary anew, to CAPABILITIES.md in the workspace", Args: cli.None, Example: "  hob capabilities refresh",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			text, err := client.Do(cmd.Context(), c, api.RefreshCapabilities, "", api.None{})
+			if err != nil {
+				return err
+			}
+			return show(text)
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/policy"
+)
+
+// narrowed returns what the skills leave that a turn runs, nil for all tools. A skill counts from the item that begins it to the end of the
+// turn. The other calls of the answer that runs it are judged again before they run, so it counts for them too.
+func narrowed(items []llm.Item) *policy.Narrowed {
+	var n *policy.Narrowed
+	for _, it := range items {
+		for _, p := range it.Parts {
+			if p.Skill != nil && p.Skill.Only != nil {
+				n = n.With(p.Skill.Name, p.Skill.Only)
+			}
+		}
+	}
+	return n
+}
+
+// SkillRunner turns "/NAME ARGS" into the input of a turn. ok is false if there is no skill of the name that the owner has accepted. Its
+// faults are answers to the owner.
+type SkillRunner func(ctx context.Context, name, args string) (instructions event.Part, ok bool, err error)
+
+// runSkill serves a command that is the name of a skill: the message becomes the input of a turn, with the instructions after it.
+func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args string) error {
+	unknown := event.NewFault(event.Missing, "", "There is no command %s. /help lists them.", truncate(name, 40))
+	if h.Skills == nil {
+		return h.reply(ctx, q, "", unknown)
+	}
+	part, ok, err := h.Skills(ctx, name[1:], args)
+	switch {
+	case err == nil && ok:
+		return h.Conversations.RunSkill(ctx, q, part)
+	case err == nil:
+		err = unknown
+	}
+	if _, known := event.AsFault(err); !known {
+		return errors.Join(err, ctx.Err())
+	}
+	return h.reply(ctx, q, "", err)
+}
+
+// CommandNames lists the chat commands, without the slash. No skill may have one of these names.
+func CommandNames() []string {
+	return []string{
+		"help", "status", "queue", "jobs", "usage", "why", "stop", "approve", "deny", "answer", "quiet", "cancel", "new", "clean", "compact", "retry", "model",
+		"capabilities", "undo", "exit", "quit",
+	}
+}

@@ -1,0 +1,250 @@
+package skills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/netguard"
+)
+
+// Limits of one question.
+const (
+	maxAsked     = 20  // skills in one question; the others come with the next
+	askedExcerpt = 200 // characters of a description
+)
+
+// Sync brings the rows and the folders together: it copies what was accepted, and asks about what is new.
+func (s *Service) Sync(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	rows, err := s.Rows.Skills(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		// A copy that was lost is made again if the folder still holds exactly what the owner accepted: after a restore on a new machine.
+		lost := r.State == api.SkillTrusted && !slices.ContainsFunc(s.Copies.inUse(), func(one trusted) bool { return one.hash == r.Hash })
+		if r.State == api.SkillAccepted || lost {
+			if err := s.settle(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	names, problem, err := s.Copies.names()
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		s.Log.Warn("skills", "problem", problem)
+	}
+	var fresh []api.Skill
+	for _, name := range names {
+		v, _, _ := s.look(name)
+		if v.Problem == "" && !slices.ContainsFunc(rows, func(r api.SkillRow) bool { return r.Name == name && r.Hash == v.Hash }) {
+			fresh = append(fresh, v)
+		}
+	}
+	if len(fresh) == 0 || slices.ContainsFunc(rows, func(r api.SkillRow) bool { return r.State == api.SkillAsked }) {
+		return nil
+	}
+	fresh = fresh[:min(len(fresh), maxAsked)]
+	asked := make([]api.SkillRow, len(fresh))
+	for i, v := range fresh {
+		asked[i] = api.SkillRow{Name: v.Name, Hash: v.Hash}
+	}
+	return s.Rows.AskSkills(ctx, question(fresh, rows), asked)
+}
+
+// settle copies an accepted folder. If it no longer holds what the owner accepted, the row goes, and the folder is new again.
+func (s *Service) settle(ctx context.Context, r api.SkillRow) error {
+	v, t, _ := s.look(r.Name)
+	if v.Problem != "" || t.hash != r.Hash {
+		s.Log.Warn("a skill changed before it was copied, so it is asked about again", "skill", r.Name)
+		return s.Rows.ForgetSkill(ctx, r.Name, r.Hash)
+	}
+	return s.pin(ctx, r.Name, t)
+}
+
+// question words the one question about new folders. What the folders say is shown as text of others: on one line, without links.
+func question(list []api.Skill, rows []api.SkillRow) string {
+	var b strings.Builder
+	b.WriteString("There is a new or changed skill in the workspace. Do you trust what it says and runs?")
+	if len(list) > 1 {
+		b.Reset()
+		fmt.Fprintf(&b, "There are %d new or changed skills in the workspace. Do you trust what they say and run?", len(list))
+	}
+	for _, v := range list {
+		fmt.Fprintf(&b, "\n- %s: %s", v.Name, netguard.Defang(short(v.Description, askedExcerpt)))
+		may := "asks for no tools"
+		switch {
+		case v.Tools == nil:
+			may = "may use every tool that you allow"
+		case len(v.Tools) > 0:
+			may = "asks for " + netguard.Defang(strings.Join(v.Tools, ", "))
+		}
+		fmt.Fprintf(&b, "\n  %s; %s; hash %s", may, scripts(v.Scripts), v.Hash[:12])
+		if slices.ContainsFunc(rows, func(r api.SkillRow) bool { return r.Name == v.Name && r.State == api.SkillTrusted }) {
+			b.WriteString("; it has changed: the copy that you accepted before stays in use until you say yes")
+		}
+	}
+	b.WriteString("\nhob skills show NAME tells more. A skill gives no rights: what it does is asked as always.")
+	return b.String()
+}
+
+func scripts(n int) string {
+	switch n {
+	case 0:
+		return "no scripts"
+	case 1:
+		return "1 script"
+	}
+	return fmt.Sprintf("%d scripts", n)
+}
+
+// sweep removes the copies that no row names. It runs at the start only, since a command that runs may still use an old copy.
+func (s *Service) sweep(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if dir, err := s.Copies.folder(); err == nil { // what a killed Add has left
+		left, _ := filepath.Glob(filepath.Join(dir, ".new-*.tmp")) // the pattern is well formed
+		for _, path := range left {
+			if err := remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := os.ReadDir(s.Copies.Dir)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := s.Rows.Skills(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.ContainsFunc(rows, func(r api.SkillRow) bool { return r.State == api.SkillTrusted && r.Hash == e.Name() }) {
+			err = errors.Join(err, remove(filepath.Join(s.Copies.Dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// Folders are read when they have been quiet for settleTime, or after patience at the latest.
+const (
+	settleTime = time.Second
+	patience   = 10 * time.Second
+)
+
+// Run follows the folders until ctx ends. answered returns a channel that is closed when a question was answered.
+func (s *Service) Run(ctx context.Context, answered func() <-chan struct{}) error {
+	if err := s.sweep(ctx); err != nil {
+		s.Log.Warn("old copies of skills stay", "err", err)
+	}
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch the skills: %w", err)
+	}
+	err = s.follow(ctx, w, answered)
+	return errors.Join(err, w.Close())
+}
+
+// follow calls Sync at once, when something changed and the folders are quiet again, and when a question was answered.
+func (s *Service) follow(ctx context.Context, w *fsnotify.Watcher, answered func() <-chan struct{}) error {
+	quiet := time.NewTimer(0)
+	defer quiet.Stop()
+	var since time.Time // of the first change that was not read yet
+	for {
+		closed := answered() // before Sync, so that no answer is missed
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-quiet.C:
+			since = time.Time{}
+			s.watch(w)
+			if err := s.Sync(ctx); err != nil && ctx.Err() == nil {
+				if _, known := event.AsFault(err); !known {
+					return fmt.Errorf("read the skills: %w", err)
+				}
+				s.Log.Warn("skills", slog.Any("err", err))
+			}
+			continue
+		case <-closed:
+			quiet.Reset(0)
+			continue
+		case e, ok := <-w.Events:
+			if !ok {
+				return errors.New("watch the skills: the watcher ended")
+			}
+			if !s.concerns(e.Name) {
+				continue
+			}
+		case err := <-w.Errors:
+			s.Log.Warn("watching the skills failed; reading them again", "err", err)
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) < patience {
+			quiet.Reset(settleTime)
+		}
+	}
+}
+
+// concerns reports whether a change is about skills: the workspace itself is watched only for the folder of the skills.
+func (s *Service) concerns(path string) bool {
+	dir, err := s.Copies.folder()
+	return err != nil || path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// maxWatched limits the folders that are watched for changes; the others are read when something else changes.
+const maxWatched = 400
+
+// watch adds the folders that exist: the workspace, the skills, and the folders inside. A folder that cannot be watched is read at the
+// next occasion.
+func (s *Service) watch(w *fsnotify.Watcher) {
+	dir, err := s.Copies.folder()
+	if err != nil {
+		return
+	}
+	list := []string{filepath.Dir(dir)}
+	names, _, err := s.Copies.names()
+	if err == nil && (len(names) > 0 || isFolder(dir)) {
+		list = append(list, dir)
+	}
+	for _, name := range names {
+		for _, sub := range append([]string{""}, subfolders()...) {
+			if path := filepath.Join(dir, name, sub); isFolder(path) && len(list) < maxWatched {
+				list = append(list, path)
+			}
+		}
+	}
+	have := w.WatchList()
+	for _, path := range list {
+		if slices.Contains(have, path) {
+			continue
+		}
+		if err := w.Add(path); err != nil {
+			s.Log.Debug("a folder of skills is not watched", "path", path, "err", err)
+		}
+	}
+}
+
+// isFolder follows no link.
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}

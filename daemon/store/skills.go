@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+)
+
+// aboutSkills is the Tool of the question about skills. No channel can have the name, because of its blank.
+const aboutSkills = "hob skills"
+
+// skillsOpen is how long the owner has to answer.
+const skillsOpen = 7 * 24 * time.Hour
+
+// Skills lists all rows. A row whose question was closed without a yes counts as refused.
+func (s Settings) Skills(ctx context.Context) ([]api.SkillRow, error) {
+	rs, err := s.core.read().QueryContext(ctx, `SELECT s.name, s.hash, iif(s.state = 'asked' AND coalesce(q.state, '') <> 'open', ?, s.state)
+		FROM skills s LEFT JOIN questions q ON q.id = s.question ORDER BY s.name, s.hash`, api.SkillRefused)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.SkillRow, err error) { return r, rs.Scan(&r.Name, &r.Hash, &r.State) })
+}
+
+// AskSkills opens one question about rows, unless one about skills is open.
+func (s Settings) AskSkills(ctx context.Context, text string, rows []api.SkillRow) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		open := false
+		if err := tx.One("SELECT EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND subject = ? AND tool = ?)", []any{turn.AboutConfig, aboutSkills}, &open); err != nil || open {
+			return err
+		}
+		options := []string{"trust it", "no"}
+		if len(rows) > 1 {
+			options[0] = "trust them"
+		}
+		id, err := askOwner(tx, &turn.Question{
+			Subject: turn.AboutConfig, Tool: aboutSkills, Text: text, Options: options, To: event.ToOwner, Until: tx.Now.Add(skillsOpen),
+		})
+		if err != nil {
+			return fmt.Errorf("ask about skills: %w", err)
+		}
+		for _, r := range rows {
+			if err := tx.Run("INSERT INTO skills (name, hash, state, question, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", r.Name, r.Hash, api.SkillAsked, id, sqlite.Micros(tx.Now)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// skillsAnswered notes a yes. The folders are copied after the commit; a no needs no change, because a row whose question is closed counts
+// as refused.
+func skillsAnswered(tx *Tx, q turn.Question) error {
+	if q.Answer == turn.AnswerNo {
+		return nil
+	}
+	return tx.Run("UPDATE skills SET state = ?, at = ? WHERE question = ? AND state = ?", api.SkillAccepted, sqlite.Micros(tx.Now), q.ID, api.SkillAsked)
+}
+
+// TrustSkill puts a copy in use. Every session takes a new prefix with its next request, since the prefix lists the skills.
+func (s Settings) TrustSkill(ctx context.Context, name, hash string) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		var question sql.NullInt64
+		err := tx.One("SELECT max(question) FROM skills WHERE name = ? AND hash = ?", []any{name, hash}, &question)
+		if err != nil {
+			return err
+		}
+		// What the owner said no to stays refused; copies that are no longer used go.
+		if err := tx.Run("DELETE FROM skills WHERE name = ? AND (state = ? OR hash = ?)", name, api.SkillTrusted, hash); err != nil {
+			return err
+		}
+		if err := tx.Run("INSERT INTO skills (name, hash, state, question, at) VALUES (?, ?, ?, ?, ?)", name, hash, api.SkillTrusted, question, sqlite.Micros(tx.Now)); err != nil {
+			return err
+		}
+		if err := expireQuestions(tx, "id = ? AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.question = questions.id AND s.state = 'asked')", question.Int64); err != nil {
+			return err
+		}
+		return forgetPrompts(tx)
+	})
+}
+
+// ForgetSkill removes the rows of a name. With a hash, only the row that was accepted and could not be copied.
+func (s Settings) ForgetSkill(ctx context.Context, name, hash string) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		if hash != "" {
+			return tx.Run("DELETE FROM skills WHERE name = ? AND hash = ? AND state = ?", name, hash, api.SkillAccepted)
+		}
+		var questions []int64
+		rs, err := tx.Query("DELETE FROM skills WHERE name = ? RETURNING coalesce(question, 0)", name)
+		if questions, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }); err != nil || len(questions) == 0 {
+			return err
+		}
+		for _, id := range questions {
+			if err := expireQuestions(tx, "id = ? AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.question = questions.id AND s.state = 'asked')", id); err != nil {
+				return err
+			}
+		}
+		return forgetPrompts(tx)
+	})
+}
