@@ -57,6 +57,7 @@ type harness struct {
 
 	small    llm.Model                     // that sub-agents can be given
 	wrap     func(agent.Turns) agent.Turns // wraps the store's turns
+	recall   agent.Recall
 	thread   *agent.Thread
 	lanes    *agent.SubagentPool
 	commands *agent.CommandHandler
@@ -142,12 +143,12 @@ func (r *harness) wire() {
 	settings := func(context.Context) agent.Settings {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
+		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }, Heartbeat: func() string { return "look around" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Grants.List, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
 		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, History: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
-		Switched:    r.onSwitch,
+		Switched: r.onSwitch, Recall: r.recall,
 		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
 	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Stops: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}

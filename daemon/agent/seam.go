@@ -24,9 +24,8 @@ import (
 // Queue gives the thread its rows.
 type Queue interface {
 	// Take claims the highest-ranked row that can run. boundary names the commands that the thread serves between turns.
-	// It returns false when there is no such row. If it opens a turn, first returns the model request that the turn begins with, and
-	// false for none; the same commit reserves its cost. first must be pure, because it runs inside the transaction.
-	Take(ctx context.Context, boundary []string, first func(turn.Opening) (turn.Step, bool)) (turn.Claim, bool, error)
+	// It returns false when there is no such row. If it opens a turn, the opener prepares its first request.
+	Take(ctx context.Context, boundary []string, opener turn.Opener) (turn.Claim, bool, error)
 	// InboxSignal returns a channel that is closed at the next commit that may have added work. Call it before Take, so that
 	// no commit between the two is missed.
 	InboxSignal() <-chan struct{}

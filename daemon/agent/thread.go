@@ -39,6 +39,7 @@ type Thread struct {
 	Boundary   func(ctx context.Context, q turn.Queued) error // serves a command that takes effect between two turns
 	Switched   func(s Switch) event.Out                       // makes the notice to the owner when another model has answered
 	Transcribe func(ctx context.Context, turn int64) error    // adds transcripts of the turn's voice notes to its inputs; nil when transcription is off
+	Recall     Recall                                         // what hob remembers about an input; nil when nothing is recalled
 	Feed       *event.Feed
 	Clock      sys.Clock
 	Jitter     func() float64 // in [0,1), spreads retries
@@ -53,7 +54,7 @@ func (t *Thread) Run(ctx context.Context) error {
 		t.progress()
 		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := t.Queue.InboxSignal()
-		claim, ok, err := t.Queue.Take(ctx, Boundary(), t.firstRequest)
+		claim, ok, err := t.Queue.Take(ctx, Boundary(), &opener{thread: t})
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take the next row: %w", err)
 		}

@@ -19,11 +19,14 @@ import (
 // Take claims the runnable row with the best rank: the owner's messages, then resumed turns, schedules and the rest; the oldest first.
 // boundary names the commands that the thread serves itself. Before that it expires rows. It returns false if there is nothing to do.
 //
-// If it opens a turn, it asks first for the model request that the turn begins with, and reserves the request's cost. first may be nil.
-func (s Turns) Take(ctx context.Context, boundary []string, first func(turn.Opening) (turn.Step, bool)) (turn.Claim, bool, error) {
+// If it opens a turn, the opener prepares the turn's first request: this commit adds its note and reserves its cost. opener may be nil.
+func (s Turns) Take(ctx context.Context, boundary []string, opener turn.Opener) (turn.Claim, bool, error) {
 	todo, err := s.core.hasWork(ctx)
 	if err != nil || !todo {
 		return turn.Claim{}, false, err
+	}
+	if opener != nil {
+		opener.Ahead(ctx, func() (turn.Queued, error) { return s.core.nextInput(ctx) })
 	}
 	var c turn.Claim
 	changes := s.core.transcripts.changed()
@@ -41,7 +44,7 @@ func (s Turns) Take(ctx context.Context, boundary []string, first func(turn.Open
 		if err != nil {
 			return fmt.Errorf("take back the running turn: %w", err)
 		}
-		return takeNext(tx, &c, boundary, first)
+		return takeNext(tx, &c, boundary, opener)
 	})
 	if err == nil && c.Turn != 0 {
 		fail.Point("turn.claimed")
@@ -139,7 +142,7 @@ func expireInputs(tx *Tx, now int64) error {
 }
 
 // takeNext claims the row that Waiting.Next chooses. A resumed turn may turn out to be dead; then it chooses again.
-func takeNext(tx *Tx, c *turn.Claim, boundary []string, first func(turn.Opening) (turn.Step, bool)) error {
+func takeNext(tx *Tx, c *turn.Claim, boundary []string, opener turn.Opener) error {
 	for {
 		safe, err := readSetting(tx, keySafeMode)
 		if err != nil {
@@ -153,10 +156,10 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string, first func(turn.Opening)
 		command, input, resumed := waiting.Next(boundary)
 		switch {
 		case input.Seq != 0:
-			if c.Turn, err = openTurn(tx, input); err != nil || first == nil {
+			if c.Turn, err = openTurn(tx, input); err != nil || opener == nil {
 				return err
 			}
-			return reserveFirst(tx, c, first)
+			return prepareFirst(tx, c, input.Seq, opener)
 		case resumed == 0:
 			c.Command = command
 			return nil
@@ -170,6 +173,19 @@ func takeNext(tx *Tx, c *turn.Claim, boundary []string, first func(turn.Opening)
 	}
 }
 
+// firstInput reads the queued input that is first in line. Its parameters are those of firstTask.
+const firstInput = "SELECT " + inboxColumns + " FROM inbox WHERE seq = (" + firstTask + "(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))"
+
+// nextInput returns the input that Take will probably open a turn for; Seq 0: none.
+func (s *core) nextInput(ctx context.Context) (turn.Queued, error) {
+	rs, err := s.read().QueryContext(ctx, firstInput, sqlite.Micros(s.now()), event.RankRest)
+	list, err := sqlite.Collect(rs, err, scanInput)
+	if err != nil || len(list) == 0 {
+		return turn.Queued{}, err
+	}
+	return list[0], nil
+}
+
 // readWaiting reads the candidates. In safe mode only inputs and commands of the owner count.
 func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	// The smallest rank number is the most important.
@@ -177,7 +193,7 @@ func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+inboxColumns+" FROM inbox WHERE seq = ("+firstTask+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", sqlite.Micros(tx.Now), worst)
+	rs, err := tx.Query(firstInput, sqlite.Micros(tx.Now), worst)
 	rows, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
 		return w, err

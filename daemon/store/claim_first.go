@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/fail"
@@ -10,15 +11,18 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// reserveFirst reserves the cost of the model request that a new turn begins with, in the commit that claims the turn. If the budget forbids
-// it, nothing is reserved, and the turn finds that out when it makes the request.
-func reserveFirst(tx *Tx, c *turn.Claim, first func(turn.Opening) (turn.Step, bool)) error {
+// prepareFirst adds the opener's note to a new turn and reserves the cost of the model request that the turn begins with, in the commit that
+// claims the turn. If the budget forbids the request, nothing is reserved, and the turn finds that out when it makes it.
+func prepareFirst(tx *Tx, c *turn.Claim, seq int64, opener turn.Opener) error {
 	o, err := readOpening(tx, c.Turn)
 	if err != nil {
 		return fmt.Errorf("read turn %d: %w", c.Turn, err)
 	}
+	if err := addNote(tx, &o, seq, opener); err != nil {
+		return fmt.Errorf("recall for turn %d: %w", c.Turn, err)
+	}
 	c.Opening = &o
-	step, asks := first(o)
+	step, asks := opener.First(o)
 	if !asks || fail.Broken("forget-reserve") {
 		return nil
 	}
@@ -30,6 +34,23 @@ func reserveFirst(tx *Tx, c *turn.Claim, first func(turn.Opening) (turn.Step, bo
 	}
 	c.Reserved = step
 	return writeStep(tx, c.Turn, step)
+}
+
+// addNote appends the opener's note to the transcript.
+func addNote(tx *Tx, o *turn.Opening, seq int64, opener turn.Opener) error {
+	note, ok := opener.Note(seq, *o)
+	if !ok {
+		return nil
+	}
+	id, err := addItem(tx, note, 0)
+	if err != nil {
+		return err
+	}
+	// Read again, so that it is exactly what later requests read.
+	added, err := itemsIn(tx, "seq = ?", id)
+	o.Transcript = append(slices.Clip(o.Transcript), added...)
+	o.Snapshot.Items = append(o.Snapshot.Items, added...)
+	return err
 }
 
 // readOpening reads what Turns.Load and Turns.Transcript would read of a turn that this transaction has opened. Such a turn has no steps,
