@@ -191,6 +191,24 @@ func isLocal(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
+// memory reads [memory] and [memory.embeddings], each on its own: without embeddings a search goes by words.
+func (l *loader) memory() {
+	m := &l.snap.Memory
+	keys := struct {
+		Recall     bool `toml:"recall"`
+		Embeddings any  `toml:"embeddings"` // read separately
+	}{Recall: m.Recall}
+	n := l.root.child("memory")
+	// A mistake may stand in the line that was to turn it off.
+	m.Recall = typed(l, n, "memory", &keys, nil) && keys.Recall
+	typed(l, n.child("embeddings"), "memory.embeddings", &m.Embeddings, func(c *checks, e *Embeddings) {
+		c.baseURL(e.BaseURL)
+		if e.BaseURL != "" && e.Model == "" {
+			c.wrong("model", "want the name of a model, like text-embedding-3-small")
+		}
+	})
+}
+
 // toolKeys are the keys of [tools], without its subsections.
 // Exec and Web are in it so that the decoder does not report the subsections as unknown keys.
 type toolKeys struct {

@@ -35,6 +35,7 @@ type Snapshot struct {
 	Backup   Backup
 	Outbox   Outbox
 	Voice    Voice
+	Memory   Memory
 	Network  Network
 
 	Heartbeat Heartbeat  // not Enabled if the section is off
@@ -157,6 +158,22 @@ type Voice struct {
 	Price    float64       `toml:"price"`    // per minute, in the budget's currency; 0: unknown, so tokens are counted
 }
 
+// Memory is [memory]: how hob uses what it remembers.
+type Memory struct {
+	Recall     bool       // what the owner said before comes with his messages; default true
+	Embeddings Embeddings // [memory.embeddings]
+}
+
+// Embeddings is [memory.embeddings]: the server that turns texts into vectors, so that a search finds texts of the same meaning.
+type Embeddings struct {
+	BaseURL    string        `toml:"base_url"` // "": words only
+	Model      string        `toml:"model"`
+	APIKey     string        `toml:"api_key"`    // the key, or a reference to it (see daemon/secret)
+	Dimensions int           `toml:"dimensions"` // numbers of a vector that the server is asked for; 0: the model's own
+	Timeout    time.Duration `toml:"timeout"`    // of one request; default 20 s
+	Price      float64       `toml:"price"`      // per million tokens, in the budget's currency; 0: unknown, so tokens are counted
+}
+
 // Heartbeat is [heartbeat]: how often hob checks whether HEARTBEAT.md asks for something.
 type Heartbeat struct {
 	Enabled bool          `toml:"enabled"`
@@ -180,6 +197,7 @@ func Default() *Snapshot {
 		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
 		Outbox: Outbox{Live: true},
 		Voice:  Voice{Model: "whisper-1", Timeout: time.Minute},
+		Memory: Memory{Recall: true, Embeddings: Embeddings{Timeout: 20 * time.Second}},
 		off:    map[string]bool{},
 
 		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},

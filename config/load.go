@@ -13,7 +13,7 @@ import (
 
 // sections lists the names that are allowed at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "memory", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (in the form of os.Environ). A missing file counts as empty.
@@ -75,6 +75,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("voice"), "voice", &s.Voice, checkVoice)
 	typed(l, l.root.child("network"), "network", &s.Network, nil)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, checkHeartbeat) && s.Heartbeat.Enabled
+	l.memory()
 	// hooks comes after tools, which sets Tools as a whole and would otherwise discard the denial of hooks.
 	l.tools()
 	l.hooks()
