@@ -64,6 +64,7 @@ type Query struct {
 	Session     int64   // the asker's session; 0: none
 	MaxPassages int     // 0: DefaultPassages
 	MaxBytes    int     // of the texts of all passages; 0: DefaultBytes
+	Quick       bool    // a turn waits for it: the index is brought up to date only if that takes a moment
 	MinScore    float64 // passages below it are given only if there are no others, and marked as weak
 }
 

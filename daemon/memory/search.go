@@ -35,7 +35,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	q.Scope = cmp.Or(q.Scope, All)
 	q.MaxPassages, q.MaxBytes = cmp.Or(q.MaxPassages, DefaultPassages), cmp.Or(q.MaxBytes, DefaultBytes)
 	var out Result
-	if note := x.fresh(ctx); note != "" {
+	if note := x.freshFor(ctx, q); note != "" {
 		out.Notes = append(out.Notes, note)
 	}
 	err := x.use(ctx, func(db *sqlite.DB) error { return x.answer(ctx, db, q, &out) })

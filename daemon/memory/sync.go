@@ -271,6 +271,25 @@ const waitForSync = 2 * time.Second
 // gives any: looking would take longer than the search.
 const quickFiles = 1000
 
+// momentForSync is how long a quick search waits for the index.
+const momentForSync = 30 * time.Millisecond
+
+// freshFor is fresh for a query. A quick one does not look at many files, and waits for a moment only.
+func (x *Index) freshFor(ctx context.Context, q Query) string {
+	if !q.Quick {
+		return x.fresh(ctx)
+	}
+	x.mu.Lock()
+	files := x.last.Files
+	x.mu.Unlock()
+	if files > quickFiles && !x.watching.Load() {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, momentForSync)
+	defer cancel()
+	return x.fresh(ctx)
+}
+
 // fresh brings the index up to date, but waits for it only for a limited time. The note says what is missing; "": nothing.
 func (x *Index) fresh(ctx context.Context) (note string) {
 	if x.current() {

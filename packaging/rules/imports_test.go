@@ -40,6 +40,7 @@ var table = []row{
 	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
 	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated
 	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true},                                                          // voice notes become words
+	{pkg: "daemon/embed", may: words("config daemon/agent/turn"), event: true},                                                               // texts become vectors
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},

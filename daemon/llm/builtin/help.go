@@ -36,8 +36,7 @@ func abilities(tools map[string]bool) string {
 		{toolForget, "forget the door code"},
 		{toolMessage, "send telegram:1 hello"},
 	} {
-		// These tools may be missing from the request and still be reachable through the catalog tool.
-		if tools[a.tool] || (a.tool == toolWatch || a.tool == toolForget) && tools[toolCatalog] {
+		if tools[a.tool] || deferred(a.tool) && tools[toolCatalog] {
 			lines = append(lines, "  "+a.line)
 		}
 	}

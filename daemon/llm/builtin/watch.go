@@ -51,11 +51,14 @@ func watches(text string) (plan, bool) {
 
 // reach returns the call for a plan, through the catalog if necessary. It returns false when the tool is not available.
 func (s *state) reach(p plan) (llm.Call, bool) {
-	if p.tool == toolWatch && !s.tools[toolWatch] {
+	if deferred(p.tool) && !s.tools[p.tool] {
 		p = call(toolCatalog, "action", "call", "name", p.tool, "arguments", p.args)
 	}
 	return llm.Call{Name: p.tool, Args: p.args}, p.tool != "" && s.tools[p.tool]
 }
+
+// deferred reports whether a tool may be missing from the request and still be reachable through the catalog tool.
+func deferred(tool string) bool { return tool == toolWatch || tool == toolForget }
 
 // reachable reports whether the tool of a plan can be called, directly or through the catalog.
 func (s *state) reachable(p plan) bool {
