@@ -34,9 +34,8 @@ type Snapshot struct {
 	Turn     Turn
 	Backup   Backup
 	Outbox   Outbox
-	Voice    Voice
 	Memory   Memory
-	Network  Network
+	Servers
 
 	Heartbeat Heartbeat  // not Enabled if the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
@@ -143,6 +142,12 @@ type Outbox struct {
 	Announce bool          `toml:"announce"` // tell the owner about each delayed message
 }
 
+// Servers are the sections about the servers that hob reaches besides its models and channels.
+type Servers struct {
+	Voice   Voice
+	Network Network
+}
+
 // Network is [network]: how hob reaches the servers in the config.
 type Network struct {
 	Proxy string `toml:"proxy"` // for channels and models: an address, or a reference to one (see daemon/secret); "": none
@@ -188,17 +193,17 @@ type Heartbeat struct {
 // The sections of plug-ins have no defaults here: their owners supply them.
 func Default() *Snapshot {
 	return &Snapshot{
-		Models: map[string]Model{},
-		Tools:  Tools{Exec: defaultExec(), Web: ToolWeb{Search: "duckduckgo"}},
-		Guard:  Guard{Mode: "ask"},
-		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
-		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
-		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
-		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
-		Outbox: Outbox{Live: true},
-		Voice:  Voice{Model: "whisper-1", Timeout: time.Minute},
-		Memory: Memory{Recall: true, Embeddings: Embeddings{Timeout: 20 * time.Second}},
-		off:    map[string]bool{},
+		Models:  map[string]Model{},
+		Tools:   Tools{Exec: defaultExec(), Web: ToolWeb{Search: "duckduckgo"}},
+		Guard:   Guard{Mode: "ask"},
+		Budget:  Budget{PerDay: 5, TokensPerDay: 2_000_000},
+		Daemon:  Daemon{MaxAttempts: 3, SafeModeAfter: 3},
+		Turn:    Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
+		Backup:  Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
+		Outbox:  Outbox{Live: true},
+		Memory:  Memory{Recall: true, Embeddings: Embeddings{Timeout: 20 * time.Second}},
+		Servers: Servers{Voice: Voice{Model: "whisper-1", Timeout: time.Minute}},
+		off:     map[string]bool{},
 
 		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},
 	}

@@ -1,12 +1,16 @@
 package config
 
-import "hob/config/schema"
+import (
+	"slices"
+
+	"hob/config/schema"
+)
 
 // core describes the sections that config reads itself. It is the only description of their keys besides the structs; the checks, the JSON
 // schema, the reference page and the completion all use it.
 func core() []Part {
 	d := Default()
-	return []Part{
+	return slices.Concat([]Part{
 		{
 			Path: "model", Doc: "The language model. Without this section the built-in interpreter answers; it needs no key and no network.",
 			Keys: schema.Describe(d.Model, modelNotes()),
@@ -60,17 +64,6 @@ func core() []Part {
 			{Name: "timeout", Least: "1s", Most: "10m", Example: `"1m"`, Doc: "The time limit for one note."},
 			{Name: "price", Unset: "not known: tokens are counted", Least: "0", Most: "1000", Example: "0.006", Doc: "The price of a minute, in the budget's currency, if the server does not report the cost; a server on this machine costs nothing."},
 		})},
-		{Path: "memory", Doc: "What hob remembers; see memory.md.", Keys: schema.Describe(struct{ Recall bool }{d.Memory.Recall}, []schema.Note{
-			{Name: "recall", Example: "true", Doc: "Give the model up to three passages of your memory that fit your message, without being asked."},
-		})},
-		{Path: "memory.embeddings", Doc: "A server with OpenAI's API for embeddings, so that a search also finds texts that mean the same in other words; see memory.md. Without it hob searches by words. What is searched is sent to this server.", Keys: schema.Describe(d.Memory.Embeddings, []schema.Note{
-			{Name: "base_url", Unset: "none", Example: `"http://127.0.0.1:11434/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address, without `/embeddings`."},
-			{Name: "model", Unset: "none", Example: `"nomic-embed-text"`, Doc: "The server's name for the model."},
-			{Name: "api_key", Unset: "none", Example: `"env:OPENAI_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
-			{Name: "dimensions", Unset: "the model's own", Least: "0", Most: "8192", Example: "768", Doc: "The length of a vector that the server is asked for. After a change all vectors are made again."},
-			{Name: "timeout", Least: "1s", Most: "5m", Example: `"20s"`, Doc: "The time limit for one request."},
-			{Name: "price", Unset: "not known: tokens are counted", Least: "0", Most: "1000", Example: "0.02", Doc: "The price of a million tokens, in the budget's currency; a server on this machine costs nothing."},
-		})},
 		{Path: "heartbeat", Doc: "How often hob checks whether `HEARTBEAT.md` in the workspace asks for something. It asks no model while that file is missing or has only headings, or while hob is busy.", Keys: schema.Describe(d.Heartbeat, []schema.Note{
 			{Name: "enabled", Example: "true", Doc: "Turn the heartbeat on or off."},
 			{Name: "every", Least: "1s", Most: "8760h", Example: `"30m"`, Doc: "The interval between checks."},
@@ -86,6 +79,23 @@ func core() []Part {
 		{Path: "daemon", Doc: "How hob handles crashes.", Keys: schema.Describe(d.Daemon, []schema.Note{
 			{Name: "max_attempts", Least: "1", Example: "3", Doc: "The number of attempts at a turn before hob gives up."},
 			{Name: "safe_mode_after", Least: "1", Example: "3", Doc: "The number of crashes within ten minutes after which hob starts in safe mode."},
+		})},
+	}, memoryParts(d))
+}
+
+// memoryParts describes [memory] and [memory.embeddings].
+func memoryParts(d *Snapshot) []Part {
+	return []Part{
+		{Path: "memory", Doc: "What hob remembers; see memory.md.", Keys: schema.Describe(struct{ Recall bool }{d.Memory.Recall}, []schema.Note{
+			{Name: "recall", Example: "true", Doc: "Give the model up to three passages of your memory that fit your message, without being asked."},
+		})},
+		{Path: "memory.embeddings", Doc: "A server with OpenAI's API for embeddings, so that a search also finds texts that mean the same in other words; see memory.md. Without it hob searches by words. What is searched is sent to this server.", Keys: schema.Describe(d.Memory.Embeddings, []schema.Note{
+			{Name: "base_url", Unset: "none", Example: `"http://127.0.0.1:11434/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address, without `/embeddings`."},
+			{Name: "model", Unset: "none", Example: `"nomic-embed-text"`, Doc: "The server's name for the model."},
+			{Name: "api_key", Unset: "none", Example: `"env:OPENAI_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
+			{Name: "dimensions", Unset: "the model's own", Least: "0", Most: "8192", Example: "768", Doc: "The length of a vector that the server is asked for. After a change all vectors are made again."},
+			{Name: "timeout", Least: "1s", Most: "5m", Example: `"20s"`, Doc: "The time limit for one request."},
+			{Name: "price", Unset: "not known: tokens are counted", Least: "0", Most: "1000", Example: "0.02", Doc: "The price of a million tokens, in the budget's currency; a server on this machine costs nothing."},
 		})},
 	}
 }

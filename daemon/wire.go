@@ -187,7 +187,7 @@ func (d *daemon) wireAgent() {
 	// The thread takes rows from the store and commits steps to it. It sees the store only by the small interfaces that it declares.
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
-		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall{d.tools.Remembers, d.config}.search,
+		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d.tools.Remembers.Recall, func() bool { return d.config().Memory.Recall }),
 		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.lanes = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}

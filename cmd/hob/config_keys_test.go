@@ -154,6 +154,7 @@ func TestEachKeyMissing(t *testing.T) {
 		"channels.discord.token":     "token: missing",
 		"model.backend":              "[model] is not complete",
 		"model.model":                "[model] is not complete",
+		"memory.embeddings.model":    "model: want the name of a model",
 		"jobs.NAME.prompt":           "prompt: it is empty",
 		"jobs.NAME.when":             "schedule",
 		"hooks.NAME.kind":            "once: only the kinds github and sha256\nheader: only kind sha256",

@@ -36,7 +36,7 @@ func recalled(req llm.Request) (list []string) {
 	return list
 }
 
-var door = turn.Memory{At: "memory/home.md:12", Text: "- The door code\n  is 4711."}
+var code = turn.Memory{At: "memory/home.md:12", Text: "- The door code\n  is 4711."}
 
 func TestWhatIsRememberedComesWithTheFirstRequest(t *testing.T) {
 	var asked []string
@@ -65,7 +65,7 @@ func TestWhatIsRememberedComesWithTheFirstRequest(t *testing.T) {
 			t.Errorf("searched for %q", asked)
 		}
 		valid(t, reqs)
-	}, remembering(&asked, door))
+	}, remembering(&asked, code))
 }
 
 func sameMessages(a, b []llm.Message) bool {
@@ -122,7 +122,7 @@ func TestWhoGetsNoRecall(t *testing.T) {
 				if len(asked) > 0 {
 					t.Errorf("searched for %q", asked)
 				}
-			}, remembering(&asked, door))
+			}, remembering(&asked, code))
 		})
 	}
 	t.Run("the interpreter", func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestWhoGetsNoRecall(t *testing.T) {
 			if len(asked) > 0 || len(recalled(r.model.(*llmtest.Script).Requests()[0])) > 0 {
 				t.Errorf("searched for %q", asked)
 			}
-		}, remembering(&asked, door))
+		}, remembering(&asked, code))
 	})
 }
 
