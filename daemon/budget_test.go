@@ -10,7 +10,7 @@ import (
 )
 
 // mostOfRequest is what every request carries before anything is said, at most, in tokens: the tools of the core and the system text.
-const mostOfRequest = 3000
+const mostOfRequest = 3200
 
 // tokens estimates, on the high side: four bytes of English or JSON are about one.
 func tokens(text []byte) int { return (len(text) + 3) / 4 }

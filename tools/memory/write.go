@@ -33,10 +33,10 @@ const plainHeading = "Notes"
 
 // WriteInput is the input of memory_write.
 type WriteInput struct {
-	Content    string `json:"content" jsonschema:"one fact, in one or two sentences" min:"1" max:"2000"`
-	About      string `json:"about,omitempty" jsonschema:"heading to put it below" max:"100"`
-	Path       string `json:"path,omitempty" jsonschema:"MEMORY.md (default) or memory/*.md" max:"500"`
-	Supersedes string `json:"supersedes,omitempty" jsonschema:"text of the old bullet of that file that no longer holds" max:"2000"`
+	Content    string `json:"content" jsonschema:"one fact" min:"1" max:"2000"`
+	About      string `json:"about,omitempty" jsonschema:"heading" max:"100"`
+	Path       string `json:"path,omitempty" jsonschema:"default MEMORY.md" max:"500"`
+	Supersedes string `json:"supersedes,omitempty" jsonschema:"text of the old fact" max:"2000"`
 }
 
 // WriteOutput is the output of memory_write.
@@ -60,7 +60,7 @@ func NewWrite(g *fsguard.Guard, facts *Facts) tools.Tool {
 	w := writer{store{g}, facts}
 	return tools.NewCheckable[WriteInput, WriteOutput](tools.Spec{
 		Name: "memory_write", Group: "memory", Core: true, Positional: "content", Example: `"The plumber is Anna Weiss, 030-1234." --about Home`,
-		Description: "Remember a fact: one dated bullet in a memory file.",
+		Description: "Remember a fact in a memory file.",
 	}, w.intent, w.run, w.probe)
 }
 
