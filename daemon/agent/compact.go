@@ -10,6 +10,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/llm"
 	"hob/tools"
 )
@@ -194,8 +195,10 @@ func (c *compaction) store(ctx context.Context, it llm.Item, text string) (id st
 
 // commit writes one step of the compaction. The rows that the claim of the turn brought are then out of date.
 func (c *compaction) commit(ctx context.Context, commit turn.Commit) error {
+	fail.Point("compact.before")
 	err := c.run.commit(ctx, commit)
 	c.run.opening = nil
+	fail.Point("compact.after")
 	return err
 }
 
@@ -269,6 +272,7 @@ func (c *compaction) summary(ctx context.Context, items []llm.Item) (text string
 		case err != nil:
 			c.run.thread.Log.Warn("no model summarised the conversation; the summary is made from rows", "turn", c.run.id, "err", err)
 		case len(text) > 0 && len(text) <= max(limit, size/3):
+			fail.Point("compact.summarised")
 			return text, true, nil
 		}
 	}

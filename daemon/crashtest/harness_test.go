@@ -73,6 +73,7 @@ type options struct {
 	jobs      []string
 	senses    bool     // hob has a webhook and a watch
 	chats     []string // the chat servers that hob is on
+	window    int      // of the model, in tokens; 0: nothing is ever compacted
 }
 
 const never = 1_000_000

@@ -3,6 +3,7 @@
 package crashtest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -73,7 +74,7 @@ backend = "compatible"
 model = "scripted"
 base_url = %q
 max_output_tokens = 4000
-context_tokens = 100000000
+context_tokens = %d
 [owner]
 name = "Sam"
 timezone = "UTC"
@@ -94,7 +95,7 @@ tokens_per_day = 2000000000
 [daemon]
 max_attempts = %d
 safe_mode_after = %d
-`, w.model.URL, quoted(append([]string{"ntfy:" + topic}, more...)), w.ntfy.URL(), topic, sandbox, o.guard, o.attempts, o.safeAfter)
+`, w.model.URL, cmp.Or(o.window, 100_000_000), quoted(append([]string{"ntfy:" + topic}, more...)), w.ntfy.URL(), topic, sandbox, o.guard, o.attempts, o.safeAfter)
 }
 
 // quoted are strings as a list of TOML has them.
