@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -15,7 +13,7 @@ import (
 // rows is the table, in the order of the page.
 // An anchor is a minimal piece of the same kind of work. Ratios to it can be compared between machines.
 func rows() []row {
-	return slices.Concat(startRows(), restRows(), turnRows(), largeRows())
+	return slices.Concat(startRows(), restRows(), turnRows(), largeRows(), toolRows())
 }
 
 // startRows are a process that starts.
@@ -36,7 +34,6 @@ func turnRows() []row {
 		{name: "CPU of one turn", unit: "ms", anchor: "10 × fdatasync", goal: 2.8, rounds: 200, open: turns(true, conversation.work)},
 		{name: "one turn of the built-in interpreter", unit: "ms", anchor: "10 × fdatasync", goal: 2.8, rounds: 200, open: turns(false, conversation.wall)},
 		{name: "turn 100 of a conversation", unit: "ms", anchor: "turn 1 to 5", goal: 1.2, rounds: 5, open: hundredth},
-		{name: "`true` in the sandbox", unit: "ms", anchor: "a bare `bwrap`", goal: 1.5, rounds: 20, open: sandboxed},
 	}
 }
 
@@ -142,23 +139,4 @@ func hundredth(ctx context.Context, l *lab) (m measurement, err error) {
 		}
 		return five(ctx)
 	}, close: c.end}, nil
-}
-
-// sandboxed measures `hob tool exec true`, beside a sandbox of the same namespaces that bwrap makes alone.
-func sandboxed(ctx context.Context, l *lab) (m measurement, err error) {
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		return m, fmt.Errorf("the anchor needs bubblewrap: %w", err)
-	}
-	c, err := l.converse(ctx, false)
-	if err != nil {
-		return m, err
-	}
-	workspace := filepath.Join(c.home, "workspace")
-	return measurement{
-		beside: took(workspace, bwrap, "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--cap-drop", "ALL",
-			"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", workspace, workspace, "--chdir", workspace, "--", "bash", "-c", "true"),
-		job:   took(workspace, l.hob, "--home", c.home, "tool", "exec", "true"),
-		close: c.end,
-	}, nil
 }
