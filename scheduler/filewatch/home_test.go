@@ -39,6 +39,7 @@ func must(t testing.TB, err error) {
 type watchedHome struct {
 	testing.TB
 	home, space, state, dir string
+	drafts                  string // a folder that nobody watches
 	guard                   *fsguard.Guard
 	store                   *watchtest.Memory
 	own                     *filewatch.OwnWrites
@@ -53,7 +54,7 @@ func newWatchedHome(t testing.TB) *watchedHome {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := &watchedHome{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &filewatch.OwnWrites{}, clock: sys.RealClock()}
+	w := &watchedHome{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &filewatch.OwnWrites{}, clock: sys.RealClock(), drafts: t.TempDir()}
 	for _, d := range []string{w.space, w.state, w.dir} {
 		must(t, os.MkdirAll(d, 0o700))
 	}
@@ -163,11 +164,13 @@ func (w *watchedHome) quiet() []string {
 	return slices.DeleteFunc(w.lines(), func(l string) bool { return strings.Contains(l, "marker-") })
 }
 
+// put makes a file or gives it a new content, in one step: between two steps the settle time may pass on a busy machine, and the half of it is told.
 func (w *watchedHome) put(name, text string) {
 	w.Helper()
-	path := filepath.Join(w.dir, name)
+	path, draft := filepath.Join(w.dir, name), filepath.Join(w.drafts, filepath.Base(name))
 	must(w, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(w, os.WriteFile(path, []byte(text), 0o600))
+	must(w, os.WriteFile(draft, []byte(text), 0o600))
+	must(w, os.Rename(draft, path))
 }
 
 func (w *watchedHome) rename(from, to string) {
