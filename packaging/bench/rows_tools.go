@@ -177,7 +177,7 @@ func watches(_ context.Context, l *lab) (m measurement, err error) {
 		if err != nil {
 			return 0, err
 		}
-		v, err := d.watching(71_000)
+		v, err := d.watching(ctx, 71_000)
 		return v, errors.Join(err, d.stop())
 	}}, nil
 }
@@ -207,7 +207,7 @@ func inotifywait(dir string) sample {
 const still = 150 * time.Millisecond
 
 // watching waits until the daemon is idle and watches so many folders, and returns the time in ms from its start to its last work.
-func (d *daemon) watching(folders int) (float64, error) {
+func (d *daemon) watching(ctx context.Context, folders int) (float64, error) {
 	used, last := time.Duration(-1), time.Now()
 	for time.Since(d.began) < time.Minute {
 		now, err := d.cpu()
@@ -224,7 +224,11 @@ func (d *daemon) watching(folders int) (float64, error) {
 			}
 			last = time.Now()
 		}
-		time.Sleep(time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
 	}
 	return 0, fmt.Errorf("%d folders are not watched within a minute", folders)
 }
