@@ -31,6 +31,23 @@ func putDigest(path string) error {
 // CheckDigest compares a copy with its digest file and returns the digest. It returns ErrCorrupt if they differ, and "" if there is no
 // digest file.
 func CheckDigest(path string) (string, error) {
+	want, err := RecordedDigest(path)
+	if err != nil || want == "" {
+		return "", err
+	}
+	sum, err := digestOf(path)
+	if err != nil {
+		return "", err
+	}
+	if !strings.EqualFold(want, sum) {
+		return "", fmt.Errorf("%w: its content has changed: its SHA-256 differs from the one in %s", ErrCorrupt, filepath.Base(path)+Digest)
+	}
+	return sum, nil
+}
+
+// RecordedDigest returns the digest that the digest file of a copy has, and "" if there is no such file. An
+// empty one is ErrCorrupt.
+func RecordedDigest(path string) (string, error) {
 	text, err := os.ReadFile(path + Digest) // #nosec G304 -- beside the file that the caller names
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -38,13 +55,9 @@ func CheckDigest(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read digest: %w", err)
 	}
-	want, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	sum, err := digestOf(path)
-	if err != nil {
-		return "", err
-	}
-	if !strings.EqualFold(want, sum) {
-		return "", fmt.Errorf("%w: its content has changed: its SHA-256 differs from the one in %s", ErrCorrupt, filepath.Base(path)+Digest)
+	sum, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if sum == "" {
+		return "", fmt.Errorf("%w: %s has no digest", ErrCorrupt, filepath.Base(path)+Digest)
 	}
 	return sum, nil
 }

@@ -32,6 +32,22 @@ const (
 // Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
 // migrations. Then look reads it. Nothing is written, not even next to the file.
 func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+	return examine(ctx, path, migrations, func(tx *Conn) error {
+		if err := checkIntegrity(tx); err != nil {
+			return err
+		}
+		return look(tx)
+	})
+}
+
+// ExamineCopy is Examine for a copy that Backup has just made. Backup has checked its structure, so that only the size, the schema and
+// the content are looked at.
+func ExamineCopy(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+	return examine(ctx, path, migrations, look)
+}
+
+// examine opens a database file for Examine. check may end the examination with an error.
+func examine(ctx context.Context, path string, migrations fs.FS, check func(*Conn) error) (err error) {
 	if err := checkComplete(path); err != nil {
 		return err
 	}
@@ -41,7 +57,7 @@ func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, look))
+	return Plain(inspect(ctx, conn, migrations, check))
 }
 
 // Inspect is Examine for the database in place. It holds the lock meanwhile: ErrLocked means that hob is running. Without a database the
@@ -61,11 +77,16 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	}
 	conn.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, look))
+	return Plain(inspect(ctx, conn, migrations, func(tx *Conn) error {
+		if err := checkIntegrity(tx); err != nil {
+			return err
+		}
+		return look(tx)
+	}))
 }
 
-// inspect checks a copy before it replaces the database: its schema must be known, its pages intact, and its content acceptable to look.
-func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Conn) error) error {
+// inspect checks a database before it is used: its schema must be known, and its content acceptable to check.
+func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, check func(*Conn) error) error {
 	// One transaction, so that all checks see the same content.
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -74,10 +95,7 @@ func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, look func(*Con
 	t := &Conn{on: tx, ctx: ctx}
 	err = knownSchema(t, migrations)
 	if err == nil {
-		err = checkIntegrity(t)
-	}
-	if err == nil {
-		err = look(t)
+		err = check(t)
 	}
 	if done := tx.Rollback(); !errors.Is(done, sql.ErrTxDone) {
 		err = errors.Join(err, done)

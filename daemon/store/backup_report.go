@@ -27,6 +27,17 @@ func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupRep
 	return r, err
 }
 
+// reportCopy reads the report of a copy that has just been made and checked.
+func reportCopy(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
+	r := BackupReport{Path: path}
+	if err := sqlite.ExamineCopy(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
+		return r, err
+	}
+	var err error
+	r.Digest, err = sqlite.RecordedDigest(path)
+	return r, err
+}
+
 // InspectDatabase reads the same report from the database in place. sqlite.ErrLocked means that hob is running.
 func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
 	r := BackupReport{Path: path}

@@ -21,7 +21,7 @@ type BackupSchedule struct {
 	Plan       func() BackupPlan // read at each use
 	Migrations fs.FS
 	Readers    *sqlite.Readers                                   // of the database
-	Copy       func(ctx context.Context, path string) error      // writes one copy to an unused path
+	Copy       func(ctx context.Context, path string) error      // writes one copy to an unused path and checks its structure
 	Notice     func(ctx context.Context, key, text string) error // tells the owner, once per key
 	Free       func(dir string) (int64, error)                   // free bytes on the folder's disk
 	Zone       func() *time.Location                             // the owner's
@@ -130,7 +130,7 @@ func (k BackupSchedule) next(ctx context.Context) (next time.Time, size int64, e
 	return k.Plan().Next(list, born, k.Clock.Wall(), k.Zone()), size, nil
 }
 
-// Save makes a copy and verifies it; a bad copy is deleted. An empty path means a new name in the backup folder. An existing file is not
+// Save makes a copy, which Copy checks, and sums it up; a bad copy is deleted. An empty path means a new name in the backup folder. An existing file is not
 // overwritten.
 func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, error) {
 	if path == "" {
@@ -145,7 +145,7 @@ func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, er
 	if err := k.Copy(ctx, path); err != nil {
 		return BackupReport{}, err
 	}
-	r, err := VerifyBackup(ctx, path, k.Migrations)
+	r, err := reportCopy(ctx, path, k.Migrations)
 	if err != nil {
 		return BackupReport{}, errors.Join(err, sqlite.RemoveCopy(path))
 	}
