@@ -109,7 +109,7 @@ func expireAll(tx *Tx) error {
 	if err := expireInputs(tx, now); err != nil {
 		return fmt.Errorf("inputs: %w", err)
 	}
-	if err := askAboutConfigd(tx); err != nil {
+	if err := askAboutRestored(tx); err != nil {
 		return err
 	}
 	// The waits for a question end before the question does, while its row still shows that it is open.

@@ -49,8 +49,8 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(restoredWait)))
 }
 
-// askAboutConfigd asks the owner about the held messages of each channel, once no more arrive.
-func askAboutConfigd(tx *Tx) error {
+// askAboutRestored asks the owner about the held messages of each channel, once no more arrive.
+func askAboutRestored(tx *Tx) error {
 	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c heldSource, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
 	if err != nil {
