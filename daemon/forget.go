@@ -5,11 +5,32 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/store"
+	"hob/daemon/toolset"
 )
 
-// forgetSession removes what was said in a session from the database and the files of its artifacts, and names the backups that may still hold it.
+// history reads the conversations for the index of the memory.
+func history(turns store.Turns) toolset.HistorySource {
+	return func(ctx context.Context, after, turn int64) (toolset.HistoryBatch, error) {
+		b, err := turns.History(ctx, after, turn)
+		out := toolset.HistoryBatch{Next: b.Next, Last: b.Last}
+		for _, it := range b.Items {
+			out.Items = append(out.Items, toolset.HistoryItem(it))
+		}
+		return out, err
+	}
+}
+
+// forgetSession removes what was said in a session from the index, the database and the files of its artifacts, and names the backups that may still hold it.
 func forgetSession(ctx context.Context, d *daemon, name string) (api.Forgotten, error) {
-	f, err := d.store.Sessions.Forget(ctx, name)
+	ids, err := d.store.Sessions.Family(ctx, name)
+	if err != nil {
+		return api.Forgotten{}, err
+	}
+	var f store.Forgotten
+	err = d.tools.Remembers.ForgetSessions(ctx, ids, func() error {
+		f, err = d.store.Sessions.Forget(ctx, name)
+		return err
+	})
 	if err != nil {
 		return api.Forgotten{}, err
 	}

@@ -203,6 +203,8 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	// Only now does hob say that it is ready; the service manager hears of it last.
 	d.ready(ctx, srv, start)
 	release()
+	ended := in.values("history signal", d.store.Events.EventsSignal)
+	in.Go(in.ctx, "history", func(ctx context.Context) error { return d.tools.Remembers.RunHistory(ctx, ended) })
 	in.Go(in.ctx, "memory", memoryRelease{d.store.Turns.InboxSignal, d.turn}.run)
 	d.supervise(in)
 	<-ctx.Done()

@@ -95,7 +95,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
-	d.tools.OpenMemory(ctx, d.live, d.secrets.Text, d.clock.Wall)
+	d.tools.OpenMemory(ctx, d.live, history(d.store.Turns), d.secrets.Text, d.clock.Wall)
 	if err := d.skills.Load(ctx); err != nil {
 		return err
 	}

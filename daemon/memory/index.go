@@ -43,6 +43,7 @@ type Index struct {
 	last  Synced
 	done  bool // Close was called
 
+	history  history
 	seed     maphash.Seed // of the digests of listings
 	watching atomic.Bool  // the system reports changes of files
 	dirty    atomic.Bool  // it has reported one since the last sync
@@ -53,7 +54,7 @@ func New(ctx context.Context, o Options) *Index {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	x := &Index{o: o, group: sys.NewGroup(o.Log, nil), seed: maphash.MakeSeed()}
+	x := &Index{o: o, group: sys.NewGroup(o.Log, nil), seed: maphash.MakeSeed(), history: history{turn: make(chan struct{}, 1)}}
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return x
 }

@@ -49,11 +49,12 @@ const (
 
 // Options configure an index.
 type Options struct {
-	Path   string                // of the database; its folder exists
-	Guard  func() *fsguard.Guard // the owner's guard, which leads to the workspace
-	Redact func(string) string   // replaces known secrets before anything is stored; nil: there are none
-	Now    func() time.Time
-	Log    *slog.Logger
+	Path    string                // of the database; its folder exists
+	Guard   func() *fsguard.Guard // the owner's guard, which leads to the workspace
+	History HistorySource         // of the conversations; nil: there is none
+	Redact  func(string) string   // replaces known secrets before anything is stored; nil: there are none
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Query is a search.
@@ -62,6 +63,7 @@ type Query struct {
 	Scope       Scope   // "": All
 	Owner       bool    // the owner asks, in private. All others find the history of their own session, and nothing else
 	Session     int64   // the asker's session; 0: none
+	Only        bool    // of the history only that of Session, also for the owner
 	MaxPassages int     // 0: DefaultPassages
 	MaxBytes    int     // of the texts of all passages; 0: DefaultBytes
 	Quick       bool    // a turn waits for it: the index is brought up to date only if that takes a moment

@@ -38,6 +38,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if note := x.freshFor(ctx, q); note != "" {
 		out.Notes = append(out.Notes, note)
 	}
+	if note := x.freshHistory(ctx, q); note != "" {
+		out.Notes = append(out.Notes, note)
+	}
 	err := x.use(ctx, func(db *sqlite.DB) error { return x.answer(ctx, db, q, &out) })
 	return out, err
 }
@@ -66,6 +69,13 @@ func (x *Index) answer(ctx context.Context, db *sqlite.DB, q Query, out *Result)
 		}
 	}
 	rank(list, terms)
+	foreign, err := strangers(ctx, rows, q, terms)
+	if err != nil {
+		return err
+	}
+	rank(foreign, terms)
+	list = append(list, foreign...)
+	excerpts(list, terms)
 	return assemble(ctx, rows, q, list, out)
 }
 
@@ -102,7 +112,7 @@ func (q Query) filter() (where string, args []any) {
 		}
 	}
 	if q.Scope == All || q.Scope == HistoryScope {
-		if q.Owner {
+		if q.Owner && !q.Only {
 			any = append(any, "c.kind = 'history'")
 		} else {
 			any, args = append(any, "c.kind = 'history' AND c.session = ?"), append(args, q.Session)

@@ -176,7 +176,7 @@ func forgetFile(tx *sqlite.Conn, id int64) error {
 
 // dropChunks removes the chunks that a condition selects, with their words.
 func dropChunks(tx *sqlite.Conn, where string, args ...any) error {
-	for _, table := range []string{"words", "grams"} {
+	for _, table := range []string{"words", "grams", "strangers"} {
 		if err := tx.Run("DELETE FROM "+table+" WHERE rowid IN (SELECT id FROM chunks WHERE "+where+")", args...); err != nil { // #nosec G202 -- constants
 			return err
 		}

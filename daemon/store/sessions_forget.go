@@ -62,13 +62,7 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 		if err != nil {
 			return err
 		}
-		var open, began int64
-		if err := tx.One("SELECT coalesce(max(id), 0) FROM turns WHERE ended = 0 AND session IN (SELECT value FROM json_each(?))", []any{list}, &open); err != nil {
-			return err
-		}
-		if open != 0 {
-			return event.NewFault(event.Clash, fmt.Sprintf("stop it first: hob turns stop %d", open), "session %s has a turn that has not ended", name)
-		}
+		var began int64
 		if err := tx.One("SELECT min(created), (SELECT count(*) FROM items WHERE session IN (SELECT value FROM json_each(?1))) FROM sessions WHERE id IN (SELECT value FROM json_each(?1))", []any{list}, &began, &f.Items); err != nil {
 			return err
 		}
@@ -86,7 +80,7 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 	return f, err
 }
 
-// Family returns the ids of the sessions that Forget takes away: a session and those of its sub-agents.
+// Family returns the ids of the sessions that Forget takes away: a session and those of its sub-agents. It fails as Forget does.
 func (r Sessions) Family(ctx context.Context, name string) (ids []int64, err error) {
 	err = r.core.view(ctx, func(tx *Tx) error {
 		ids, err = family(tx, name)
@@ -100,7 +94,26 @@ func family(tx *Tx, name string) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	rs, err := tx.Query("SELECT ?1 UNION SELECT c.session FROM turns p JOIN turns c ON c.parent = p.id JOIN children k ON k.turn = c.id WHERE p.session = ?1", s.id)
+	ids, err := familyOf(tx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	list, err := sqlite.Doc(ids)
+	if err != nil {
+		return nil, err
+	}
+	var open int64
+	if err := tx.One("SELECT coalesce(max(id), 0) FROM turns WHERE ended = 0 AND session IN (SELECT value FROM json_each(?))", []any{list}, &open); err != nil {
+		return nil, err
+	}
+	if open != 0 {
+		return nil, event.NewFault(event.Clash, fmt.Sprintf("stop it first: hob turns stop %d", open), "session %s has a turn that has not ended", name)
+	}
+	return ids, nil
+}
+
+func familyOf(tx *Tx, id int64) ([]int64, error) {
+	rs, err := tx.Query("SELECT ?1 UNION SELECT c.session FROM turns p JOIN turns c ON c.parent = p.id JOIN children k ON k.turn = c.id WHERE p.session = ?1", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
 }
 

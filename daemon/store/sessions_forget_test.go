@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -35,6 +36,7 @@ func (s *testStore) holds(text string) (list []string) {
 func (s *testStore) answered(in event.In, text string) {
 	s.t.Helper()
 	s.accept(in)
+	s.later(time.Minute) // no more is said with it
 	id, _ := s.joined()
 	it := llm.Item{Turn: id, Session: 1, Role: llm.Assistant, Kind: llm.Text, Parts: event.Say(text), Trust: event.Owner, Source: "model"}
 	it.Session = one[int64](s, "SELECT session FROM turns WHERE id = ?", id)

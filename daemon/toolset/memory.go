@@ -8,10 +8,17 @@ import (
 	"hob/daemon/memory"
 )
 
-// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. redact replaces known secrets before
+// The history of the conversations, as the index of the memory reads it.
+type (
+	HistoryItem   = memory.HistoryItem
+	HistoryBatch  = memory.HistoryBatch
+	HistorySource = memory.HistorySource
+)
+
+// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations, redact replaces known secrets before
 // anything is stored.
-func (b *Deps) OpenMemory(ctx context.Context, live *Active, redact func(string) string, now func() time.Time) {
-	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, Redact: redact, Now: now, Log: b.Log})
+func (b *Deps) OpenMemory(ctx context.Context, live *Active, history memory.HistorySource, redact func(string) string, now func() time.Time) {
+	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, History: history, Redact: redact, Now: now, Log: b.Log})
 	b.Index = b.Remembers
 }
 

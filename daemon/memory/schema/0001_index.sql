@@ -28,7 +28,9 @@ CREATE TABLE chunks (
 	start   INTEGER NOT NULL DEFAULT 0,   -- bytes in the indexed text
 	stop    INTEGER NOT NULL DEFAULT 0,
 	own     INTEGER NOT NULL DEFAULT 1 CHECK (own IN (0, 1)), -- 0: foreign text. Of memory files the path guard decides at each search
-	sender  TEXT NOT NULL DEFAULT '',
+	said    INTEGER NOT NULL DEFAULT 0 CHECK (said IN (0, 1)), -- 1: of history: the owner's own words in a turn that had read nothing foreign
+	sender  TEXT NOT NULL DEFAULT '',     -- a name
+	person  TEXT NOT NULL DEFAULT '',     -- history: who the sender is, by an id that he cannot change
 	at      INTEGER NOT NULL DEFAULT 0,   -- microseconds since 1970
 	above   TEXT NOT NULL DEFAULT '',     -- the headings above it
 	text    TEXT NOT NULL,
@@ -42,3 +44,10 @@ CREATE INDEX chunks_of_path ON chunks (path) WHERE kind = 'context';
 CREATE VIRTUAL TABLE words USING fts5(text, above, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');
 CREATE VIRTUAL TABLE grams USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+
+-- The words of history that others wrote. They are apart from the tables above: a flood of them changes nothing there.
+CREATE VIRTUAL TABLE strangers USING fts5(text, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE strange_words USING fts5vocab(strangers, row);
+
+-- Turns that had not ended when the cursor of the history (meta, history) passed their items.
+CREATE TABLE pending (turn INTEGER PRIMARY KEY);

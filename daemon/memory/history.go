@@ -1,0 +1,346 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+	"hob/daemon/sys"
+)
+
+// HistoryItem is a message or an answer of a conversation.
+type HistoryItem struct {
+	Seq, Session int64
+	Turn         int64
+	Key          string    // of the session
+	Answer       bool      // hob's; else it is an input
+	Own          bool      // of the owner, or an answer of a turn that had read nothing foreign
+	Clean        bool      // its turn had read nothing foreign
+	Sender       string    // the name of who wrote it
+	Person       string    // who it is, by an id that he cannot change
+	At           time.Time //
+	Text         string    // "" while its turn has not ended
+	Open         bool      // its turn has not ended
+}
+
+// HistoryBatch is a part of the history.
+type HistoryBatch struct {
+	Items []HistoryItem
+	Next  int64 // the number after which to go on
+	Last  int64 // the highest number of an item; the end is reached when Next is Last
+}
+
+// HistorySource reads items with numbers above after, oldest first and a limited number at a time; of one turn, or of all (0).
+type HistorySource func(ctx context.Context, after, turn int64) (HistoryBatch, error)
+
+// Bounds of the indexing of the history.
+const (
+	historyDelay = 5 * time.Second // after the end of a turn, and after the start: nobody waits for it
+	catchUp      = 5               // batches that a search indexes before it answers
+)
+
+// errBehind is a history that is not whole yet.
+var errBehind = errors.New("the history is not indexed to its end")
+
+// history is the state of the indexing. One goroutine at a time holds turn.
+type history struct {
+	turn       chan struct{} // of capacity 1
+	next, last atomic.Int64  // for the note about what is missing
+}
+
+// RunHistory indexes the history in the background until ctx ends: once after the start, and after each wake signal. Between two batches it rests as long as a batch
+// took, so that turns have the other half of the time. A failure is logged and tried again with the next signal.
+func (x *Index) RunHistory(ctx context.Context, wake <-chan struct{}) error {
+	if x.o.History == nil {
+		return nil
+	}
+	for sys.Sleep(ctx, historyDelay) {
+		if err := x.indexHistory(ctx, 0); err != nil && ctx.Err() == nil {
+			x.o.Log.Warn("index the history", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		}
+	}
+	return nil
+}
+
+// indexHistory indexes what was said since the last time. Each batch is one commit together with the cursor, so that it continues after a kill. most limits the batches, and
+// then it does not rest between them; 0: no limit.
+func (x *Index) indexHistory(ctx context.Context, most int) error {
+	select {
+	case x.history.turn <- struct{}{}:
+	case <-ctx.Done():
+		return errBehind
+	}
+	defer func() { <-x.history.turn }()
+	return x.use(ctx, func(db *sqlite.DB) error {
+		if err := x.endedTurns(ctx, db); err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			began := time.Now()
+			more, err := x.nextBatch(ctx, db)
+			if err != nil || !more {
+				return err
+			}
+			if most > 0 && n+1 == most {
+				return errBehind
+			}
+			if most == 0 && !sys.Sleep(ctx, time.Since(began)) {
+				return ctx.Err()
+			}
+		}
+	})
+}
+
+// cursorOf reads the number up to which the history is indexed.
+func cursorOf(ctx context.Context, db *sqlite.DB) (cursor int64, err error) {
+	err = db.Reader().QueryRowContext(ctx, "SELECT coalesce((SELECT value FROM meta WHERE key = 'history'), '0')").Scan(&cursor)
+	return cursor, err
+}
+
+// nextBatch indexes one batch. Turns that have not ended are noted and indexed when they have.
+func (x *Index) nextBatch(ctx context.Context, db *sqlite.DB) (more bool, err error) {
+	cursor, err := cursorOf(ctx, db)
+	if err != nil {
+		return false, err
+	}
+	b, err := x.o.History(ctx, cursor, 0)
+	if err != nil {
+		return false, err
+	}
+	x.history.next.Store(b.Next)
+	x.history.last.Store(b.Last)
+	if b.Last < cursor { // another database took the place of the one that was indexed
+		return true, db.Write(ctx, func(tx *sqlite.Conn) error { return dropHistory(tx) })
+	}
+	if b.Next == cursor {
+		return false, nil
+	}
+	fail.Point("memory.history")
+	return b.Next < b.Last, db.Write(ctx, func(tx *sqlite.Conn) error {
+		for _, it := range b.Items {
+			if err := x.putItem(tx, it); err != nil {
+				return fmt.Errorf("index item %d: %w", it.Seq, err)
+			}
+		}
+		return setMeta(tx, "history", fmt.Sprint(b.Next))
+	})
+}
+
+// endedTurns indexes the turns that had not ended when the cursor passed them.
+func (x *Index) endedTurns(ctx context.Context, db *sqlite.DB) error {
+	rs, err := db.Reader().QueryContext(ctx, "SELECT turn FROM pending ORDER BY turn")
+	turns, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn int64, err error) { return turn, rs.Scan(&turn) })
+	if err != nil {
+		return err
+	}
+	for _, turn := range turns {
+		for after, done := int64(0), false; !done; {
+			b, err := x.o.History(ctx, after, turn)
+			if err != nil {
+				return err
+			}
+			if len(b.Items) > 0 && b.Items[0].Open {
+				break
+			}
+			done = b.Next >= b.Last
+			after = b.Next
+			err = db.Write(ctx, func(tx *sqlite.Conn) error {
+				for _, it := range b.Items {
+					if err := x.putItem(tx, it); err != nil {
+						return err
+					}
+				}
+				if !done {
+					return nil
+				}
+				return tx.Run("DELETE FROM pending WHERE turn = ?", turn)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putItem indexes an item, once. Own texts share their words with the memory; those of others have tables of their own, so that no number of them changes the rank of
+// an own passage, or which words count as common.
+func (x *Index) putItem(tx *sqlite.Conn, it HistoryItem) error {
+	if it.Open {
+		return tx.Run("INSERT INTO pending (turn) VALUES (?) ON CONFLICT DO NOTHING", it.Turn)
+	}
+	text := strings.TrimSpace(x.o.Redact(clean(it.Text)))
+	if text == "" {
+		return nil
+	}
+	id, err := tx.Insert(`INSERT INTO chunks (kind, path, session, seq, own, said, sender, person, at, text) VALUES ('history', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		it.Key, it.Session, it.Seq, it.Own, it.Own && it.Clean && !it.Answer, x.o.Redact(it.Sender), it.Person, sqlite.Micros(it.At), text)
+	switch {
+	case err != nil || id == 0: // id 0: it is there
+		return err
+	case it.Own:
+		return putWords(tx, id, "", text)
+	}
+	return tx.Run("INSERT INTO strangers (rowid, text) VALUES (?, ?)", id, paired(text))
+}
+
+// dropHistory removes the history from the index. It is made anew from the first item on.
+func dropHistory(tx *sqlite.Conn) error {
+	if err := dropChunks(tx, "kind = 'history'"); err != nil {
+		return err
+	}
+	if err := tx.Run("DELETE FROM pending"); err != nil {
+		return err
+	}
+	return setMeta(tx, "history", "0")
+}
+
+// ForgetSessions removes sessions from the index, and then calls then, which removes them from the database. No item is indexed meanwhile. If then fails, the history is
+// made anew.
+func (x *Index) ForgetSessions(ctx context.Context, ids []int64, then func() error) error {
+	select {
+	case x.history.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-x.history.turn }()
+	err := x.use(ctx, func(db *sqlite.DB) error {
+		return db.Erase(ctx, func(tx *sqlite.Conn) error {
+			for _, id := range ids {
+				if err := dropChunks(tx, "kind = 'history' AND session = ?", id); err != nil {
+					return err
+				}
+			}
+			// A full-text index keeps the words of removed rows until its parts are merged.
+			for _, table := range []string{"words", "grams", "strangers"} {
+				if err := tx.Run("INSERT INTO " + table + " (" + table + ") VALUES ('optimize')"); err != nil { // #nosec G202 -- constants
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if err := then(); err != nil {
+		return errors.Join(err, x.use(ctx, func(db *sqlite.DB) error { return db.Write(ctx, dropHistory) }))
+	}
+	return nil
+}
+
+// freshHistory indexes what was said last, if it is not much. The note says what is missing; "": nothing.
+func (x *Index) freshHistory(ctx context.Context, q Query) (note string) {
+	if x.o.History == nil || q.Scope != All && q.Scope != HistoryScope {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitForSync)
+	defer cancel()
+	err := x.indexHistory(ctx, catchUp)
+	next, last := x.history.next.Load(), x.history.last.Load()
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, errBehind) || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the history is not whole yet: %d of %d items are indexed", min(next, last), last)
+	}
+	return "the history could not be brought up to date: " + said(err)
+}
+
+// Limits of what a search takes from the texts of others.
+const (
+	strangersRead = 10000 // matches that are compared
+	manyMatches   = 20000 // with more of them the newest are compared, as comparing all would take seconds
+	perSender     = 3     // passages of one sender
+	mostExcerpt   = 600   // bytes of a message or an answer in a result
+)
+
+// strangers returns what others wrote: at most three passages of one sender, the best first. The caller puts them after the owner's own.
+func strangers(ctx context.Context, rows *sqlite.Readers, q Query, terms []term) ([]candidate, error) {
+	if q.Scope != All && q.Scope != HistoryScope || len(terms) == 0 {
+		return nil, nil
+	}
+	var words []string
+	matches := 0
+	for _, t := range terms {
+		words = append(words, `"`+t.word+`"`)
+		var docs int
+		if err := rows.QueryRowContext(ctx, "SELECT coalesce((SELECT doc FROM strange_words WHERE term = ?), 0)", t.stem).Scan(&docs); err != nil {
+			return nil, err
+		}
+		matches += docs
+	}
+	order, from, args := "w.rank", "strangers w WHERE w.strangers MATCH ?", []any{strings.Join(words, " OR ")}
+	if matches > manyMatches {
+		order = "w.rowid DESC"
+	}
+	if !q.Owner || q.Only {
+		from, args = "strangers w JOIN chunks o ON o.id = w.rowid WHERE w.strangers MATCH ? AND o.session = ?", append(args, q.Session)
+	}
+	rs, err := rows.QueryContext(ctx, `SELECT id FROM (SELECT c.id, w.r, row_number() OVER (PARTITION BY c.person ORDER BY w.r, c.id DESC) n
+		FROM (SELECT w.rowid id, w.rank r FROM `+from+` ORDER BY `+order+` LIMIT ?) w JOIN chunks c ON c.id = w.id)
+		WHERE n <= ? ORDER BY r LIMIT ?`, append(args, strangersRead, perSender, q.MaxPassages)...) // #nosec G202 -- constants
+	hits, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	if err != nil {
+		return nil, err
+	}
+	var list []candidate
+	for _, id := range hits {
+		c := candidate{id: id, kind: History}
+		if err := rows.QueryRowContext(ctx, "SELECT path, session, seq, sender, at, text FROM chunks WHERE id = ?", id).Scan(&c.path, &c.session, &c.seq, &c.sender, &c.at, &c.text); err != nil {
+			return nil, err
+		}
+		c.foreign = "written by " + c.sender
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// excerpts cuts long messages and answers to the part around the words of the query.
+func excerpts(list []candidate, terms []term) {
+	for i := range list {
+		if c := &list[i]; c.kind == History {
+			c.text = excerpt(c.text, terms)
+		}
+	}
+}
+
+// excerpt returns a short text as it is, and of a long one the part that has the most words of the query.
+func excerpt(text string, terms []term) string {
+	if len(text) <= mostExcerpt {
+		return text
+	}
+	best, at := -1.0, 0
+	for from := 0; from < len(text); from += mostExcerpt / 2 {
+		part := text[from:min(from+mostExcerpt, len(text))]
+		if sum, _ := match(strings.ToValidUTF8(part, ""), terms); sum > best {
+			best, at = sum, from
+		}
+	}
+	end := min(at+mostExcerpt, len(text))
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	cut := text[at:end]
+	if at > 0 {
+		cut = "… " + cut
+	}
+	if end < len(text) {
+		cut += " …"
+	}
+	return cut
+}

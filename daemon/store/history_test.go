@@ -1,0 +1,66 @@
+package store_test
+
+import (
+	"testing"
+
+	"hob/daemon/store"
+)
+
+// whole reads the history to its end.
+func (s *testStore) whole(turn int64) (list []store.HistoryItem) {
+	s.t.Helper()
+	for after := int64(0); ; {
+		b, err := s.Turns.History(s.t.Context(), after, turn)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list = append(list, b.Items...)
+		if after = b.Next; b.Next >= b.Last {
+			return list
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	s := fresh(t)
+	if list := s.whole(0); len(list) != 0 {
+		t.Fatalf("%+v", list)
+	}
+	s.answered(message("mine"), "yours")
+	s.answered(by("7", "theirs"), "an answer to a stranger")
+	s.sql("UPDATE items SET trust = 'public' WHERE turn = 2")
+	s.sql("UPDATE turns SET tainted = 1 WHERE id = 2")
+	forwarded := message("look at this")
+	forwarded.Tainted = true
+	s.answered(forwarded, "I did")
+	s.accept(message("not yet"))
+	open, _ := s.joined()
+	got := s.whole(0)
+	want := []store.HistoryItem{
+		{Seq: 1, Key: "main", Own: true, Clean: true, Text: "mine"},
+		{Seq: 2, Key: "main", Own: true, Clean: true, Answer: true, Sender: "hob", Text: "yours"},
+		{Seq: 3, Key: "chat:7", Sender: "Ana", Person: "chat:7", Text: "theirs"},
+		{Seq: 4, Key: "chat:7", Answer: true, Sender: "hob, after it had read foreign text", Text: "an answer to a stranger"},
+		{Seq: 5, Key: "main", Clean: false, Text: "look at this"},
+		{Seq: 6, Key: "main", Answer: true, Text: "I did"},
+		{Seq: 7, Key: "main", Own: true, Clean: true, Open: true},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d items: %+v", len(got), got)
+	}
+	for i, w := range want {
+		g := got[i]
+		if g.Seq != w.Seq || g.Key != w.Key || i != 5 && g.Own != w.Own || i != 5 && g.Clean != w.Clean || g.Answer != w.Answer || g.Text != w.Text || g.Open != w.Open || w.Sender != "" && g.Sender != w.Sender || w.Person != "" && g.Person != w.Person || g.At.IsZero() {
+			t.Errorf("%+v, want %+v", g, w)
+		}
+	}
+	// The items of one turn, however far from each other they are.
+	for n := range 300 {
+		s.sql("INSERT INTO items (session, turn, step, role, kind, parts, trust, source) VALUES (1, 1, ?, 'user', 'note', '[]', 'owner', 'hob')", n)
+	}
+	s.sql(`INSERT INTO items (session, turn, step, role, kind, parts, trust, source) VALUES (1, ?, 1, 'assistant', 'text', '[{"kind":"text","text":"late"}]', 'owner', 'model')`, open)
+	s.done(open)
+	if got := s.whole(open); len(got) != 2 || got[0].Text != "not yet" || got[1].Text != "late" {
+		t.Errorf("%+v", got)
+	}
+}
