@@ -149,6 +149,9 @@ func upkeepRoutes(d *daemon) []server.Route {
 		server.DoOnly(api.LeaveSafeMode, func(ctx context.Context, _ api.None) (api.Done, error) {
 			return api.Done{OK: true}, d.store.Settings.LeaveSafeMode(ctx)
 		}),
+		server.DoOnly(api.SearchHistory, func(ctx context.Context, in api.HistoryQuery) (api.HistoryFound, error) {
+			return searchHistory(ctx, d, in)
+		}),
 		server.DoPlain(api.ForgetSession, func(ctx context.Context, name string) (api.Forgotten, error) { return forgetSession(ctx, d, name) }),
 		server.DoOnly(api.CreateBackup, func(ctx context.Context, in api.BackupPath) (api.Backup, error) { return createBackup(ctx, d, in) }),
 	}

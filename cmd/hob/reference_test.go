@@ -136,6 +136,7 @@ func shapes() []shape {
 	return []shape{
 		{"Status", "`hob status`", "daemon/api/status.go", "Status"},
 		{"Turn", "`hob turns list`; `hob turns show` adds `items`, `steps`, `waits`, `questions`, `inbox`, `outbox` and `audit`", turns, "Turn"},
+		{"Search result", "within `results` of `hob sessions search`", "daemon/api/verbs.go", "HistoryHit"},
 		{"Item", "within `hob turns show` and `hob sessions show`; one on each line of `hob sessions export`", turns, "Item"},
 		{"Inbox row", "`hob inbox list`, `hob inbox show`", rows, "InboxRow"},
 		{"Message", "`hob outbox list`, `hob outbox show`", rows, "OutboxRow"},

@@ -48,7 +48,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, api.Sessions),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
-		compactCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
+		compactCommand(a), sessionsSearchCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
 }
 

@@ -97,25 +97,26 @@ const (
 
 // Changes of the conversation: messages, questions and answers.
 const (
-	PostMessage     Verb[Message, event.Receipt] = "POST /v1/messages"
-	PostToSession   Verb[Message, event.Receipt] = "POST /v1/sessions/{id}/send" // text and id only
-	SendText        Verb[Outgoing, Sent]         = "POST /v1/send"
-	CallTool        Verb[ToolCall, Outcome]      = "POST /v1/tools/{id}"
-	ArchiveSession  Verb[None, Done]             = "DELETE /v1/sessions/{id}"         // ends it for good
-	PutAwaySession  Verb[None, Done]             = "POST /v1/sessions/{id}/archive"   // until its next message
-	BringBack       Verb[None, Done]             = "POST /v1/sessions/{id}/unarchive" //
-	ForgetSession   Verb[None, Forgotten]        = "POST /v1/sessions/{id}/forget"    // removes what was said
-	CompactSession  Verb[Compact, Done]          = "POST /v1/sessions/{id}/compact"   // before its next request
-	StopTurn        Verb[None, Done]             = "POST /v1/turns/{id}/stop"
-	RetryInbox      Verb[None, Done]             = "POST /v1/inbox/{id}/retry"
-	DropInbox       Verb[None, Done]             = "POST /v1/inbox/{id}/drop"
-	RetryOutbox     Verb[None, Done]             = "POST /v1/outbox/{id}/retry"
-	DropOutbox      Verb[None, Done]             = "POST /v1/outbox/{id}/drop"
-	ApproveQuestion Verb[Approve, Answered]      = "POST /v1/questions/{id}/approve"
-	DenyQuestion    Verb[None, Answered]         = "POST /v1/questions/{id}/deny"
-	AnswerQuestion  Verb[Answer, Answered]       = "POST /v1/questions/{id}/answer"
-	RevokeGrant     Verb[None, Done]             = "POST /v1/grants/{id}/revoke"
-	AcceptMark      Verb[MarkedFile, Done]       = "POST /v1/marks/accept"
+	PostMessage     Verb[Message, event.Receipt]     = "POST /v1/messages"
+	PostToSession   Verb[Message, event.Receipt]     = "POST /v1/sessions/{id}/send" // text and id only
+	SendText        Verb[Outgoing, Sent]             = "POST /v1/send"
+	CallTool        Verb[ToolCall, Outcome]          = "POST /v1/tools/{id}"
+	ArchiveSession  Verb[None, Done]                 = "DELETE /v1/sessions/{id}" // ends it for good
+	SearchHistory   Verb[HistoryQuery, HistoryFound] = "POST /v1/sessions/search"
+	PutAwaySession  Verb[None, Done]                 = "POST /v1/sessions/{id}/archive"   // until its next message
+	BringBack       Verb[None, Done]                 = "POST /v1/sessions/{id}/unarchive" //
+	ForgetSession   Verb[None, Forgotten]            = "POST /v1/sessions/{id}/forget"    // removes what was said
+	CompactSession  Verb[Compact, Done]              = "POST /v1/sessions/{id}/compact"   // before its next request
+	StopTurn        Verb[None, Done]                 = "POST /v1/turns/{id}/stop"
+	RetryInbox      Verb[None, Done]                 = "POST /v1/inbox/{id}/retry"
+	DropInbox       Verb[None, Done]                 = "POST /v1/inbox/{id}/drop"
+	RetryOutbox     Verb[None, Done]                 = "POST /v1/outbox/{id}/retry"
+	DropOutbox      Verb[None, Done]                 = "POST /v1/outbox/{id}/drop"
+	ApproveQuestion Verb[Approve, Answered]          = "POST /v1/questions/{id}/approve"
+	DenyQuestion    Verb[None, Answered]             = "POST /v1/questions/{id}/deny"
+	AnswerQuestion  Verb[Answer, Answered]           = "POST /v1/questions/{id}/answer"
+	RevokeGrant     Verb[None, Done]                 = "POST /v1/grants/{id}/revoke"
+	AcceptMark      Verb[MarkedFile, Done]           = "POST /v1/marks/accept"
 )
 
 // Changes of webhooks, channels and pairings.

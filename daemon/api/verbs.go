@@ -25,6 +25,31 @@ type Forgotten struct {
 	Backups []string `json:"backups"` // copies of the database that may still hold it
 }
 
+// HistoryQuery searches what was said.
+type HistoryQuery struct {
+	Query   string `json:"query" need:"true"`
+	Session string `json:"session,omitempty"` // key or id; "": all
+	Limit   string `json:"limit,omitempty"`   // results; "" and "0": 20
+}
+
+// HistoryFound is what a search in the conversations found.
+type HistoryFound struct {
+	Results []HistoryHit `json:"results"`
+	Notes   []string     `json:"notes,omitempty"` // what is missing, and why
+}
+
+// HistoryHit is a message or an answer that was found.
+type HistoryHit struct {
+	Session int64     `json:"session"`
+	Key     string    `json:"key"`
+	Item    int       `json:"item"` // its number, as in hob sessions show --json
+	At      time.Time `json:"at"`
+	Sender  string    `json:"sender"`
+	Foreign string    `json:"foreign,omitempty"` // why it is somebody else's text
+	Score   float64   `json:"score"`             // 0 to 1
+	Text    string    `json:"text"`              // of a long one, the part around the words
+}
+
 // Text is the answer of a verb that says in words what it has done.
 type Text struct {
 	Text string `json:"text"`

@@ -13,6 +13,7 @@ type (
 	HistoryItem   = memory.HistoryItem
 	HistoryBatch  = memory.HistoryBatch
 	HistorySource = memory.HistorySource
+	HistoryQuery  = memory.Query
 )
 
 // OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations, redact replaces known secrets before

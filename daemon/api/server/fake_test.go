@@ -95,7 +95,7 @@ func (w *fakeDaemon) Show(_ context.Context, resource, id string) (map[string]st
 func (w *fakeDaemon) routes() []server.Route {
 	list := []server.Route{
 		verb(w, api.StopTurn), verb(w, api.RetryInbox), verb(w, api.DropInbox), verb(w, api.RetryOutbox), verb(w, api.DropOutbox), verb(w, api.RevokeGrant),
-		verb(w, api.ApproveQuestion), verb(w, api.DenyQuestion), verb(w, api.AnswerQuestion), verb(w, api.ArchiveSession), verb(w, api.PutAwaySession), verb(w, api.BringBack), verb(w, api.ForgetSession), verb(w, api.SetBudget),
+		verb(w, api.ApproveQuestion), verb(w, api.DenyQuestion), verb(w, api.AnswerQuestion), verb(w, api.ArchiveSession), verb(w, api.PutAwaySession), verb(w, api.BringBack), verb(w, api.ForgetSession), verb(w, api.SearchHistory), verb(w, api.SetBudget),
 		verb(w, api.LeaveSafeMode), verb(w, api.CreateBackup),
 		server.DoPlain(api.RevokePairing, func(_ context.Context, id int64) (api.Pairing, error) {
 			return api.Pairing{ID: id}, w.act(string(api.RevokePairing), fmt.Sprint(id), nil)
