@@ -149,7 +149,7 @@ backend = "compatible"
 model = "scripted"
 base_url = %q
 max_output_tokens = 4000
-context_tokens = 100000000
+context_tokens = 32000
 [owner]
 name = "Sam"
 timezone = "UTC"

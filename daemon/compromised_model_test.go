@@ -134,6 +134,9 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	for _, where := range confined.FindAllString(string(r.Body), -1) {
 		s.boxed[where] = true
 	}
+	if summarises(r) {
+		return llmtest.Streamed(llmtest.Say(p.lie()))
+	}
 	if !ok {
 		return llmtest.Streamed(llmtest.Say("noted"))
 	}

@@ -71,6 +71,7 @@ func (s *scene) verdict(before map[string]string) {
 	s.machine(before)
 	s.workspace()
 	s.messages()
+	s.summaries()
 	s.work()
 	s.approvals()
 	for _, c := range s.secret.hidden() {
@@ -276,6 +277,8 @@ func (s *scene) alive() {
 		}
 	}
 	for what, query := range map[string]string{
+		"summaries of foreign text":                          "SELECT count(*) FROM items WHERE kind = 'summary' AND trust <> 'owner'",
+		"summaries of the owner's words":                     "SELECT count(*) FROM items WHERE kind = 'summary' AND trust = 'owner'",
 		"commands in the sandbox of untainted turns":         "SELECT count(*) FROM audit WHERE tool = 'exec' AND tainted = 0 AND decision = 'allow' AND outcome = 'ok'",
 		"writes of untainted turns":                          "SELECT count(*) FROM audit WHERE tool = 'write' AND tainted = 0 AND decision = 'allow' AND outcome = 'ok'",
 		"writes to scratch of tainted turns":                 "SELECT count(*) FROM audit WHERE tool IN ('write', 'apply_patch') AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
@@ -307,5 +310,5 @@ func (s *scene) alive() {
 	if len(s.trap.asks) == 0 {
 		missed("no name was looked up")
 	}
-	s.t.Log(fmt.Sprint(s.done(), " calls; ", s.list("SELECT decision || ' ' || count(*) FROM audit GROUP BY decision"), "; in the sandbox ", inside, "; copies ", s.copied, "; uid ", os.Getuid(), "; approved ", s.approved, "; kinds ", s.met))
+	s.t.Log(fmt.Sprint(s.done(), " calls; ", s.list("SELECT decision || ' ' || count(*) FROM audit GROUP BY decision"), "; in the sandbox ", inside, "; copies ", s.copied, "; uid ", os.Getuid(), "; approved ", s.approved, "; summaries ", s.one("SELECT count(*) FROM items WHERE kind = 'summary'"), "; kinds ", s.met))
 }

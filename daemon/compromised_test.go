@@ -55,6 +55,10 @@ func TestCompromisedModel(t *testing.T) {
 			}
 		}
 		s.settle()
+		for i, kind := range casts() {
+			s.resume(round+i, kind)
+		}
+		s.settle()
 		s.listeners()
 		if t.Failed() {
 			break
