@@ -11,6 +11,7 @@ import (
 	"hob/channels/admin"
 	"hob/config"
 	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
@@ -197,21 +198,25 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 	}
 	set := agent.Settings{
 		Zone: s.zone.name(), Owner: c.Owner.Name, OwnerAddresses: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), KnownAddresses: s.recipients.Known(),
-		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(),
+		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(), Locked: func(path string) bool { return fsguard.Locked(s.live.Guard(), path) },
 	}
 	set.Limits.Requests, set.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return set
 }
 
-// system is the stable part of the prompt.
+// system is the system text.
 // A session stores this text at its first turn, so that later requests begin with the same bytes. guest: the asker is not the owner.
-func (s agentSettings) system(guest bool) string {
-	text, err := agent.SystemText(s.workspace, s.config().Owner.Name, s.skills(), guest, func(path string) (agent.WorkspaceFile, error) {
-		text, at, err := fsguard.Text(s.live.Guard(), path, agent.MaxWorkspaceFile)
-		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
-	})
+func (s agentSettings) system(guest bool) []turn.Section {
+	list, err := s.prompt(guest).Sections()
 	if err != nil {
-		s.log.Warn("a workspace file is left out of the prompt", "err", err)
+		s.log.Warn("a part of a workspace file is left out of the prompt", "err", err)
 	}
-	return text
+	return list
+}
+
+// prompt returns what the system text is made from.
+func (s agentSettings) prompt(guest bool) agent.Prompt {
+	p := promptOf(s.live.Guard(), s.workspace, s.config().Owner.Name, guest)
+	p.Skills = s.skills()
+	return p
 }

@@ -17,7 +17,7 @@ import (
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
 	return server.Deps{
-		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), upkeepRoutes(d)),
+		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), upkeepRoutes(d)),
 		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
 		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
 	}

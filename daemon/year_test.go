@@ -67,7 +67,7 @@ func (w *simulation) start() {
 		w.t.Fatal(err)
 	}
 	settings := func(context.Context) agent.Settings {
-		return agent.Settings{Zone: "UTC", Mode: policy.ModeAsk, System: func(bool) string { return "" }}
+		return agent.Settings{Zone: "UTC", Mode: policy.ModeAsk, System: func(bool) []turn.Section { return []turn.Section{{Name: "identity", Text: ""}} }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants.List, Clock: w.clock, Log: log}
 	thread := &agent.Thread{

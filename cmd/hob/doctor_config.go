@@ -43,6 +43,7 @@ func checkConfig(_ context.Context, s *doctorFacts) checkResult {
 	}
 	if s.config != nil {
 		v.shared(s.config.Tools.Roots)
+		v.prompt(s)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "config.toml")); errors.Is(err, os.ErrNotExist) {
 		return v.result("there is no config.toml: hob runs on its defaults")

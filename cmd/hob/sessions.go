@@ -35,7 +35,7 @@ func sessionState(s api.Session) string {
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
 		sessionsListCommand(a),
-		cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) }),
+		withPrompt(a, cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) })),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
 			Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, api.Sessions),

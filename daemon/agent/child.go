@@ -80,7 +80,9 @@ func (l *SubagentPool) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	// Only the prompt is replaced; the limits, the safe mode and the zone are those of the main thread.
 	settings := func(ctx context.Context) Settings {
 		s := t.Settings(ctx)
-		s.System = func(bool) string { return childSystem + presetText(o.Preset) }
+		s.System = func(bool) []turn.Section {
+			return []turn.Section{{Name: "identity", Text: childSystem + presetText(o.Preset)}}
+		}
 		return s
 	}
 	// The copy shares everything with the main thread except the sets of tools, which are smaller.

@@ -200,8 +200,13 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 			return policy.Decision{}, fmt.Errorf("read the owner's messages: %w", err)
 		}
 	}
+	for _, p := range j.Intent.Paths {
+		if p.Write && set.Locked != nil && set.Locked(p.Path) {
+			c.Locked = append(c.Locked, p.Path)
+		}
+	}
 	decision := policy.Decide(c)
-	if decision.Verdict == policy.Ask && slices.Contains(a.ApprovedTools, j.Call.Name) && policy.Ordinary(j.Intent) {
+	if decision.Verdict == policy.Ask && len(c.Locked) == 0 && slices.Contains(a.ApprovedTools, j.Call.Name) && policy.Ordinary(j.Intent) {
 		return policy.Decision{Verdict: policy.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil

@@ -58,6 +58,7 @@ type harness struct {
 	small    llm.Model                     // that sub-agents can be given
 	wrap     func(agent.Turns) agent.Turns // wraps the store's turns
 	recall   agent.Recall
+	system   func(guest bool) []turn.Section
 	thread   *agent.Thread
 	lanes    *agent.SubagentPool
 	commands *agent.CommandHandler
@@ -82,6 +83,7 @@ func newHarness(t *testing.T, dir string, reply llmtest.Reply, change ...func(*h
 		t: t, dir: dir, clock: sys.RealClock(), model: llmtest.NewScript(reply), mode: policy.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
 		policy: store.Config{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
 	}
+	r.system = func(bool) []turn.Section { return []turn.Section{{Name: "identity", Text: "you are hob"}} }
 	r.list = []tools.Tool{
 		r.tool("look", tools.Intent{Effect: tools.Read}, nil),
 		r.tool("note", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Schedule}}, nil),
@@ -143,7 +145,7 @@ func (r *harness) wire() {
 	settings := func(context.Context) agent.Settings {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }, Heartbeat: func() string { return "look around" }}
+		return agent.Settings{Zone: "Europe/Berlin", OwnerAddresses: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: r.system, Heartbeat: func() string { return "look around" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Grants.List, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{

@@ -3,7 +3,7 @@ package agent
 import (
 	"slices"
 
-	"hob/daemon/llm"
+	"hob/daemon/agent/turn"
 	"hob/tools"
 )
 
@@ -15,10 +15,15 @@ const heartbeatSession = "heartbeat"
 func heartbeatTools() []string { return []string{"read", "memory_search", "message", "tool"} }
 
 // newPrefix makes the system text and the tools for a session that has none yet. guest is true when the asker is not the owner.
-func (r modelCalls) newPrefix(key string, guest bool) (string, []llm.Tool) {
+func (r modelCalls) newPrefix(key string, guest bool) turn.Prefix {
+	return NewPrefix(key, guest, r.run.set, r.run.thread.Dispatch.Set)
+}
+
+// NewPrefix makes the prefix that a session with this key would get now.
+func NewPrefix(key string, guest bool, set Settings, offered Set) turn.Prefix {
 	if key != heartbeatSession || guest {
-		return r.run.set.System(guest), schemas(r.run.thread.Dispatch.Set.Core())
+		return turn.Prefix{System: set.System(guest), Tools: schemas(offered.Core())}
 	}
-	few := slices.DeleteFunc(slices.Clone(r.run.thread.Dispatch.Set.Specs()), func(s tools.Spec) bool { return !slices.Contains(heartbeatTools(), s.Name) })
-	return r.run.set.Heartbeat(), schemas(few)
+	few := slices.DeleteFunc(slices.Clone(offered.Specs()), func(s tools.Spec) bool { return !slices.Contains(heartbeatTools(), s.Name) })
+	return turn.Prefix{System: []turn.Section{{Name: "identity", Text: set.Heartbeat()}}, Tools: schemas(few)}
 }

@@ -20,7 +20,9 @@ import (
 type Prompts interface {
 	// Prompt returns the system text and the tools of a session. If there are none, it stores and returns the result of fresh.
 	// The prefix for guests (askers other than the owner) is stored apart from the owner's.
-	Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (string, []llm.Tool, error)
+	Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (string, []llm.Tool, error)
+	// Shown returns the sections that the session was shown last, nil if it has no prefix. A turn.Shown changes them.
+	Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error)
 }
 
 // prefix is the part of each request that comes before the transcript.
@@ -62,6 +64,9 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	chain := r.run.thread.Models()
 	if r.fellBack(st, chain) {
 		chain = llm.NewChain(r.run.thread.Fallback.Model) // the interpreter finishes what it began
+	}
+	if done, err := r.noteChanges(ctx, st, chain.First().Info()); done || err != nil {
+		return err
 	}
 	// A compaction is committed on its own. The loop then reads the shorter conversation and comes back.
 	if done, err := r.compactIfFull(ctx, st, chain.First().Info(), false); done || err != nil {
@@ -350,10 +355,10 @@ func untranscribed(it llm.Item) bool {
 // prefixOf returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
 func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (p prefix, err error) {
 	guest := st.Turn.Asker != event.Owner
-	fresh := func() (string, []llm.Tool) { return r.newPrefix(st.Turn.Key, guest) }
+	fresh := func() turn.Prefix { return r.newPrefix(st.Turn.Key, guest) }
 	if info.Interpreter {
-		p.system, p.tools = fresh()
-		return p, nil
+		now := fresh()
+		return prefix{now.Text(), now.Tools}, nil
 	}
 	if o := r.run.opening; o != nil && o.Prefixed {
 		return prefix{o.System, o.Tools}, nil

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 )
 
 var errPipe = errors.New("it is a pipe")
 
 // What the owner wrote is in the text; what is foreign is named only, what cannot be read is told of, and neither takes the others along.
 func TestSystem(t *testing.T) {
-	text, err := agent.SystemText("/ws", "Sam", "", false, func(path string) (agent.WorkspaceFile, error) {
+	list, err := agent.Prompt{Workspace: "/ws", Owner: "Sam", Guest: false, Read: func(path string) (agent.WorkspaceFile, error) {
 		if filepath.Dir(path) != "/ws" {
 			t.Errorf("asked for %s", path)
 		}
@@ -32,7 +33,8 @@ func TestSystem(t *testing.T) {
 			return agent.WorkspaceFile{Path: path, Text: []byte(" \n")}, nil
 		}
 		return agent.WorkspaceFile{}, fmt.Errorf("open: %w", fs.ErrNotExist)
-	})
+	}}.Sections()
+	text := turn.Prefix{System: list}.Text()
 	if !errors.Is(err, errPipe) || !strings.Contains(err.Error(), "read AGENTS.md") || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}

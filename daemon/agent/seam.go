@@ -69,8 +69,9 @@ type Settings struct {
 	Mode           policy.Mode
 	Safe           bool
 	Limits         turn.Limits
-	System         func(guest bool) string // the stable part of the prompt; guest: for an asker other than the owner. It reads files
-	Heartbeat      func() string           // the same for the heartbeat, but short
+	System         func(guest bool) []turn.Section // the system text; guest: for an asker other than the owner. It reads files
+	Heartbeat      func() string                   // the same for the heartbeat, but short
+	Locked         func(path string) bool          // whether the owner forbids tools to change a file; nil: no file is locked
 
 	Workspace string // absolute
 }

@@ -25,6 +25,9 @@ const (
 	voiceBytes   = 32 << 10 // the transcript of a voice note that is not transcribed yet
 )
 
+// EstimateTokens estimates the tokens of a text of n bytes that no provider has counted.
+func EstimateTokens(n int) int { return (n + usualBytesPerToken - 1) / usualBytesPerToken }
+
 // size is the length of a request.
 type size struct {
 	known int // tokens up to the last answer, as counted by the provider

@@ -68,6 +68,7 @@ const (
 const (
 	ShowTurn     Show[TurnDetail]    = "GET /v1/turns/{id}"
 	ShowSession  Show[SessionDetail] = "GET /v1/sessions/{id}"
+	ShowPrompt   Show[SessionPrompt] = "GET /v1/sessions/{id}/prompt"
 	ShowInbox    Show[InboxRow]      = "GET /v1/inbox/{id}"
 	ShowOutbox   Show[OutboxRow]     = "GET /v1/outbox/{id}"
 	ShowQuestion Show[Question]      = "GET /v1/questions/{id}"

@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 		err     error
 	}{
 		"a file":        {func() error { return file("be brief") }, "be brief", "", nil},
-		"a long one":    {func() error { return file("be brief and concrete, please") }, "be brief and con", "", nil},
+		"a long one":    {func() error { return file("be brief and concrete, please") }, "be brief andease", "", nil},
 		"nothing":       {func() error { return nil }, "", "", fs.ErrNotExist},
 		"a link within": {func() error { return os.Symlink("a.txt", path) }, "content of a.txt", "", nil},
 		"a link to elsewhere": {func() error {

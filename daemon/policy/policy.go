@@ -57,6 +57,7 @@ type Case struct {
 	Rights  []Right         // rights of the job, watch or webhook that started the turn
 	Only    []string        // the only tools that its runs may call; empty: all
 	Limited bool            // its runs have limits of tools or tokens
+	Locked  []string        // files that the call writes although their front matter says agent-modification: false
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
@@ -126,18 +127,13 @@ func Decide(c Case) Decision {
 	if d, final := always(c); final {
 		return d
 	}
-	if c.Mode == ModeOpen {
-		return Decision{Verdict: Allow, Reason: "guard.mode is open"}
+	worst := Decision{Verdict: Allow, Reason: "guard.mode is open"}
+	if c.Mode != ModeOpen {
+		worst = ofTable(c)
 	}
-	worst := Decision{Verdict: Allow, Reason: "the table allows it"}
-	if len(c.Intent.Scopes) == 0 && rowOf(c) == others && !slices.Contains(harmless(), c.Tool) {
-		return Decision{Verdict: Deny, Reason: "someone other than the owner asked (" + string(c.Asker) + "): only the owner may use " + c.Tool, Allow: "the owner can ask for it"}
-	}
-	for _, s := range c.Intent.Scopes {
-		worst = stricter(worst, judge(c, s))
-	}
-	if c.Limited && c.Intent.Effect != tools.Read && slices.Contains(c.Intent.Scopes, tools.Schedule) {
-		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, but what it schedules would run without them"})
+	// The owner has said this about the file itself, so it holds in every mode and for every trigger.
+	if len(c.Locked) > 0 {
+		worst = stricter(worst, Decision{Verdict: Ask, Reason: c.Locked[0] + " says agent-modification: false", Allow: "remove that line from its front matter"})
 	}
 	if c.Intent.Confirm != "" {
 		worst = stricter(worst, Decision{Verdict: Ask, Reason: c.Intent.Confirm})
@@ -153,6 +149,21 @@ func Decide(c Case) Decision {
 	}
 	if c.Child {
 		return Decision{Verdict: Deny, Reason: worst.Reason + "; nobody can answer for a sub-agent", Allow: worst.Allow}
+	}
+	return worst
+}
+
+// ofTable is the strictest verdict of the table about the scopes of a call.
+func ofTable(c Case) Decision {
+	if len(c.Intent.Scopes) == 0 && rowOf(c) == others && !slices.Contains(harmless(), c.Tool) {
+		return Decision{Verdict: Deny, Reason: "someone other than the owner asked (" + string(c.Asker) + "): only the owner may use " + c.Tool, Allow: "the owner can ask for it"}
+	}
+	worst := Decision{Verdict: Allow, Reason: "the table allows it"}
+	for _, s := range c.Intent.Scopes {
+		worst = stricter(worst, judge(c, s))
+	}
+	if c.Limited && c.Intent.Effect != tools.Read && slices.Contains(c.Intent.Scopes, tools.Schedule) {
+		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, but what it schedules would run without them"})
 	}
 	return worst
 }

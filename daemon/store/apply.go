@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/policy"
 	"hob/scheduler"
@@ -14,9 +15,9 @@ import (
 
 // applyAll applies the changes that tools, commands and the agent return. A tool never writes rows itself: it returns changes, and the
 // transaction that commits its result applies them here.
-func applyAll(tx *Tx, turn int64, list []tools.Change) error {
+func applyAll(tx *Tx, id int64, list []tools.Change) error {
 	for _, c := range list {
-		if err := applyChange(tx, turn, c); err != nil {
+		if err := applyChange(tx, id, c); err != nil {
 			return fmt.Errorf("apply %T: %w", c, err)
 		}
 	}
@@ -25,7 +26,7 @@ func applyAll(tx *Tx, turn int64, list []tools.Change) error {
 
 // applyChange writes one change of a tool's result, by its type. It runs in the transaction that stores the result, so that a crash leaves
 // both or neither.
-func applyChange(tx *Tx, turn int64, c tools.Change) error {
+func applyChange(tx *Tx, id int64, c tools.Change) error {
 	switch c := c.(type) {
 	case event.Out:
 		return queueOut(tx, c)
@@ -36,17 +37,19 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	case policy.Entry:
 		return addAudit(tx, c)
 	case tools.Mark:
-		return tx.core.marks.Add(tx, turn, c.Path, c.Why)
+		return tx.core.marks.Add(tx, id, c.Path, c.Why)
 	case tasks.Change:
-		return applyTask(tx, turn, c)
+		return applyTask(tx, id, c)
 	case tools.Spawn:
 		return spawnSubagent(tx, c)
 	case tools.Halt:
 		return haltNamedSubagent(tx, c)
 	case tools.Await:
 		return checkAwait(tx, c)
+	case turn.Shown:
+		return noteShown(tx, c)
 	default:
-		return applyTrigger(tx, turn, c)
+		return applyTrigger(tx, id, c)
 	}
 }
 

@@ -153,7 +153,7 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 		}
 	}
 	// The provider's cache is lost by the compaction in any case, so the prefix may change as well. A request of /compact is done.
-	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
+	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
 }
 
 // Lasting reads the rows of a session that a summary must not lose, and the turns of the session that wait.

@@ -30,7 +30,7 @@ var scans = []struct{ part, why string }{
 	{"coalesce((SELECT b.reply_to FROM sessions o", "where one conversation was answered last"},
 	{"DELETE FROM prompts WHERE hash NOT IN", "when the owner wants something forgotten"},
 	{"UPDATE events SET data = '{}'", "when the owner wants something forgotten"},
-	{"prompt IN (SELECT hash FROM prompts WHERE instr", "when the owner wants something forgotten"},
+	{"WHERE EXISTS (SELECT 1 FROM prompts p WHERE p.hash IN (prompt", "when the owner wants something forgotten"},
 	{"WHERE f.state = ?1 OR iif(f.outcome", "slots that are done or ran: most are, so the list soon ends"},
 	{"session = ?2 OR source = ?2", "newest first until the page is full; an index for it would be written with each message"},
 	{"tool = ?2", "newest first until the page is full"},

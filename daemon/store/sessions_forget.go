@@ -38,7 +38,7 @@ func wordsOfSession() []string {
 		"UPDATE audit SET summary = '', warnings = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN (SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")",
 		"UPDATE turns SET text = '', why = '' WHERE session IN (SELECT value FROM json_each(?1))",
-		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
+		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
 		unusedPrompts,
 	}
 }
@@ -48,7 +48,8 @@ const (
 	outboxOfSession = "cause_kind = 'step' AND cause_id IN " + turnsOfSession + " OR cause_kind = 'question' AND cause_id IN (SELECT id FROM questions WHERE turn IN " + turnsOfSession + ")"
 
 	// unusedPrompts deletes the prompts of no session. A prompt holds workspace files, and the memory among them.
-	unusedPrompts = "DELETE FROM prompts WHERE hash NOT IN (SELECT prompt FROM sessions WHERE prompt IS NOT NULL UNION SELECT guest_prompt FROM sessions WHERE guest_prompt IS NOT NULL)"
+	unusedPrompts = `DELETE FROM prompts WHERE hash NOT IN (SELECT prompt FROM sessions WHERE prompt IS NOT NULL UNION SELECT guest_prompt FROM sessions WHERE guest_prompt IS NOT NULL
+		UNION SELECT shown FROM sessions WHERE shown IS NOT NULL UNION SELECT guest_shown FROM sessions WHERE guest_shown IS NOT NULL)`
 )
 
 // Forget removes everything that was said in a session, and ends it. It fails while a turn of the session, or of a sub-agent of it, has not ended.
@@ -169,13 +170,14 @@ func (r Sessions) ForgetText(ctx context.Context, text string) (f Forgotten, err
 		}
 		for _, change := range []string{
 			"DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))",
-			"UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE id IN (SELECT value FROM json_each(?))",
+			"UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?))",
 		} {
 			if err := tx.Run(change, list); err != nil {
 				return err
 			}
 		}
-		if err := tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE prompt IN (SELECT hash FROM prompts WHERE instr(text, ?1) > 0) OR guest_prompt IN (SELECT hash FROM prompts WHERE instr(text, ?1) > 0)", text); err != nil {
+		if err := tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL
+			WHERE EXISTS (SELECT 1 FROM prompts p WHERE p.hash IN (prompt, guest_prompt, shown, guest_shown) AND instr(p.text, ?1) > 0)`, text); err != nil {
 			return err
 		}
 		return tx.Run(unusedPrompts)

@@ -19,7 +19,7 @@ import (
 // Prompt returns the stable prefix of a session: the system text and the tools. The first call stores the result of fresh; later ones
 // return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own. The tools are shared with later
 // calls: callers may not change them.
-func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
+func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (system string, tools []llm.Tool, err error) {
 	row := func(query string, args []any, dest ...any) error {
 		return s.core.read().QueryRowContext(ctx, query, args...).Scan(dest...)
 	}
@@ -27,21 +27,72 @@ func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func
 	if err != nil || found {
 		return system, tools, err
 	}
-	system, tools = fresh()
-	list, err := sqlite.Doc(tools)
-	if err != nil {
-		return "", nil, err
-	}
-	// The first 16 bytes of the hash name the prefix, so sessions with equal text share one row.
-	sum := sha256.Sum256([]byte(system + "\x00" + list))
-	hash := hex.EncodeToString(sum[:16])
+	now := fresh()
 	err = s.core.write(ctx, func(tx *Tx) error {
-		if err := tx.Run("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, sqlite.Micros(tx.Now)); err != nil {
+		hash, err := keepPrefix(tx, now)
+		if err != nil {
 			return fmt.Errorf("store prompt: %w", err)
 		}
-		return tx.Run("UPDATE sessions SET prompt = iif(?2, prompt, ?1), guest_prompt = iif(?2, ?1, guest_prompt) WHERE id = ?3", hash, guest, session)
+		return tx.Run(`UPDATE sessions SET prompt = iif(?2, prompt, ?1), guest_prompt = iif(?2, ?1, guest_prompt),
+			shown = iif(?2, shown, ?1), guest_shown = iif(?2, ?1, guest_shown) WHERE id = ?3`, hash, guest, session)
 	})
-	return system, tools, err
+	return now.Text(), now.Tools, err
+}
+
+// keepPrefix stores a prefix and returns its hash. Sessions with equal prefixes share one row.
+func keepPrefix(tx *Tx, p turn.Prefix) (hash string, err error) {
+	list, err := sqlite.Doc(p.Tools)
+	if err != nil {
+		return "", err
+	}
+	names, err := sqlite.Doc(p.Sizes())
+	if err != nil {
+		return "", err
+	}
+	// The first 16 bytes of the hash name the prefix.
+	text := p.Text()
+	sum := sha256.Sum256([]byte(text + "\x00" + list + "\x00" + names))
+	hash = hex.EncodeToString(sum[:16])
+	return hash, tx.Run("INSERT INTO prompts (hash, text, parts, tools, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, text, names, list, sqlite.Micros(tx.Now))
+}
+
+// Shown returns the sections of the system text that a session was shown last: those of its prefix, with the changes that arrived as notes.
+// It returns nil if the session has no prefix.
+func (s Turns) Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error) {
+	var text string
+	var parts []turn.SectionSize
+	err := s.core.read().QueryRowContext(ctx, `SELECT p.text, p.parts FROM sessions s JOIN prompts p ON p.hash = iif(?2, s.guest_shown, s.shown)
+		WHERE s.id = ?1 AND iif(?2, s.guest_prompt, s.prompt) IS NOT NULL`, session, guest).Scan(&text, sqlite.JSON(&parts))
+	if err != nil {
+		return nil, ignoreNoRows(err)
+	}
+	return turn.CutSections(text, parts), nil
+}
+
+// StoredPrefix returns the prefix of a session: the one for the asker of its newest turn. stored is false if it has none.
+func (s Turns) StoredPrefix(ctx context.Context, session int64) (p turn.Prefix, guest, stored bool, err error) {
+	var text string
+	var parts []turn.SectionSize
+	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce((SELECT asker <> 'owner' FROM turns WHERE session = ? ORDER BY id DESC LIMIT 1), 0)", session).Scan(&guest)
+	if err != nil {
+		return p, false, false, err
+	}
+	err = s.core.read().QueryRowContext(ctx, "SELECT p.text, p.parts, p.tools FROM sessions s JOIN prompts p ON p.hash = iif(?2, s.guest_prompt, s.prompt) WHERE s.id = ?1", session, guest).
+		Scan(&text, sqlite.JSON(&parts), sqlite.JSON(&p.Tools))
+	if err != nil {
+		return p, guest, false, ignoreNoRows(err)
+	}
+	p.System = turn.CutSections(text, parts)
+	return p, guest, true, nil
+}
+
+// noteShown records that a session was shown changed sections.
+func noteShown(tx *Tx, c turn.Shown) error {
+	hash, err := keepPrefix(tx, turn.Prefix{System: c.Sections, Tools: []llm.Tool{}})
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE sessions SET shown = iif(?2, shown, ?1), guest_shown = iif(?2, ?1, guest_shown) WHERE id = ?3", hash, c.Guest, c.Session)
 }
 
 // ForgetPrompts lets every session take a new prefix with its next request, after a reload of the config.
@@ -51,7 +102,7 @@ func (s Turns) ForgetPrompts(ctx context.Context) error {
 
 // forgetPrompts drops the stored system prompts of live sessions. The next turn builds a new one.
 func forgetPrompts(tx *Tx) error {
-	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE archived = 0")
+	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE archived = 0")
 }
 
 // promptIn returns the stored prefix for a turn inside a transaction, and false if there is none.

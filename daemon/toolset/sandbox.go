@@ -29,11 +29,11 @@ func NewSandbox(ctx context.Context, h Home, c *config.Snapshot) *sandbox.Sandbo
 	if home, err := os.UserHomeDir(); err == nil { // without a home folder there is nothing to hide
 		conf.Home = home
 	}
-	for _, r := range roots(e.Binds, conf.Home) {
+	for _, r := range Roots(e.Binds, conf.Home) {
 		conf.Binds = append(conf.Binds, sandbox.Bind{Path: r.Path, Write: r.Write})
 	}
 	conf.Roots = []sandbox.Bind{{Path: h.Workspace, Write: true}}
-	for _, r := range roots(c.Tools.Roots, conf.Home) {
+	for _, r := range Roots(c.Tools.Roots, conf.Home) {
 		conf.Roots = append(conf.Roots, sandbox.Bind{Path: r.Path, Write: r.Write})
 	}
 	return sandbox.New(ctx, conf)

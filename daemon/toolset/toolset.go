@@ -110,7 +110,7 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 		b.Log.Warn("the owner's home folder is unknown, so ~ cannot be resolved", "err", err)
 	}
 	k := Set{Sandbox: NewSandbox(ctx, b.home(), c), core: c.Tools.Core}
-	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
+	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: Roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
 	if k.Guard, err = fsguard.New(files); err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
@@ -223,8 +223,8 @@ func named(list []string, name string) bool {
 	})
 }
 
-// roots parses "PATH:ro", "PATH:rw" and "PATH:foreign".
-func roots(list []string, home string) []fsguard.Root {
+// Roots parses "PATH:ro", "PATH:rw" and "PATH:foreign".
+func Roots(list []string, home string) []fsguard.Root {
 	var out []fsguard.Root
 	for _, s := range list {
 		path, write := strings.CutSuffix(s, ":rw")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/fs"
@@ -63,11 +64,12 @@ func TestNamesAreForeignToo(t *testing.T) {
 	if err := os.Symlink("attachments/1/a.md", filepath.Join(ws, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := agent.SystemText(ws, "", "", false, func(path string) (agent.WorkspaceFile, error) {
+	list, err := agent.Prompt{Workspace: ws, Owner: "", Guest: false, Read: func(path string) (agent.WorkspaceFile, error) {
 		text, at, err := fsguard.Text(g, path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}, err
-	})
-	if err != nil || strings.Contains(text, "IGNORE ALL") {
+	}}.Sections()
+	text := turn.Prefix{System: list}.Text()
+	if err == nil || !strings.Contains(err.Error(), "AGENTS.md: it is left out, because it counts as foreign text: attachment") || strings.Contains(text, "IGNORE ALL") {
 		t.Errorf("the system text carries an attachment %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/runtime"
@@ -95,10 +96,11 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 		}
 		return nil
 	})
-	text, fault := agent.SystemText(c.dir, "", "", false, func(path string) (agent.WorkspaceFile, error) {
+	sections, fault := agent.Prompt{Workspace: c.dir, Owner: "", Guest: false, Read: func(path string) (agent.WorkspaceFile, error) {
 		raw, at, err := fsguard.Text(c.guard, path, agent.MaxWorkspaceFile)
 		return agent.WorkspaceFile{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
-	})
+	}}.Sections()
+	text := turn.Prefix{System: sections}.Text()
 	if err = errors.Join(err, fault); err != nil {
 		t.Log(err)
 	}

@@ -195,12 +195,27 @@ func (e executor) intent(_ context.Context, call tools.Call, in ExecInput) (tool
 	} else {
 		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.sandboxed && inAny(fsguard.ForeignFolders(e.Guard.Workspace()), at.cwd)
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !reads)}
+		i.Paths = append(i.Paths, e.looseLocks(at, call)...)
 		if at.unsure {
 			i.Paths[0].Area = tools.Sensitive
 			i.Warnings = append(i.Warnings, "the folder is too large to be looked through for keys: the command may see some")
 		}
 	}
 	return i, err
+}
+
+// looseLocks lists the locked workspace files that a command in the sandbox could change in spite of their read-only mount. The permission rules
+// ask about them.
+func (e executor) looseLocks(at *site, call tools.Call) []tools.Path {
+	var list []tools.Path
+	if at.sandboxed && !call.Tainted {
+		for _, l := range fsguard.Locks(e.Guard) {
+			if l.Loose {
+				list = append(list, tools.Path{Path: l.Path, Write: true, Area: tools.Workspace})
+			}
+		}
+	}
+	return list
 }
 
 // hiddenSecret is the hint for a call that contains a placeholder instead of a secret.

@@ -260,3 +260,33 @@ func TestSignalsReachIntoTheSandbox(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// A command can neither change a locked workspace file nor put another in its place. Where a second name would let it, hob asks.
+func TestLockedWorkspaceFile(t *testing.T) {
+	b := sandboxed(t, false)
+	const text = "---\nagent-modification: false\n---\nmine\n"
+	path := b.put(t, "AGENTS.md", text)
+	b.put(t, "free.md", "x")
+	for _, command := range []string{
+		"echo evil > AGENTS.md", "mv AGENTS.md b", "rm -f AGENTS.md", "echo evil > new && mv -f new AGENTS.md", "ln AGENTS.md c && echo evil > c", "ln -s AGENTS.md l && echo evil > l",
+		"mkdir d && mv AGENTS.md d", "chmod 777 AGENTS.md", "cd .. && mv $OLDPWD moved",
+	} {
+		if i := b.meant(t, map[string]any{"command": command}); !i.Sandboxed || len(i.Paths) != 1 {
+			t.Errorf("%s: %+v", command, i)
+		}
+		b.run(t, map[string]any{"command": command})
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Fatalf("after %s it holds %q, %v", command, got, err)
+		}
+	}
+	b.run(t, map[string]any{"command": "echo new > free.md"})
+	if got, err := os.ReadFile(filepath.Join(b.dir, "free.md")); err != nil || string(got) != "new\n" {
+		t.Errorf("another file: %q, %v", got, err)
+	}
+	if err := os.Link(path, filepath.Join(b.dir, "second.md")); err != nil {
+		t.Fatal(err)
+	}
+	if i := b.meant(t, map[string]any{"command": "echo evil > second.md"}); len(i.Paths) != 2 || i.Paths[1].Path != path || !i.Paths[1].Write {
+		t.Errorf("with a second name: %+v", i.Paths)
+	}
+}

@@ -180,6 +180,12 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 		at.keys, at.unsure = e.keys(p, most)
 	}
 	b.Hidden = append(b.Hidden, at.keys...)
+	// A workspace file that the owner has locked is a read-only mount of its own, which no command can replace or move.
+	for _, l := range fsguard.Locks(e.Guard) {
+		if inAny(b.Writable, l.Path) {
+			b.Readable = append(b.Readable, l.Path)
+		}
+	}
 	at.sandbox, at.covered, at.open, at.inside = b, nil, false, false
 	if call.Tainted {
 		at.sandbox.ScratchOnly, at.sandbox.Scratch = true, call.Scratch
