@@ -64,15 +64,17 @@ func ListBackups(dir string) ([]BackupFile, error) {
 	return list, nil
 }
 
-// BackupsSince lists the copies that were made at an instant or later, newest first: those in the backup folder, and the one that the last migration left in the state
-// folder. Copies in other places are not known.
+// BackupsSince lists the copies that were made at an instant or later, newest first: those in the backup folder, and those that the last migration and the last restore left
+// in the state folder. Copies in other places are not known.
 func BackupsSince(state string, since time.Time) ([]string, error) {
 	list, err := ListBackups(BackupFolder(state))
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(filepath.Join(state, "hob.db.before-migration")); err == nil {
-		list = append(list, BackupFile{Path: filepath.Join(state, info.Name()), Made: info.ModTime()})
+	for _, name := range []string{"hob.db.before-migration", "hob.db.before-restore"} {
+		if info, err := os.Stat(filepath.Join(state, name)); err == nil {
+			list = append(list, BackupFile{Path: filepath.Join(state, name), Made: info.ModTime()})
+		}
 	}
 	paths := []string{}
 	for _, f := range list {

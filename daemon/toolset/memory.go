@@ -8,12 +8,15 @@ import (
 	"hob/daemon/memory"
 )
 
-// The history of the conversations, as the index of the memory reads it.
 type (
-	HistoryItem   = memory.HistoryItem
-	HistoryBatch  = memory.HistoryBatch
+	// HistoryItem is a message or an answer, as the index of the memory reads it.
+	HistoryItem = memory.HistoryItem
+	// HistoryBatch is a part of the history.
+	HistoryBatch = memory.HistoryBatch
+	// HistorySource reads the history.
 	HistorySource = memory.HistorySource
-	HistoryQuery  = memory.Query
+	// HistoryQuery is a search.
+	HistoryQuery = memory.Query
 )
 
 // OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations, redact replaces known secrets before
