@@ -48,7 +48,7 @@ func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
 	return tools.New[SpawnInput, SpawnOutput](tools.Spec{
 		Name: tools.SpawnTool, Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
-		Description: "Give a reading task (files, memory) to a subagent.",
+		Description: "Give a reading task to a subagent.",
 	}, s.intent, s.run)
 }
 
