@@ -95,7 +95,9 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
-	d.tools.OpenMemory(ctx, d.live, history(d.store.Turns), d.secrets.Text, d.clock.Wall)
+	d.tools.OpenMemory(ctx, d.live, history(d.store.Turns), d.secrets.Text, d.clock.Wall, toolset.Network{
+		Config: d.config, Resolve: d.network.resolve, Client: d.network.client, Direct: d.network.direct, Reserve: transcribe.Booked(d.store.Spending, "embeddings"),
+	})
 	if err := d.skills.Load(ctx); err != nil {
 		return err
 	}

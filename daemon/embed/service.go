@@ -44,7 +44,7 @@ func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Contex
 
 // Reserve books the highest possible cost of a request and returns a function that corrects it. It returns turn.ErrBudget if a cap does not
 // allow it.
-type Reserve func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error)
+type Reserve = func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error)
 
 // Service embeds texts with the endpoint of the config. It is safe for concurrent use.
 type Service struct {

@@ -43,10 +43,12 @@ type Index struct {
 	last  Synced
 	done  bool // Close was called
 
-	history  history
-	seed     maphash.Seed // of the digests of listings
-	watching atomic.Bool  // the system reports changes of files
-	dirty    atomic.Bool  // it has reported one since the last sync
+	history   history
+	seed      maphash.Seed // of the digests of listings
+	fault     error        // why the last try to make vectors failed; guarded by mu
+	embedding atomic.Bool  // vectors are being made
+	watching  atomic.Bool  // the system reports changes of files
+	dirty     atomic.Bool  // it has reported one since the last sync
 }
 
 // New makes an index. ctx only passes its values on: Close ends the index.

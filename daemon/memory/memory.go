@@ -53,6 +53,7 @@ type Options struct {
 	Guard   func() *fsguard.Guard // the owner's guard, which leads to the workspace
 	History HistorySource         // of the conversations; nil: there is none
 	Redact  func(string) string   // replaces known secrets before anything is stored; nil: there are none
+	Vectors Vectors               // nil: searches go by words only
 	Now     func() time.Time
 	Log     *slog.Logger
 }

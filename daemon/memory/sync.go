@@ -73,6 +73,7 @@ func (x *Index) begin() *run {
 		x.run, x.last = nil, r.out
 		x.mu.Unlock()
 		close(r.ended)
+		x.embedMissing()
 		return nil // Status and Search say what failed
 	})
 	return r
@@ -176,7 +177,7 @@ func forgetFile(tx *sqlite.Conn, id int64) error {
 
 // dropChunks removes the chunks that a condition selects, with their words.
 func dropChunks(tx *sqlite.Conn, where string, args ...any) error {
-	for _, table := range []string{"words", "grams", "strangers"} {
+	for _, table := range []string{"words", "grams", "strangers", "vectors"} {
 		if err := tx.Run("DELETE FROM "+table+" WHERE rowid IN (SELECT id FROM chunks WHERE "+where+")", args...); err != nil { // #nosec G202 -- constants
 			return err
 		}

@@ -1,10 +1,14 @@
 package toolset
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"path/filepath"
 	"time"
 
+	"hob/config"
+	"hob/daemon/embed"
 	"hob/daemon/memory"
 )
 
@@ -19,10 +23,29 @@ type (
 	HistoryQuery = memory.Query
 )
 
-// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations, redact replaces known secrets before
-// anything is stored.
-func (b *Deps) OpenMemory(ctx context.Context, live *Active, history memory.HistorySource, redact func(string) string, now func() time.Time) {
-	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, History: history, Redact: redact, Now: now, Log: b.Log})
+// Network is how the memory reaches the server for embeddings that the config names.
+type Network struct {
+	Config  func() *config.Snapshot
+	Resolve func(ctx context.Context, name, ref string) (string, error)            // a reference to a secret
+	Client  func(ctx context.Context, section, proxy string) (*http.Client, error) // nil: no proxy
+	Direct  *http.Client                                                           // without a proxy
+	Reserve embed.Reserve
+}
+
+// endpoint returns the server that the config names at this moment.
+func (n Network) endpoint(ctx context.Context) (embed.Endpoint, error) {
+	web, err := n.Client(ctx, "memory.embeddings", "")
+	if err != nil {
+		return embed.Endpoint{}, err
+	}
+	return embed.Of(ctx, n.Config(), n.Resolve, cmp.Or(web, n.Direct))
+}
+
+// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations,
+// redact replaces known secrets before anything is stored or sent.
+func (b *Deps) OpenMemory(ctx context.Context, live *Active, history memory.HistorySource, redact func(string) string, now func() time.Time, n Network) {
+	vectors := &embed.Service{Endpoint: n.endpoint, Reserve: n.Reserve, Now: now}
+	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, History: history, Redact: redact, Vectors: vectors, Now: now, Log: b.Log})
 	b.Index = b.Remembers
 }
 

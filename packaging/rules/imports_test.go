@@ -35,7 +35,7 @@ var table = []row{
 	{pkg: "scheduler/filewatch", may: words("config/schema scheduler"), event: true}, // file watches
 	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
-	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/memory daemon/triggers/gates daemon/sandbox"), event: true},   // the config becomes a set of tools
+	{pkg: "daemon/toolset", may: words("config daemon/embed tools tools/* daemon/llm daemon/memory daemon/triggers/gates daemon/sandbox"), event: true},   // the config becomes a set of tools
 	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                  // channels and pairings as the API sees them, and what the owner is told of them
 	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
 	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated

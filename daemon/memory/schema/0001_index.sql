@@ -51,3 +51,6 @@ CREATE VIRTUAL TABLE strange_words USING fts5vocab(strangers, row);
 
 -- Turns that had not ended when the cursor of the history (meta, history) passed their items.
 CREATE TABLE pending (turn INTEGER PRIMARY KEY);
+
+-- The vectors of the chunks, 32-bit numbers of length 1 in all. Their space and dimensions are in meta.
+CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, vector BLOB NOT NULL);

@@ -1,0 +1,296 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	_ "modernc.org/sqlite/vec" // vec_distance_cosine
+
+	"hob/daemon/sqlite"
+)
+
+// The rules of searching by vectors.
+const (
+	fusion       = 60              // k of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009)
+	mostNearest  = 100             // chunks that are nearest to a query
+	farthest     = 0.9             // cosine distance; farther ones have nothing in common with the query
+	nearScore    = 0.5             // of the nearest chunk, when it has no word of the query
+	waitForQuery = 3 * time.Second // for the vector of a query; after that the search goes by words
+	atOnce       = 64              // chunks of one request
+)
+
+// Vectors turns texts into vectors of length 1. Package embed implements it.
+type Vectors interface {
+	// Space names the space of the vectors; "": there is no server. Vectors of different spaces cannot be compared.
+	Space(ctx context.Context) (string, error)
+	// Embed returns the vectors of at most 64 texts, in their order.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// errDimensions reports that a server gives vectors of another length than before.
+var errDimensions = errors.New("the embedding server gives vectors of another length than before: hob memory reindex makes all of them again")
+
+// embedMissing makes the vectors that are missing, in the background. A failure ends it; the next sync or search tries again.
+func (x *Index) embedMissing() {
+	if x.o.Vectors == nil || !x.embedding.CompareAndSwap(false, true) {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.done {
+		return
+	}
+	x.group.Once("memory vectors", func() error {
+		defer x.embedding.Store(false)
+		err := x.embedAll(x.ctx)
+		if x.ctx.Err() == nil {
+			x.setFault(err)
+		}
+		return nil // VectorStatus and Search say what failed
+	})
+}
+
+// setFault notes why vectors are missing; nil: nothing failed.
+func (x *Index) setFault(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.fault = err
+}
+
+// embedAll makes vectors until every chunk has one. Vectors of another space are thrown away first.
+func (x *Index) embedAll(ctx context.Context) error {
+	space, err := x.o.Vectors.Space(ctx)
+	if err != nil || space == "" {
+		return err
+	}
+	for {
+		left, err := x.embedSome(ctx, space)
+		if err != nil || !left {
+			return err
+		}
+	}
+}
+
+// embedSome makes the vectors of the first chunks without one, and reports whether there were any. What others wrote in conversations gets none:
+// a flood of it must cost nothing.
+func (x *Index) embedSome(ctx context.Context, space string) (left bool, err error) {
+	var ids []int64
+	var texts []string
+	err = x.use(ctx, func(db *sqlite.DB) error {
+		if err := enterSpace(ctx, db, space); err != nil {
+			return err
+		}
+		rs, err := db.Reader().QueryContext(ctx, "SELECT id, above, text FROM chunks WHERE own = 1 AND id NOT IN (SELECT chunk FROM vectors) ORDER BY id LIMIT ?", atOnce)
+		if err != nil {
+			return err
+		}
+		for rs.Next() {
+			var id int64
+			var above, text string
+			if err := rs.Scan(&id, &above, &text); err != nil {
+				return errors.Join(err, rs.Close())
+			}
+			// Secrets that were learnt after the chunk was indexed must not leave the machine.
+			ids, texts = append(ids, id), append(texts, x.o.Redact(above+"\n"+text))
+		}
+		return errors.Join(rs.Err(), rs.Close())
+	})
+	if err != nil || len(ids) == 0 {
+		return false, err
+	}
+	list, err := x.o.Vectors.Embed(ctx, texts)
+	if err != nil {
+		return false, err
+	}
+	return true, x.use(ctx, func(db *sqlite.DB) error { return putVectors(ctx, db, space, ids, list) })
+}
+
+// enterSpace throws away the vectors of another space.
+func enterSpace(ctx context.Context, db *sqlite.DB, space string) error {
+	have, err := meta(ctx, db.Reader(), "space")
+	if err != nil || have == space {
+		return err
+	}
+	return db.Write(ctx, func(tx *sqlite.Conn) error {
+		if err := tx.Run("DELETE FROM vectors"); err != nil {
+			return err
+		}
+		return errors.Join(setMeta(tx, "space", space), setMeta(tx, "dimensions", ""))
+	})
+}
+
+// putVectors stores vectors. A chunk that was removed meanwhile gets none, and a space that was left meanwhile keeps nothing.
+func putVectors(ctx context.Context, db *sqlite.DB, space string, ids []int64, list [][]float32) error {
+	return db.Write(ctx, func(tx *sqlite.Conn) error {
+		var now, dimensions string
+		if err := tx.One("SELECT coalesce((SELECT value FROM meta WHERE key = 'space'), ''), coalesce((SELECT value FROM meta WHERE key = 'dimensions'), '')", nil, &now, &dimensions); err != nil || now != space {
+			return err
+		}
+		size := strconv.Itoa(len(list[0]))
+		if dimensions != "" && dimensions != size {
+			return errDimensions
+		}
+		for i, id := range ids {
+			if err := tx.Run("INSERT OR REPLACE INTO vectors (chunk, vector) SELECT id, ? FROM chunks WHERE id = ?", blob(list[i]), id); err != nil {
+				return err
+			}
+		}
+		return setMeta(tx, "dimensions", size)
+	})
+}
+
+// blob is a vector as sqlite-vec reads it: 32-bit floating-point numbers, little-endian.
+func blob(v []float32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+	}
+	return b
+}
+
+// nearest adds the chunks that are nearest to the query to those found by words, and ranks all of them by both. A note says why there are
+// no vectors; the search goes by words then.
+func (x *Index) nearest(ctx context.Context, rows *sqlite.Readers, q Query, list []candidate, out *Result) ([]candidate, error) {
+	if x.o.Vectors == nil || q.Quick || !q.Owner {
+		return list, nil
+	}
+	space, err := x.o.Vectors.Space(ctx)
+	if err == nil && space == "" {
+		return list, nil
+	}
+	var vector []float32
+	if err == nil {
+		vector, err = x.queryVector(ctx, rows, space, q.Text)
+	}
+	if err != nil {
+		x.setFault(err)
+		out.Notes = append(out.Notes, "by words only: "+said(err))
+		return list, nil
+	}
+	x.embedMissing()
+	if vector == nil {
+		out.Notes = append(out.Notes, "by words only: the vectors are still being made")
+		return list, nil
+	}
+	where, args := q.filter()
+	near, err := x.nearestChunks(ctx, rows, where, slices.Concat([]any{blob(vector)}, args, []any{mostNearest}))
+	if err != nil {
+		return nil, err
+	}
+	return fuse(list, near), nil
+}
+
+// nearestChunks reads the chunks that fit a condition and are nearest to a vector, the nearest first; raw is their distance.
+func (x *Index) nearestChunks(ctx context.Context, rows *sqlite.Readers, where string, args []any) (list []candidate, err error) {
+	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at, vec_distance_cosine(v.vector, ?) AS far
+		FROM vectors v JOIN chunks c ON c.id = v.chunk LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY far LIMIT ?", args...) // #nosec G202 -- constants
+	if err != nil {
+		return nil, err
+	}
+	g := x.o.Guard()
+	for rs.Next() {
+		var c candidate
+		var own bool
+		if err := rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at, &c.raw); err != nil {
+			return nil, errors.Join(err, rs.Close())
+		}
+		if !own {
+			c.foreign = "written by " + cmp.Or(c.sender, "somebody else")
+		}
+		if c.kind == File {
+			c.foreign = g.Foreign(c.place, "")
+		}
+		list = append(list, c)
+	}
+	return list, errors.Join(rs.Err(), rs.Close())
+}
+
+// queryVector returns the vector of a query, nil if no chunk has one yet.
+func (x *Index) queryVector(ctx context.Context, rows *sqlite.Readers, space, text string) ([]float32, error) {
+	have, err := meta(ctx, rows, "space")
+	if err != nil {
+		return nil, err
+	}
+	size, err := meta(ctx, rows, "dimensions")
+	if err != nil || have != space || size == "" {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, waitForQuery, fmt.Errorf("the embedding server did not answer within %s", waitForQuery))
+	defer cancel()
+	list, err := x.o.Vectors.Embed(ctx, []string{x.o.Redact(text)})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, err
+	case strconv.Itoa(len(list[0])) != size:
+		return nil, errDimensions
+	}
+	return list[0], nil
+}
+
+// fuse ranks chunks by reciprocal rank fusion of two orders: by words and by vectors. Own ones stay before foreign ones.
+func fuse(words, near []candidate) []candidate {
+	sums := map[int64]float64{}
+	at := map[int64]int{}
+	for i, c := range words {
+		at[c.id], sums[c.id] = i, 1/float64(fusion+i+1)
+	}
+	for i, c := range near {
+		if c.raw > farthest {
+			break
+		}
+		share := 1 / float64(fusion+i+1)
+		sums[c.id] += share
+		score := math.Round(1000*nearScore*(fusion+1)*share) / 1000
+		if j, ok := at[c.id]; ok {
+			words[j].score = max(words[j].score, score)
+			continue
+		}
+		c.score = score
+		at[c.id], words = len(words), append(words, c)
+	}
+	slices.SortStableFunc(words, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(bit(a.foreign != ""), bit(b.foreign != "")), cmp.Compare(sums[b.id], sums[a.id]))
+	})
+	return words
+}
+
+// VectorStatus is the state of the vectors.
+type VectorStatus struct {
+	Space   string // of the server in the config; "": there is none
+	Have    int    // chunks with a vector
+	Missing int    // chunks without one
+	Fault   string // why the last try failed; "": it did not
+}
+
+// VectorStatus counts the vectors, and starts to make those that are missing.
+func (x *Index) VectorStatus(ctx context.Context) (s VectorStatus, err error) {
+	if x.o.Vectors == nil {
+		return s, nil
+	}
+	if s.Space, err = x.o.Vectors.Space(ctx); err != nil {
+		s.Fault = said(err)
+	}
+	if s.Space == "" {
+		return s, nil
+	}
+	x.embedMissing()
+	err = x.use(ctx, func(db *sqlite.DB) error {
+		return db.Reader().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM vectors WHERE ? = (SELECT value FROM meta WHERE key = 'space')), (SELECT count(*) FROM chunks WHERE own = 1)", s.Space).Scan(&s.Have, &s.Missing)
+	})
+	s.Missing -= s.Have
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.fault != nil {
+		s.Fault = said(x.fault)
+	}
+	return s, err
+}
