@@ -35,12 +35,12 @@ var table = []row{
 	{pkg: "scheduler/filewatch", may: words("config/schema scheduler"), event: true}, // file watches
 	{pkg: "scheduler/webhook", may: words("config/schema scheduler"), event: true},   // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
-	{pkg: "daemon/toolset", may: words("config daemon/embed tools tools/* daemon/llm daemon/memory daemon/triggers/gates daemon/sandbox"), event: true},   // the config becomes a set of tools
-	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                  // channels and pairings as the API sees them, and what the owner is told of them
-	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true}, // jobs, watches and webhooks as tools, API and config see them
-	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                   // how a gate is evaluated
-	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true},                                                          // voice notes become words
-	{pkg: "daemon/embed", may: words("config daemon/agent/turn"), event: true},                                                               // texts become vectors
+	{pkg: "daemon/toolset", may: words("config daemon/embed tools tools/* daemon/llm daemon/memory daemon/triggers/gates daemon/sandbox"), event: true}, // the config becomes a set of tools
+	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                             // channels and pairings as the API sees them, and what the owner is told of them
+	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},            // jobs, watches and webhooks as tools, API and config see them
+	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                              // how a gate is evaluated
+	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true},                                                                     // voice notes become words
+	{pkg: "daemon/embed", may: words("config daemon/agent/turn"), event: true},                                                                          // texts become vectors
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
