@@ -67,6 +67,14 @@ func TestWhatTheOwnerWroteDownComesWithHisMessage(t *testing.T) {
 	if got := lastRecall(model); !strings.Contains(got, "[secret model.api_key]") || strings.Contains(got, "sk-very-secret") {
 		t.Errorf("recalled %q", got)
 	}
+	// His own words of an earlier conversation come, and neither hob's answers nor his questions.
+	r.say("my bicycle lock has the number 8832")
+	r.until("the history", func() bool { return strings.Contains(r.run("memory_search", `{"query": "bicycle"}`).Message, "8832") })
+	r.say("/new")
+	r.say("what number has my bicycle lock?")
+	if got := lastRecall(model); !strings.Contains(got, "- main, 20") || !strings.Contains(got, ": my bicycle lock has the number 8832") || strings.Contains(got, "well") {
+		t.Errorf("recalled %q", got)
+	}
 	write(t, home, config+"[memory]\nrecall = false\n")
 	r.until("the reload", func() bool {
 		r.say("/new")

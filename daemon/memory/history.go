@@ -242,7 +242,7 @@ func (x *Index) ForgetSessions(ctx context.Context, ids []int64, then func() err
 
 // freshHistory indexes what was said last, if it is not much. The note says what is missing; "": nothing.
 func (x *Index) freshHistory(ctx context.Context, q Query) (note string) {
-	if x.o.History == nil || q.Scope != All && q.Scope != HistoryScope {
+	if x.o.History == nil || q.Quick || q.Scope != All && q.Scope != HistoryScope {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitForSync)
@@ -268,7 +268,7 @@ const (
 
 // strangers returns what others wrote: at most three passages of one sender, the best first. The caller puts them after the owner's own.
 func strangers(ctx context.Context, rows *sqlite.Readers, q Query, terms []term) ([]candidate, error) {
-	if q.Scope != All && q.Scope != HistoryScope || len(terms) == 0 {
+	if q.Quick || q.Scope != All && q.Scope != HistoryScope || len(terms) == 0 {
 		return nil, nil
 	}
 	var words []string

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Limits of what is looked for at the beginning of a turn.
@@ -14,7 +16,7 @@ const (
 
 // Recalled is a passage that comes into a turn without being asked for.
 type Recalled struct {
-	At   string // where it is: "memory/home.md:12"
+	At   string // where it is: "memory/home.md:12", "main, 2026-11-21"
 	Text string
 }
 
@@ -27,7 +29,9 @@ func (x *Index) Recall(ctx context.Context, words string) []Recalled {
 	}
 	var list []Recalled
 	for _, p := range found.Passages {
-		if !p.Weak && p.Foreign == "" && p.Kind != History {
+		// What the owner asked once is no answer.
+		asked := p.Kind == History && strings.HasSuffix(strings.TrimSpace(p.Text), "?")
+		if !p.Weak && p.Foreign == "" && !asked {
 			list = append(list, Recalled{p.at(), p.Text})
 		}
 	}
@@ -36,8 +40,11 @@ func (x *Index) Recall(ctx context.Context, words string) []Recalled {
 
 // at names the place of a passage.
 func (p Passage) at() string {
-	if p.Kind == Context {
+	switch p.Kind {
+	case Context:
 		return p.Path
+	case History:
+		return p.Path + ", " + p.Time.Format(time.DateOnly)
 	}
 	return p.Path + ":" + strconv.Itoa(p.From)
 }

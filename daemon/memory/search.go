@@ -115,9 +115,12 @@ func (q Query) filter() (where string, args []any) {
 		}
 	}
 	if q.Scope == All || q.Scope == HistoryScope {
-		if q.Owner && !q.Only {
+		switch {
+		case q.Owner && q.Quick:
+			any = append(any, "c.kind = 'history' AND c.said = 1") // nobody has asked for it: only his own words
+		case q.Owner && !q.Only:
 			any = append(any, "c.kind = 'history'")
-		} else {
+		default:
 			any, args = append(any, "c.kind = 'history' AND c.session = ?"), append(args, q.Session)
 		}
 	}
