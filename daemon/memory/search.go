@@ -69,7 +69,7 @@ func (x *Index) answer(ctx context.Context, db *sqlite.DB, q Query, out *Result)
 		}
 	}
 	rank(list, terms)
-	if list, err = x.nearest(ctx, rows, q, list, out); err != nil {
+	if list, err = (embedder{x}).nearest(ctx, rows, q, list, out); err != nil {
 		return err
 	}
 	foreign, err := strangers(ctx, rows, q, terms)

@@ -73,7 +73,7 @@ func (x *Index) begin() *run {
 		x.run, x.last = nil, r.out
 		x.mu.Unlock()
 		close(r.ended)
-		x.embedMissing()
+		embedder{x}.embedMissing()
 		return nil // Status and Search say what failed
 	})
 	return r

@@ -37,41 +37,44 @@ type Vectors interface {
 // errDimensions reports that a server gives vectors of another length than before.
 var errDimensions = errors.New("the embedding server gives vectors of another length than before: hob memory reindex makes all of them again")
 
+// embedder makes the vectors of an index and searches by them.
+type embedder struct{ x *Index }
+
 // embedMissing makes the vectors that are missing, in the background. A failure ends it; the next sync or search tries again.
-func (x *Index) embedMissing() {
-	if x.o.Vectors == nil || !x.embedding.CompareAndSwap(false, true) {
+func (v embedder) embedMissing() {
+	if v.x.o.Vectors == nil || !v.x.embedding.CompareAndSwap(false, true) {
 		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.done {
+	v.x.mu.Lock()
+	defer v.x.mu.Unlock()
+	if v.x.done {
 		return
 	}
-	x.group.Once("memory vectors", func() error {
-		defer x.embedding.Store(false)
-		err := x.embedAll(x.ctx)
-		if x.ctx.Err() == nil {
-			x.setFault(err)
+	v.x.group.Once("memory vectors", func() error {
+		defer v.x.embedding.Store(false)
+		err := v.embedAll(v.x.ctx)
+		if v.x.ctx.Err() == nil {
+			v.setFault(err)
 		}
 		return nil // VectorStatus and Search say what failed
 	})
 }
 
 // setFault notes why vectors are missing; nil: nothing failed.
-func (x *Index) setFault(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.fault = err
+func (v embedder) setFault(err error) {
+	v.x.mu.Lock()
+	defer v.x.mu.Unlock()
+	v.x.fault = err
 }
 
 // embedAll makes vectors until every chunk has one. Vectors of another space are thrown away first.
-func (x *Index) embedAll(ctx context.Context) error {
-	space, err := x.o.Vectors.Space(ctx)
+func (v embedder) embedAll(ctx context.Context) error {
+	space, err := v.x.o.Vectors.Space(ctx)
 	if err != nil || space == "" {
 		return err
 	}
 	for {
-		left, err := x.embedSome(ctx, space)
+		left, err := v.embedSome(ctx, space)
 		if err != nil || !left {
 			return err
 		}
@@ -80,10 +83,10 @@ func (x *Index) embedAll(ctx context.Context) error {
 
 // embedSome makes the vectors of the first chunks without one, and reports whether there were any. What others wrote in conversations gets none:
 // a flood of it must cost nothing.
-func (x *Index) embedSome(ctx context.Context, space string) (left bool, err error) {
+func (v embedder) embedSome(ctx context.Context, space string) (left bool, err error) {
 	var ids []int64
 	var texts []string
-	err = x.use(ctx, func(db *sqlite.DB) error {
+	err = v.x.use(ctx, func(db *sqlite.DB) error {
 		if err := enterSpace(ctx, db, space); err != nil {
 			return err
 		}
@@ -98,18 +101,18 @@ func (x *Index) embedSome(ctx context.Context, space string) (left bool, err err
 				return errors.Join(err, rs.Close())
 			}
 			// Secrets that were learnt after the chunk was indexed must not leave the machine.
-			ids, texts = append(ids, id), append(texts, x.o.Redact(above+"\n"+text))
+			ids, texts = append(ids, id), append(texts, v.x.o.Redact(above+"\n"+text))
 		}
 		return errors.Join(rs.Err(), rs.Close())
 	})
 	if err != nil || len(ids) == 0 {
 		return false, err
 	}
-	list, err := x.o.Vectors.Embed(ctx, texts)
+	list, err := v.x.o.Vectors.Embed(ctx, texts)
 	if err != nil {
 		return false, err
 	}
-	return true, x.use(ctx, func(db *sqlite.DB) error { return putVectors(ctx, db, space, ids, list) })
+	return true, v.x.use(ctx, func(db *sqlite.DB) error { return putVectors(ctx, db, space, ids, list) })
 }
 
 // enterSpace throws away the vectors of another space.
@@ -157,30 +160,30 @@ func blob(v []float32) []byte {
 
 // nearest adds the chunks that are nearest to the query to those found by words, and ranks all of them by both. A note says why there are
 // no vectors; the search goes by words then.
-func (x *Index) nearest(ctx context.Context, rows *sqlite.Readers, q Query, list []candidate, out *Result) ([]candidate, error) {
-	if x.o.Vectors == nil || q.Quick || !q.Owner {
+func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, list []candidate, out *Result) ([]candidate, error) {
+	if v.x.o.Vectors == nil || q.Quick || !q.Owner {
 		return list, nil
 	}
-	space, err := x.o.Vectors.Space(ctx)
+	space, err := v.x.o.Vectors.Space(ctx)
 	if err == nil && space == "" {
 		return list, nil
 	}
 	var vector []float32
 	if err == nil {
-		vector, err = x.queryVector(ctx, rows, space, q.Text)
+		vector, err = v.queryVector(ctx, rows, space, q.Text)
 	}
 	if err != nil {
-		x.setFault(err)
+		v.setFault(err)
 		out.Notes = append(out.Notes, "by words only: "+said(err))
 		return list, nil
 	}
-	x.embedMissing()
+	v.embedMissing()
 	if vector == nil {
 		out.Notes = append(out.Notes, "by words only: the vectors are still being made")
 		return list, nil
 	}
 	where, args := q.filter()
-	near, err := x.nearestChunks(ctx, rows, where, slices.Concat([]any{blob(vector)}, args, []any{mostNearest}))
+	near, err := v.nearestChunks(ctx, rows, where, slices.Concat([]any{blob(vector)}, args, []any{mostNearest}))
 	if err != nil {
 		return nil, err
 	}
@@ -188,13 +191,13 @@ func (x *Index) nearest(ctx context.Context, rows *sqlite.Readers, q Query, list
 }
 
 // nearestChunks reads the chunks that fit a condition and are nearest to a vector, the nearest first; raw is their distance.
-func (x *Index) nearestChunks(ctx context.Context, rows *sqlite.Readers, where string, args []any) (list []candidate, err error) {
+func (v embedder) nearestChunks(ctx context.Context, rows *sqlite.Readers, where string, args []any) (list []candidate, err error) {
 	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at, vec_distance_cosine(v.vector, ?) AS far
 		FROM vectors v JOIN chunks c ON c.id = v.chunk LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY far LIMIT ?", args...) // #nosec G202 -- constants
 	if err != nil {
 		return nil, err
 	}
-	g := x.o.Guard()
+	g := v.x.o.Guard()
 	for rs.Next() {
 		var c candidate
 		var own bool
@@ -213,7 +216,7 @@ func (x *Index) nearestChunks(ctx context.Context, rows *sqlite.Readers, where s
 }
 
 // queryVector returns the vector of a query, nil if no chunk has one yet.
-func (x *Index) queryVector(ctx context.Context, rows *sqlite.Readers, space, text string) ([]float32, error) {
+func (v embedder) queryVector(ctx context.Context, rows *sqlite.Readers, space, text string) ([]float32, error) {
 	have, err := meta(ctx, rows, "space")
 	if err != nil {
 		return nil, err
@@ -224,7 +227,7 @@ func (x *Index) queryVector(ctx context.Context, rows *sqlite.Readers, space, te
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, waitForQuery, fmt.Errorf("the embedding server did not answer within %s", waitForQuery))
 	defer cancel()
-	list, err := x.o.Vectors.Embed(ctx, []string{x.o.Redact(text)})
+	list, err := v.x.o.Vectors.Embed(ctx, []string{v.x.o.Redact(text)})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -282,7 +285,7 @@ func (x *Index) VectorStatus(ctx context.Context) (s VectorStatus, err error) {
 	if s.Space == "" {
 		return s, nil
 	}
-	x.embedMissing()
+	embedder{x}.embedMissing()
 	err = x.use(ctx, func(db *sqlite.DB) error {
 		return db.Reader().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM vectors WHERE ? = (SELECT value FROM meta WHERE key = 'space')), (SELECT count(*) FROM chunks WHERE own = 1)", s.Space).Scan(&s.Have, &s.Missing)
 	})

@@ -160,7 +160,7 @@ type importRaise struct {
 var importRaises = map[string]importRaise{
 	"daemon":          {30, "it connects everything"},
 	"daemon/store":    {18, "the owners of the row types"},
-	"daemon/toolset":  {15, "it makes every tool from the config, and the files, networks, sandbox and memory that they share"},
+	"daemon/toolset":  {16, "it makes every tool from the config, and the files, networks, sandbox, memory and vectors that they share"},
 	"daemon/triggers": {13, "it joins the three kinds of triggers"},
 }
 
