@@ -20,11 +20,11 @@ import (
 // field takes its default; in a change it leaves the job as it is. An optional text that can be taken away again therefore needs a value that
 // says so, such as NoRights. JobFields describes the fields for people and models.
 type Draft struct {
-	Name     string `toml:"-" json:"name,omitempty" jsonschema:"or its new name" max:"64"`                                              // default: made from the prompt
-	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"` // any schedule that phrase.Resolve accepts
-	Cron     string `toml:"cron" json:"-"`                                                                                              // instead of When: cron fields or a macro,
-	Every    string `toml:"every" json:"-"`                                                                                             // a period,
-	At       string `toml:"at" json:"-"`                                                                                                // or a time
+	Name     string `toml:"-" json:"name,omitempty" jsonschema:"or its new name" max:"64"`                       // default: made from the prompt
+	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'every weekday at 9'"` // any schedule that phrase.Resolve accepts
+	Cron     string `toml:"cron" json:"-"`                                                                       // instead of When: cron fields or a macro,
+	Every    string `toml:"every" json:"-"`                                                                      // a period,
+	At       string `toml:"at" json:"-"`                                                                         // or a time
 	Prompt   string `toml:"prompt" json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
 	Zone     string `toml:"tz" json:"tz,omitempty" jsonschema:"IANA zone"` // default: the owner's
 	Session  string `toml:"session" json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
@@ -32,9 +32,9 @@ type Draft struct {
 	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
 	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change, NoMaxLate restores the default
 	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
-	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`                       // NoRights removes all
-	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"run if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
-	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`            // for the tool; the config has Tools and MaxTokens
+	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`                   // NoRights removes all
+	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
+	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"as tools=read tokens=900"`                     // for the tool; the config has Tools and MaxTokens
 
 	Rights    []string `toml:"allow" json:"-"`
 	GateMode  string   `toml:"gate_mode" json:"-"`

@@ -55,7 +55,7 @@ type EditInput struct {
 	OldText    string        `json:"old_text,omitempty" jsonschema:"text that stands exactly once"`
 	NewText    *string       `json:"new_text,omitempty" jsonschema:"text to put there"`
 	ReplaceAll bool          `json:"replace_all,omitempty" jsonschema:"everywhere"`
-	Edits      []Replacement `json:"edits,omitempty" jsonschema:"instead: several, in order; all or none" max:"500"`
+	Edits      []Replacement `json:"edits,omitempty" jsonschema:"several; all or none" max:"500"`
 }
 
 // EditOutput is the output of edit.

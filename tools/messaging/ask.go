@@ -20,7 +20,7 @@ const (
 // AskInput is the input of ask.
 type AskInput struct {
 	Questions []Question `json:"questions" jsonschema:"one to four" min:"1" max:"4"`
-	Deadline  string     `json:"deadline,omitempty" jsonschema:"go on without an answer then: 2h, 17:00"`
+	Deadline  string     `json:"deadline,omitempty" jsonschema:"until: 2h, 17:00"`
 }
 
 // Question is one question.
@@ -28,7 +28,7 @@ type Question struct {
 	Question string   `json:"question" jsonschema:"what to ask" min:"1"`
 	Header   string   `json:"header,omitempty" jsonschema:"a word over it" max:"12"`
 	Options  []Option `json:"options,omitempty" jsonschema:"two to four" min:"2" max:"4"`
-	Multi    bool     `json:"multi,omitempty" jsonschema:"several may be chosen"`
+	Multi    bool     `json:"multi,omitempty" jsonschema:"choose several"`
 }
 
 // Option is one answer to choose from.

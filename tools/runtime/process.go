@@ -22,10 +22,10 @@ const (
 type ProcessInput struct {
 	Action    string `json:"action" jsonschema:"what to do" enum:"list,status,poll,input,signal,kill"`
 	ProcessID string `json:"process_id,omitempty" jsonschema:"all but list need it"`
-	Input     string `json:"input,omitempty" jsonschema:"text to write, with its line end"`
+	Input     string `json:"input,omitempty" jsonschema:"with its line end"`
 	Signal    string `json:"signal,omitempty" jsonschema:"TERM, INT, HUP, KILL …"`
 	Filter    string `json:"filter,omitempty" jsonschema:"poll: regex on lines"`
-	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait" min:"0" max:"600"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds" min:"0" max:"600"`
 }
 
 // ProcessOutput is the output of process.

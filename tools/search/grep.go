@@ -27,7 +27,7 @@ const (
 type GrepInput struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
-	Include    string `json:"include,omitempty" jsonschema:"only such files: *.go, src/**"`
+	Include    string `json:"include,omitempty" jsonschema:"*.go, src/**"`
 	OutputMode string `json:"output_mode,omitempty" jsonschema:"what to list" enum:"content,files_with_matches,count" default:"content"`
 	Before     int    `json:"before,omitempty" jsonschema:"lines before" min:"0" max:"100"`
 	After      int    `json:"after,omitempty" jsonschema:"lines after" min:"0" max:"100"`
@@ -35,7 +35,7 @@ type GrepInput struct {
 	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"A is a"`
 	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines"`
 	Type       string `json:"type,omitempty" jsonschema:"go, py, js …"`
-	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most; 0: a page" default:"250" min:"0" max:"5000"`
+	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"at most; 0: a page" default:"250" min:"0" max:"5000"`
 	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
 }
 

@@ -31,7 +31,7 @@ type SpawnInput struct {
 	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
 	Preset     string `json:"preset,omitempty" jsonschema:"how it works" enum:"explore,summarise,review"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`
-	Background bool   `json:"background,omitempty" jsonschema:"do not wait; it reports later"`
+	Background bool   `json:"background,omitempty" jsonschema:"it reports later"`
 	Resume     string `json:"resume,omitempty" jsonschema:"id of an ended one"`
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" default:"300" min:"10" max:"3600"`
 }

@@ -36,9 +36,9 @@ var ErrUnknown = errors.New("there is no such skill")
 
 // Input is the input of skill.
 type Input struct {
-	Action string `json:"action" jsonschema:"what to do" enum:"list,read,run"`
+	Action string `json:"action" jsonschema:"verb" enum:"list,read,run"`
 	Name   string `json:"name,omitempty" jsonschema:"skill" max:"64"`
-	Args   string `json:"args,omitempty" jsonschema:"of run" max:"8000"`
+	Args   string `json:"args,omitempty" jsonschema:"text" max:"8000"`
 }
 
 // Output is the output of skill.
@@ -52,7 +52,7 @@ func New(from Accepted) tools.Tool {
 	t := skillTool{from}
 	return tools.New[Input, Output](tools.Spec{
 		Name: "skill", Group: group, Core: true, ReadOnly: true, Positional: "action", Example: "list",
-		Description: "The owner's skills: list, read, or run one with args.",
+		Description: "The owner's skills: list, read or run one.",
 	}, t.intent, t.run)
 }
 
