@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -91,19 +92,15 @@ func (v embedder) embedSome(ctx context.Context, space string) (left bool, err e
 			return err
 		}
 		rs, err := db.Reader().QueryContext(ctx, "SELECT id, above, text FROM chunks WHERE own = 1 AND id NOT IN (SELECT chunk FROM vectors) ORDER BY id LIMIT ?", atOnce)
-		if err != nil {
-			return err
-		}
-		for rs.Next() {
+		texts, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (string, error) {
 			var id int64
 			var above, text string
-			if err := rs.Scan(&id, &above, &text); err != nil {
-				return errors.Join(err, rs.Close())
-			}
+			err := rs.Scan(&id, &above, &text)
+			ids = append(ids, id)
 			// Secrets that were learnt after the chunk was indexed must not leave the machine.
-			ids, texts = append(ids, id), append(texts, v.x.o.Redact(above+"\n"+text))
-		}
-		return errors.Join(rs.Err(), rs.Close())
+			return v.x.o.Redact(above + "\n" + text), err
+		})
+		return err
 	})
 	if err != nil || len(ids) == 0 {
 		return false, err
@@ -194,25 +191,18 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 func (v embedder) nearestChunks(ctx context.Context, rows *sqlite.Readers, where string, args []any) (list []candidate, err error) {
 	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at, vec_distance_cosine(v.vector, ?) AS far
 		FROM vectors v JOIN chunks c ON c.id = v.chunk LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY far LIMIT ?", args...) // #nosec G202 -- constants
-	if err != nil {
-		return nil, err
-	}
 	g := v.x.o.Guard()
-	for rs.Next() {
-		var c candidate
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (c candidate, err error) {
 		var own bool
-		if err := rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at, &c.raw); err != nil {
-			return nil, errors.Join(err, rs.Close())
-		}
+		err = rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at, &c.raw)
 		if !own {
 			c.foreign = "written by " + cmp.Or(c.sender, "somebody else")
 		}
 		if c.kind == File {
 			c.foreign = g.Foreign(c.place, "")
 		}
-		list = append(list, c)
-	}
-	return list, errors.Join(rs.Err(), rs.Close())
+		return c, err
+	})
 }
 
 // queryVector returns the vector of a query, nil if no chunk has one yet.
