@@ -146,6 +146,11 @@ func upkeepRoutes(d *daemon) []server.Route {
 			}
 			return d.store.Spending.SetBudget(ctx, c)
 		}),
+		server.ListAll(api.MemoryFiles, d.tools.Remembers.List),
+		server.ShowOnly(api.ShowMemory, d.tools.Remembers.Status),
+		server.DoOnly(api.ReindexMemory, func(ctx context.Context, _ api.None) (api.Done, error) {
+			return api.Done{OK: true}, d.tools.Remembers.Reindex(ctx)
+		}),
 		server.DoOnly(api.LeaveSafeMode, func(ctx context.Context, _ api.None) (api.Done, error) {
 			return api.Done{OK: true}, d.store.Settings.LeaveSafeMode(ctx)
 		}),

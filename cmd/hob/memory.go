@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,13 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // memoryCommand makes hob memory: what hob knows for longer than a conversation, in MEMORY.md and memory/**/*.md. Its commands call the same tools
 // as the model.
 func memoryCommand(a *cli.App) *cobra.Command {
-	return cli.Family("memory", "See and change what hob remembers", memorySearchCommand(a), memoryGetCommand(a), memoryAddCommand(a), memoryForgetCommand(a))
+	return cli.Family("memory", "See and change what hob remembers", memorySearchCommand(a), memoryGetCommand(a), memoryListCommand(a), memoryStatusCommand(a), memoryReindexCommand(a), memoryAddCommand(a), memoryForgetCommand(a))
 }
 
 // memorySearchCommand makes hob memory search.
@@ -24,7 +27,7 @@ func memorySearchCommand(a *cli.App) *cobra.Command {
 	var results, size int
 	var score float64
 	cmd := &cobra.Command{
-		Use: "search WORDS", Short: "Find what MEMORY.md and the notes say about something", Args: cli.AtLeast(1, "the WORDS to look for"),
+		Use: "search WORDS", Short: "Find what MEMORY.md and the notes say about something", Args: cli.AtLeast(1, "the WORDS to look for"), ValidArgsFunction: cobra.NoFileCompletions,
 		Example: "  hob memory search dentist appointment\n  hob memory search --scope notes --max-results 3 \"flight to Lisbon\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"query": cli.Joined(args)}
@@ -50,7 +53,7 @@ func memorySearchCommand(a *cli.App) *cobra.Command {
 func memoryGetCommand(a *cli.App) *cobra.Command {
 	var from, lines int
 	cmd := &cobra.Command{
-		Use: "get FILE", Short: "Print lines of a memory file", Args: cli.Exactly(1, "one FILE"),
+		Use: "get FILE", Short: "Print lines of a memory file", Args: cli.Exactly(1, "one FILE"), ValidArgsFunction: cobra.NoFileCompletions,
 		Example: "  hob memory get MEMORY.md\n  hob memory get memory/trips.md --from 10 --lines 20",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"path": args[0]}
@@ -65,6 +68,67 @@ func memoryGetCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().IntVar(&from, "from", 0, "the first line, from 1 (default 1)")
 	cmd.Flags().IntVar(&lines, "lines", 0, "how many lines (default 40)")
 	return cmd
+}
+
+// memoryListCommand makes hob memory list.
+func memoryListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the memory files", Args: cli.None, Example: "  hob memory list\n  hob memory list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.ListRows(cmd.Context(), a, cli.Listing[api.MemoryFile]{
+				Route: api.MemoryFiles, None: "there are no memory files yet; add one with: hob memory add", Head: []string{"FILE", "STATE", "BYTES", "CHUNKS", "CHANGED", "REMARK"},
+				Row: func(f api.MemoryFile, clock cli.Clock) []string {
+					return []string{f.Path, f.State, console.Thousands(int(f.Size)), console.Thousands(f.Chunks), clock(f.Changed), cmp.Or(f.Problem, f.Foreign)}
+				},
+			}, client.Filter{})
+		},
+	}
+}
+
+// memoryStatusCommand makes hob memory status.
+func memoryStatusCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show what the index of the memory holds", Args: cli.None, Example: "  hob memory status",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.ShowRow(cmd.Context(), a, api.ShowMemory, "", func(s api.MemoryStatus, _ json.RawMessage, clock cli.Clock) error {
+				return a.Text(memoryStatus(s, clock))
+			})
+		},
+	}
+}
+
+// memoryStatus describes the index in a few lines.
+func memoryStatus(s api.MemoryStatus, clock cli.Clock) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s; the index has %s KB\n", console.Plural(s.Files, "memory file"), console.Plural(s.Chunks, "chunk"), console.Thousands(int(s.Bytes>>10)))
+	switch {
+	case s.Running:
+		fmt.Fprintf(&b, "it is being brought up to date: %s left\n", console.Plural(s.Left, "changed file"))
+	case s.Synced.IsZero():
+		b.WriteString("it was not compared with the files since the start; the next search does that\n")
+	default:
+		fmt.Fprintf(&b, "last compared with the files %s: %s read, %d removed\n", clock(s.Synced), console.Plural(s.Read, "changed file"), s.Gone)
+	}
+	if s.Error != "" {
+		fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(s.Error))
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintf(&b, "not read: %s\n", console.OneLine(p))
+	}
+	for _, f := range s.Skipped {
+		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(f.Path), console.OneLine(cmp.Or(f.Problem, f.State)))
+	}
+	return b.String()
+}
+
+// memoryReindexCommand makes hob memory reindex.
+func memoryReindexCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "reindex", Short: "Make the index of the memory anew from the files", Args: cli.None, Example: "  hob memory reindex",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Do(cmd.Context(), a, api.ReindexMemory, "", api.None{}, "the index is being made anew; see: hob memory status")
+		},
+	}
 }
 
 // toolField is the parameter of a tool that a flag stands for.

@@ -62,6 +62,8 @@ const (
 	Pairings  List[Pairing]   = "GET /v1/pairings"
 	Tools     List[Tool]      = "GET /v1/tools" // takes ?all=1 instead of a filter
 	Skills    List[Skill]     = "GET /v1/skills"
+
+	MemoryFiles List[MemoryFile] = "GET /v1/memory"
 )
 
 // One row each, with its details.
@@ -89,6 +91,7 @@ const (
 const (
 	ShowStatus        Show[Status]        = "GET /v1/status"
 	ShowBudget        Show[Budget]        = "GET /v1/budget"
+	ShowMemory        Show[MemoryStatus]  = "GET /v1/memory/status"
 	ShowRoster        Show[Roster]        = "GET /v1/model"
 	ShowModelServers  Show[[]ModelServer] = "GET /v1/model/servers"
 	ShowTranscription Show[Transcription] = "GET /v1/model/voice"
@@ -144,6 +147,7 @@ const (
 	CancelSignIn  Verb[None, Done]             = "POST /v1/model/codex/cancel"
 	SignOut       Verb[None, SignedOut]        = "POST /v1/model/codex/logout"
 	SetBudget     Verb[BudgetChange, Budget]   = "POST /v1/budget/set"
+	ReindexMemory Verb[None, Done]             = "POST /v1/memory/reindex"
 	LeaveSafeMode Verb[None, Done]             = "POST /v1/safe-mode/off"
 	CreateBackup  Verb[BackupPath, Backup]     = "POST /v1/backup/create"
 )

@@ -190,7 +190,7 @@ func read(g *fsguard.Guard, f found, redact func(string) string) (content, bool)
 		c.state, c.problem = binaryFile, "it is no text"
 		return c, true
 	case more:
-		c.state, c.problem = cut, fmt.Sprintf("it has %d MB; the first 4 MB are indexed", f.size>>20)
+		c.state, c.problem = cut, fmt.Sprintf("it has %d MB; the first 4 MB are indexed", (f.size+1<<20-1)>>20)
 	}
 	c.text = redact(clean(string(data)))
 	return c, true

@@ -44,6 +44,7 @@ type Index struct {
 	done  bool // Close was called
 
 	history   history
+	counts    *counts
 	seed      maphash.Seed // of the digests of listings
 	fault     error        // why the last try to make vectors failed; guarded by mu
 	embedding atomic.Bool  // vectors are being made
@@ -56,7 +57,7 @@ func New(ctx context.Context, o Options) *Index {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	x := &Index{o: o, group: sys.NewGroup(o.Log, nil), seed: maphash.MakeSeed(), history: history{turn: make(chan struct{}, 1)}}
+	x := &Index{o: o, group: sys.NewGroup(o.Log, nil), seed: maphash.MakeSeed(), history: history{turn: make(chan struct{}, 1)}, counts: &counts{}}
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return x
 }
@@ -70,12 +71,13 @@ func (x *Index) Close() error {
 	x.group.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.closeNow()
+	return closeNow(x)
 }
 
 // closeNow closes the database. The caller holds the lock.
-func (x *Index) closeNow() error {
+func closeNow(x *Index) error {
 	db := x.db
+	x.counts.forget()
 	if x.db = nil; db == nil {
 		return nil
 	}
@@ -98,7 +100,7 @@ func (x *Index) use(ctx context.Context, f func(*sqlite.DB) error) error {
 
 // useless reports whether an error means that the index cannot be used any more.
 func useless(err error) bool {
-	return errors.Is(err, errStale) || errors.Is(err, sqlite.ErrNewer) || errors.Is(err, sqlite.ErrCorrupt) || errors.Is(err, sqlite.ErrMoved)
+	return errors.Is(err, errStale) || errors.Is(err, sqlite.ErrNewer) || errors.Is(err, sqlite.ErrCorrupt) || errors.Is(err, sqlite.ErrMoved) || errors.Is(err, sqlite.ErrIO)
 }
 
 // once opens the database if it is closed, and calls f.
@@ -145,7 +147,7 @@ func (x *Index) release() {
 		if x.users > 0 {
 			return
 		}
-		if err := x.closeNow(); err != nil {
+		if err := closeNow(x); err != nil {
 			x.o.Log.Warn("close the memory index", "err", err)
 		}
 	})
@@ -156,7 +158,7 @@ func (x *Index) discard() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.seen = ""
-	if err := x.closeNow(); err != nil {
+	if err := closeNow(x); err != nil {
 		x.o.Log.Warn("close the memory index", "err", err) // it was damaged
 	}
 	return remove(x.o.Path)

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"hob/daemon/sqlite"
 )
-
-// mostCandidates is the number of chunks that are compared with the query word by word.
-const mostCandidates = 200
 
 // candidate is a chunk that contains a term of the query.
 type candidate struct {
@@ -41,12 +39,12 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if note := x.freshHistory(ctx, q); note != "" {
 		out.Notes = append(out.Notes, note)
 	}
-	err := x.use(ctx, func(db *sqlite.DB) error { return x.answer(ctx, db, q, &out) })
+	err := x.use(ctx, func(db *sqlite.DB) error { return answer(ctx, x, db, q, &out) })
 	return out, err
 }
 
 // answer fills in the result.
-func (x *Index) answer(ctx context.Context, db *sqlite.DB, q Query, out *Result) error {
+func answer(ctx context.Context, x *Index, db *sqlite.DB, q Query, out *Result) error {
 	rows := db.Reader()
 	if err := about(ctx, rows, q, out); err != nil {
 		return err
@@ -54,7 +52,7 @@ func (x *Index) answer(ctx context.Context, db *sqlite.DB, q Query, out *Result)
 	if strings.TrimSpace(q.Text) == "" {
 		return nil
 	}
-	terms, err := weighed(ctx, rows, termsOf(q.Text))
+	terms, err := weighed(ctx, rows, x.counts, termsOf(q.Text))
 	if err != nil || len(terms) == 0 {
 		return err
 	}
@@ -101,6 +99,9 @@ func (q Query) files() bool {
 	return q.Owner && slices.Contains([]Scope{All, Memory, Main, Notes}, q.Scope)
 }
 
+// everything reports whether a query may find every chunk.
+func (q Query) everything() bool { return q.Owner && q.Scope == All && !q.Only }
+
 // filter returns the condition on chunks that a query may find.
 func (q Query) filter() (where string, args []any) {
 	var any []string
@@ -133,50 +134,147 @@ func (q Query) filter() (where string, args []any) {
 	return "(" + strings.Join(any, " OR ") + ")", args
 }
 
-// weighed looks up how many chunks contain each term.
-func weighed(ctx context.Context, rows *sqlite.Readers, terms []term) ([]term, error) {
+// Limits of what a word may stand for besides itself.
+const (
+	leastPart    = 4   // letters of a word that counts as the beginning or a part of others
+	mostLonger   = 16  // longer words that begin with a word
+	partFactor   = 0.5 // what a longer word, or a part of one, counts
+	inWordFactor = 0.6
+)
+
+// weighed looks up how many chunks contain each term, and the words that it is a part of.
+func weighed(ctx context.Context, rows *sqlite.Readers, kept *counts, terms []term) ([]term, error) {
+	// The largest id stands for the number of chunks: counting them would take longer than the search.
 	var all int
-	if err := rows.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&all); err != nil {
+	if err := rows.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM chunks").Scan(&all); err != nil {
 		return nil, err
 	}
+	v := vocabulary{ctx, rows, kept, commonAbove(all)}
 	for i := range terms {
 		t := &terms[i]
-		if err := rows.QueryRowContext(ctx, "SELECT coalesce((SELECT doc FROM vocabulary WHERE term = ?), 0)", t.stem).Scan(&t.docs); err != nil {
+		for j := range t.forms {
+			f := &t.forms[j]
+			var err error
+			if f.docs, err = v.docs(f.stem); err != nil {
+				return nil, err
+			}
+			t.docs += f.docs
+		}
+		longer, err := v.longer(t.stem)
+		if err != nil {
 			return nil, err
 		}
+		if t.docs == 0 && len(longer) == 0 {
+			if longer, err = v.parts(t.word); err != nil {
+				return nil, err
+			}
+			t.part = len(longer) == 0
+		}
+		if t.docs == 0 {
+			for _, f := range longer {
+				t.docs += f.docs
+			}
+		}
+		t.forms = append(t.forms, longer...)
 		t.weigh(all)
 	}
 	return terms, nil
 }
 
-// candidates returns the chunks that contain the rarest terms.
-func candidates(ctx context.Context, rows *sqlite.Readers, q Query, terms []term) ([]candidate, error) {
-	var match []string
-	for _, t := range terms {
-		if !t.common {
-			match = append(match, `"`+t.word+`"`)
-		}
+// vocabulary looks up the words of the index.
+type vocabulary struct {
+	ctx  context.Context //nolint:containedctx // lives as long as one search
+	rows *sqlite.Readers
+	kept *counts
+	most int // a word that stands in more chunks is common, however many there are
+}
+
+// docs returns the number of chunks that contain a stem. It does not count further than most.
+func (v vocabulary) docs(stem string) (n int, err error) {
+	if n, ok := v.kept.get(stem); ok {
+		return n, nil
 	}
-	if len(match) == 0 {
+	err = v.rows.QueryRowContext(v.ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", `"`+stem+`"`, v.most+1).Scan(&n)
+	if err == nil {
+		v.kept.put(stem, n)
+	}
+	return n, err
+}
+
+// counts keeps how many chunks contain a stem, until the index changes. Counting them takes most of the time of a search for frequent words.
+type counts struct {
+	mu   sync.Mutex
+	docs map[string]int
+}
+
+// mostCounts is the number of stems that are kept: about 100 KB.
+const mostCounts = 2000
+
+func (c *counts) get(stem string) (n int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok = c.docs[stem]
+	return n, ok
+}
+
+func (c *counts) put(stem string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.docs) >= mostCounts {
+		c.docs = nil
+	}
+	if c.docs == nil {
+		c.docs = map[string]int{}
+	}
+	c.docs[stem] = n
+}
+
+// forget drops the counts: the index has changed, or rests.
+func (c *counts) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.docs = nil
+}
+
+// longer returns the words that begin with a stem.
+func (v vocabulary) longer(stem string) ([]form, error) {
+	if utf8.RuneCountInString(stem) < leastPart && !strings.ContainsFunc(stem, unseparated) {
 		return nil, nil
 	}
-	where, args := q.filter()
-	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at
-		FROM words w JOIN chunks c ON c.id = w.rowid LEFT JOIN files f ON f.id = c.file WHERE w.words MATCH ? AND `+where+` ORDER BY w.rank LIMIT ?`, slices.Concat([]any{strings.Join(match, " OR ")}, args, []any{mostCandidates})...)
-	if err != nil {
-		return nil, err
-	}
-	var list []candidate
-	for rs.Next() {
-		var c candidate
-		var own bool
-		if err := rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at); err != nil {
-			return nil, errors.Join(err, rs.Close())
-		}
-		if !own {
-			c.foreign = "written by " + cmp.Or(c.sender, "somebody else")
-		}
-		list = append(list, c)
-	}
-	return list, errors.Join(rs.Err(), rs.Close())
+	rs, err := v.rows.QueryContext(v.ctx, "SELECT term, doc FROM vocabulary WHERE term > ? AND term < ? LIMIT ?", stem, stem+"\U0010FFFF", mostLonger)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (form, error) {
+		f := form{factor: partFactor}
+		err := rs.Scan(&f.stem, &f.docs)
+		return f, err
+	})
 }
+
+// parts splits a word that no text has into two that some have: "Zahnarzttermin". Else it takes a prefix off: "unlucky".
+func (v vocabulary) parts(word string) ([]form, error) {
+	for i := range word {
+		a, b := form{stem: stem(word[:i]), factor: partFactor}, form{stem: stem(word[i:]), factor: partFactor}
+		if i < 2 || len(word)-i < leastPart || i < leastPart && !strings.Contains(prefixes, " "+word[:i]+" ") {
+			continue
+		}
+		var err error
+		if b.docs, err = v.docs(b.stem); err != nil {
+			return nil, err
+		}
+		if b.docs > 0 && i < leastPart {
+			return []form{b}, nil
+		}
+		if b.docs == 0 {
+			continue
+		}
+		if a.docs, err = v.docs(a.stem); err != nil {
+			return nil, err
+		}
+		if a.docs > 0 {
+			return []form{a, b}, nil
+		}
+	}
+	return nil, nil
+}
+
+// prefixes are taken off a word that no text has.
+const prefixes = " un re in im dis mis non pre ge be ver "

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +86,13 @@ func (x *Index) sync(ctx context.Context, r *run) (out Synced, err error) {
 	g := x.o.Guard()
 	now := list(g, x.seed)
 	out.Files, out.Problems = len(now.files), now.problems
+	// Without a memory nothing is opened or made.
+	if _, err := os.Lstat(x.o.Path); len(now.files) == 0 && errors.Is(err, fs.ErrNotExist) {
+		x.mu.Lock()
+		x.seen = now.digest
+		x.mu.Unlock()
+		return out, nil
+	}
 	err = x.use(ctx, func(db *sqlite.DB) error {
 		have, err := stored(ctx, db)
 		if err != nil {
@@ -103,7 +112,8 @@ func (x *Index) sync(ctx context.Context, r *run) (out Synced, err error) {
 		if err := forget(ctx, db, have); err != nil {
 			return err
 		}
-		return x.readAll(ctx, db, r, changed)
+		defer x.counts.forget()
+		return readAll(ctx, x.o, db, r, changed)
 	})
 	if err == nil {
 		x.mu.Lock()
@@ -186,8 +196,8 @@ func dropChunks(tx *sqlite.Conn, where string, args ...any) error {
 }
 
 // readAll reads the changed files and commits them. Each commit has whole files, so that a crash leaves each in its old or its new form.
-func (x *Index) readAll(ctx context.Context, db *sqlite.DB, r *run, changed []found) error {
-	g := x.o.Guard()
+func readAll(ctx context.Context, o Options, db *sqlite.DB, r *run, changed []found) error {
+	g := o.Guard()
 	var batch []content
 	size := 0
 	flush := func() error {
@@ -210,7 +220,7 @@ func (x *Index) readAll(ctx context.Context, db *sqlite.DB, r *run, changed []fo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c, ok := read(g, f, x.o.Redact); ok {
+		if c, ok := read(g, f, o.Redact); ok {
 			if size+len(c.text) > bytesAtOnce || len(batch) == filesAtOnce {
 				if err := flush(); err != nil {
 					return err
@@ -293,7 +303,7 @@ func (x *Index) freshFor(ctx context.Context, q Query) string {
 
 // fresh brings the index up to date, but waits for it only for a limited time. The note says what is missing; "": nothing.
 func (x *Index) fresh(ctx context.Context) (note string) {
-	if x.current() {
+	if current(x) {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitForSync)
@@ -309,7 +319,7 @@ func (x *Index) fresh(ctx context.Context) (note string) {
 		case <-ctx.Done():
 			return fmt.Sprintf("the index is being made: %d of %d changed files are missing", r.left.Load(), r.total.Load())
 		}
-		if x.current() {
+		if current(x) {
 			break
 		}
 	}
@@ -325,7 +335,7 @@ func said(err error) string {
 }
 
 // current reports whether the index has all files as they are now.
-func (x *Index) current() bool {
+func current(x *Index) bool {
 	x.mu.Lock()
 	seen, running, files := x.seen, x.run != nil, x.last.Files
 	x.mu.Unlock()

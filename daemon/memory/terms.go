@@ -67,9 +67,18 @@ func stem(w string) string {
 type term struct {
 	word   string
 	stem   string
+	forms  []form  // what counts as this word in a text; the first is its stem
+	part   bool    // it counts wherever it is a part of a word, because it is no whole word of any text
 	docs   int     // chunks that contain it
 	weight float64 // the rarer, the higher
 	common bool    // it stands in so many chunks that it only counts when no other does
+}
+
+// form is a stem that counts as a term, wholly or in part.
+type form struct {
+	stem   string
+	factor float64
+	docs   int // chunks that contain it
 }
 
 // termsOf returns the distinct words of a query without filler words, unless there are no others.
@@ -82,11 +91,23 @@ func termsOf(query string) []term {
 	var list []term
 	for _, w := range essential {
 		s := stem(w)
-		if !slices.ContainsFunc(list, func(t term) bool { return t.stem == s }) && len(list) < mostTerms {
-			list = append(list, term{word: w, stem: s})
+		if slices.ContainsFunc(list, func(t term) bool { return t.has(s) }) || len(list) == mostTerms {
+			continue
 		}
+		t := term{word: w, stem: s, forms: []form{{stem: s, factor: 1}}}
+		for _, other := range otherForms(w) {
+			if s := stem(other); !t.has(s) {
+				t.forms = append(t.forms, form{stem: s, factor: 1})
+			}
+		}
+		list = append(list, t)
 	}
 	return list
+}
+
+// has reports whether a stem counts as the term.
+func (t term) has(stem string) bool {
+	return slices.ContainsFunc(t.forms, func(f form) bool { return f.stem == stem })
 }
 
 // mostTerms limits the words of a query.
@@ -102,8 +123,24 @@ const fillers = " a about am an and any are as at be been by can could did do do
 func (t *term) weigh(all int) {
 	n := float64(min(max(t.docs, 1), all))
 	t.weight = math.Log(1 + (float64(all)-n+0.5)/(n+0.5))
-	t.common = t.docs > max(all/20, leastCommon)
+	t.common = t.docs > commonAbove(all)
 }
+
+// commonAbove is the number of chunks above which a word is common.
+func commonAbove(all int) int { return max(all/20, leastCommon) }
 
 // leastCommon is the number of chunks in which every word may stand and still count: one in twenty of a small memory would be nothing.
 const leastCommon = 200
+
+// otherForms returns the other forms of an irregular English word: stemming finds only regular ones.
+func otherForms(w string) []string {
+	for family := range strings.SplitSeq(irregular, ",") {
+		if forms := strings.Fields(family); slices.Contains(forms, w) {
+			return forms
+		}
+	}
+	return nil
+}
+
+// irregular lists families of irregular forms, of verbs, nouns and adjectives.
+const irregular = "arise arose arisen,awake awoke awoken,bear bore borne born,beat beaten,become became,begin began begun,bend bent,bind bound,bite bit bitten,bleed bled,blow blew blown,break broke broken,breed bred,bring brought,build built,burn burnt,buy bought,catch caught,choose chose chosen,cling clung,come came,creep crept,deal dealt,die dead death,dig dug,draw drew drawn,dream dreamt,drink drank drunk,drive drove driven,dwell dwelt,eat ate eaten,fall fell fallen,feed fed,feel felt,fight fought,find found,flee fled,fling flung,fly flew flown flight,forbid forbade forbidden,forget forgot forgotten,forgive forgave forgiven,freeze froze frozen,give gave given,go goes going went gone,grind ground,grow grew grown,hang hung,hear heard,hide hid hidden,hold held,keep kept,kneel knelt,know knew known,lay laid,lead led,lean leant,leap leapt,learn learnt,leave left,lend lent,lie lay lain,light lit,lose lost loss,make made,mean meant,meet met,pay paid,ride rode ridden,ring rang rung,rise rose risen,run ran,see saw seen,seek sought,sell sold,send sent,sew sewn,shake shook shaken,shine shone,shoot shot,show shown,shrink shrank shrunk,sing sang sung song,sink sank sunk,sit sat,sleep slept asleep,slide slid,speak spoke spoken speech,spend spent,spill spilt,spin spun,spoil spoilt,spring sprang sprung,stand stood,steal stole stolen,stick stuck,sting stung,strike struck stricken,swear swore sworn,sweep swept,swell swollen,swim swam swum,swing swung,take took taken,teach taught,tear tore torn,tell told,think thought,throw threw thrown,understand understood,wake woke woken,wear wore worn,weave wove woven,weep wept,win won,wind wound,write wrote written,child children,foot feet,goose geese,knife knives,leaf leaves,life lives,loaf loaves,man men,mouse mice,ox oxen,person people,shelf shelves,thief thieves,tooth teeth,wife wives,wolf wolves,woman women,good better best,bad worse worst,far further farther,old elder eldest,marry marriage,marries married wedding"

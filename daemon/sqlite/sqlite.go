@@ -266,6 +266,7 @@ func Plain(err error) error {
 	case sqliteFull:
 		f.Text, f.Hint = "the disk is full: nothing was stored", "free some space"
 	case sqliteIOErr:
+		f.Err = fmt.Errorf("%w: %w", ErrIO, f.Err)
 		f.Text, f.Hint = "the disk fails: it cannot be written or read", "check the disk and the system's log; hob backup restore PATH replaces the database by a backup"
 	case sqliteReadOnly, sqliteCantOpen:
 		f.Text, f.Hint = "the database cannot be written", "check the permissions of the state folder"

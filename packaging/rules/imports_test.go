@@ -68,8 +68,8 @@ var table = []row{
 	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},
 	{pkg: "daemon/api/server", may: words("daemon/api daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
 	{pkg: "daemon/console", may: words("daemon/api daemon/api/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
-	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                              // measures the program from outside
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/memory daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
+	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                            // measures the program from outside
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console packaging packaging/* scheduler scheduler/*"), event: true},
@@ -159,6 +159,7 @@ type importRaise struct {
 // importRaises are the packages that may import more. One that does not need its raise is reported.
 var importRaises = map[string]importRaise{
 	"daemon":          {30, "it connects everything"},
+	"daemon/api":      {13, "rows and verbs: the types of everybody who has some"},
 	"daemon/store":    {18, "the owners of the row types"},
 	"daemon/toolset":  {16, "it makes every tool from the config, and the files, networks, sandbox, memory and vectors that they share"},
 	"daemon/triggers": {13, "it joins the three kinds of triggers"},

@@ -1,0 +1,9 @@
+package api
+
+import "hob/daemon/memory"
+
+// MemoryStatus is what the index of the memory holds.
+type MemoryStatus = memory.Status
+
+// MemoryFile is a memory file in the index.
+type MemoryFile = memory.FileRow
