@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hob/daemon/sqlite"
 )
 
 // manyFiles and its size make about 100,000 chunks.
@@ -113,12 +115,7 @@ func BenchmarkLarge(b *testing.B) {
 			for _, ask := range asks {
 				start := used()
 				rows, err := db.QueryContext(b.Context(), "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT 6", plainQuery(ask))
-				if err != nil {
-					b.Fatal(err)
-				}
-				for rows.Next() {
-				}
-				if err := rows.Close(); err != nil {
+				if _, err = sqlite.Collect(rows, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }); err != nil {
 					b.Fatal(err)
 				}
 				all = append(all, used()-start)

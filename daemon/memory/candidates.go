@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,14 +183,11 @@ func (s seeker) read(ids []int64, where string, args []any) (list []candidate, e
 		}
 		rs, err := s.rows.QueryContext(s.ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at
 			FROM json_each(?) j JOIN chunks c ON c.id = j.value LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY j.key", slices.Concat([]any{string(doc)}, args)...) // #nosec G202 -- constants
+		some, err := sqlite.Collect(rs, err, scan)
 		if err != nil {
 			return nil, err
 		}
-		for rs.Next() {
-			c, err := scan(rs)
-			if err != nil {
-				return nil, errors.Join(err, rs.Close())
-			}
+		for _, c := range some {
 			switch {
 			case c.foreign == "" && own < mostCandidates:
 				own++
@@ -201,9 +197,6 @@ func (s seeker) read(ids []int64, where string, args []any) (list []candidate, e
 				continue
 			}
 			list = append(list, c)
-		}
-		if err := errors.Join(rs.Err(), rs.Close()); err != nil {
-			return nil, err
 		}
 		if own == mostCandidates {
 			break

@@ -17,6 +17,7 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/daemon/memory"
+	"hob/daemon/sqlite"
 )
 
 // fixture is a workspace with its index.
@@ -202,16 +203,12 @@ func paragraphs(t testing.TB, all map[string]string) func(ask, answer string) bo
 	run("COMMIT")
 	return func(ask, answer string) bool {
 		rows, err := db.QueryContext(context.WithoutCancel(t.Context()), "SELECT text FROM p WHERE p MATCH ? ORDER BY rank LIMIT 6", plainQuery(ask))
+		list, err := sqlite.Collect(rows, err, func(rs *sql.Rows) (text string, err error) { return text, rs.Scan(&text) })
 		if err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", ask, err))
 		}
-		defer func() { _ = rows.Close() }()
 		size, ok := 0, false
-		for rows.Next() {
-			var text string
-			if err := rows.Scan(&text); err != nil {
-				t.Fatal(err)
-			}
+		for _, text := range list {
 			if size += len(text); size <= memory.DefaultBytes && strings.Contains(text, answer) {
 				ok = true
 			}

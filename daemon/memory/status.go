@@ -2,7 +2,7 @@ package memory
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"time"
 
 	"hob/daemon/event"
@@ -73,24 +73,18 @@ func (x *Index) List(ctx context.Context) (list []FileRow, err error) {
 // fileRows reads files of the index.
 func fileRows(ctx context.Context, g *fsguard.Guard, db *sqlite.DB, rest string, args ...any) ([]FileRow, error) {
 	rs, err := db.Reader().QueryContext(ctx, "SELECT path, place, state, problem, size, chunks, changed FROM files "+rest, args...) // #nosec G202 -- constants
-	if err != nil {
-		return nil, err
-	}
-	list := []FileRow{}
-	for rs.Next() {
-		var r FileRow
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r FileRow, err error) {
 		var place string
 		var changed int64
 		if err := rs.Scan(&r.Path, &place, &r.State, &r.Problem, &r.Size, &r.Chunks, &changed); err != nil {
-			return nil, errors.Join(err, rs.Close())
+			return r, err
 		}
 		if changed != 0 {
 			r.Changed = time.Unix(0, changed).UTC()
 		}
 		r.Foreign = g.Foreign(place, "")
-		list = append(list, r)
-	}
-	return list, errors.Join(rs.Err(), rs.Close())
+		return r, nil
+	})
 }
 
 // Reindex throws the index away and makes it anew. It returns at once; Status shows how far it is.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -132,20 +133,15 @@ type row struct {
 
 // stored returns the files of the index by their paths.
 func stored(ctx context.Context, db *sqlite.DB) (map[string]row, error) {
-	rs, err := db.Reader().QueryContext(ctx, "SELECT id, path, size, changed, state FROM files")
-	if err != nil {
-		return nil, err
-	}
 	have := map[string]row{}
-	for rs.Next() {
-		var path string
+	rs, err := db.Reader().QueryContext(ctx, "SELECT id, path, size, changed, state FROM files")
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (path string, err error) {
 		var r row
-		if err := rs.Scan(&r.id, &path, &r.size, &r.changed, &r.state); err != nil {
-			return nil, errors.Join(err, rs.Close())
-		}
+		err = rs.Scan(&r.id, &path, &r.size, &r.changed, &r.state)
 		have[path] = r
-	}
-	return have, errors.Join(rs.Err(), rs.Close())
+		return path, err
+	})
+	return have, err
 }
 
 // forget removes files from the index, in commits of limited size.
