@@ -184,8 +184,10 @@ func (x *Index) putItem(tx *sqlite.Conn, it HistoryItem) error {
 	if text == "" {
 		return nil
 	}
+	// What the owner asked once is no answer.
+	told := it.Own && it.Clean && !it.Answer && strings.TrimRight(text, "?？") == text
 	id, err := tx.Insert(`INSERT INTO chunks (kind, path, session, seq, own, said, sender, person, at, text) VALUES ('history', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		it.Key, it.Session, it.Seq, it.Own, it.Own && it.Clean && !it.Answer, x.o.Redact(it.Sender), it.Person, sqlite.Micros(it.At), text)
+		it.Key, it.Session, it.Seq, it.Own, told, x.o.Redact(it.Sender), it.Person, sqlite.Micros(it.At), text)
 	switch {
 	case err != nil || id == 0: // id 0: it is there
 		return err

@@ -305,3 +305,38 @@ func TestALongMessageIsCutAroundTheWords(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
+
+// Answers, tainted turns and questions are no sources of what is recalled, so no number of them hides what the owner said or wrote down.
+func TestTheHistoryHidesNothingFromRecall(t *testing.T) {
+	k := newTalks(t)
+	if err := os.WriteFile(filepath.Join(k.dir, "workspace", "MEMORY.md"), []byte("The heron key is made of brass.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.says(1, "", "the heron key hangs in the cellar")
+	for n := range 1500 {
+		switch it := k.says(1, "", "heron key heron key"); n % 3 {
+		case 0:
+			it.Answer = true
+		case 1:
+			it.Clean = false
+		case 2:
+			it.Text += "? "
+		}
+	}
+	k.all()
+	if _, err := k.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range k.Recall(t.Context(), "where is the heron key") {
+		got = append(got, m.Text)
+	}
+	slices.Sort(got)
+	if want := []string{"The heron key is made of brass.", "the heron key hangs in the cellar"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	k.says(1, "", "the quail key is lost")
+	if list := k.Recall(t.Context(), "where is the quail key"); slices.ContainsFunc(list, func(m memory.Recalled) bool { return strings.Contains(m.Text, "quail") }) {
+		t.Error("a turn waited for the indexing of the history")
+	}
+}

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -29,9 +28,7 @@ func (x *Index) Recall(ctx context.Context, words string) []Recalled {
 	}
 	var list []Recalled
 	for _, p := range found.Passages {
-		// What the owner asked once is no answer.
-		asked := p.Kind == History && strings.HasSuffix(strings.TrimSpace(p.Text), "?")
-		if !p.Weak && p.Foreign == "" && !asked {
+		if !p.Weak && p.Foreign == "" {
 			list = append(list, Recalled{p.at(), p.Text})
 		}
 	}

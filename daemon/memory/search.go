@@ -100,7 +100,7 @@ func (q Query) files() bool {
 }
 
 // everything reports whether a query may find every chunk.
-func (q Query) everything() bool { return q.Owner && q.Scope == All && !q.Only }
+func (q Query) everything() bool { return q.Owner && q.Scope == All && !q.Only && !q.Quick }
 
 // filter returns the condition on chunks that a query may find.
 func (q Query) filter() (where string, args []any) {
@@ -118,7 +118,7 @@ func (q Query) filter() (where string, args []any) {
 	if q.Scope == All || q.Scope == HistoryScope {
 		switch {
 		case q.Owner && q.Quick:
-			any = append(any, "c.kind = 'history' AND c.said = 1") // nobody has asked for it: only his own words
+			any = append(any, "c.kind = 'history' AND c.said = 1") // nobody has asked for it: only what he told himself
 		case q.Owner && !q.Only:
 			any = append(any, "c.kind = 'history'")
 		default:

@@ -28,7 +28,7 @@ CREATE TABLE chunks (
 	start   INTEGER NOT NULL DEFAULT 0,   -- bytes in the indexed text
 	stop    INTEGER NOT NULL DEFAULT 0,
 	own     INTEGER NOT NULL DEFAULT 1 CHECK (own IN (0, 1)), -- 0: foreign text. Of memory files the path guard decides at each search
-	said    INTEGER NOT NULL DEFAULT 0 CHECK (said IN (0, 1)), -- 1: of history: the owner's own words in a turn that had read nothing foreign
+	said    INTEGER NOT NULL DEFAULT 0 CHECK (said IN (0, 1)), -- 1: of history: the owner's own words in a turn that had read nothing foreign, and no question
 	sender  TEXT NOT NULL DEFAULT '',     -- a name
 	person  TEXT NOT NULL DEFAULT '',     -- history: who the sender is, by an id that he cannot change
 	at      INTEGER NOT NULL DEFAULT 0,   -- microseconds since 1970
