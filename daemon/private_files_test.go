@@ -21,8 +21,9 @@ import (
 // private is what only the owner may know: what hob has written down about the owner, and what the owner said in another conversation.
 const private = "canary-of-the-owner"
 
-// surfaces are the calls by which a model may come to what is private.
-func surfaces(space string) []llm.Answer {
+// surfaces are the calls by which a model may come to what is private. The owner's conversation is tainted as soon as it finds what others wrote, and
+// then a command asks him, who is not there to answer.
+func surfaces(space string, owner bool) []llm.Answer {
 	var list []llm.Answer
 	use := func(tool string, args map[string]any) {
 		raw, err := json.Marshal(args)
@@ -53,7 +54,7 @@ func surfaces(space string) []llm.Answer {
 	use("sessions_history", map[string]any{"session_id": "1"})
 	use("sessions_list", map[string]any{})
 	use("result_read", map[string]any{"id": "1"})
-	if systest.Sandbox() { // without one the owner would be asked first
+	if systest.Sandbox() && !owner { // without one the owner would be asked first
 		use("exec", map[string]any{"command": "cat MEMORY.md"})
 	}
 	return list
@@ -88,7 +89,7 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 		defer mu.Unlock()
 		name := ""
 		for _, m := range r.Messages {
-			if _, word, ok := strings.Cut(m.Content, "ROUND "); ok && m.Role == "user" {
+			if _, word, ok := strings.Cut(m.Content, "ROUND "); ok && m.Role == "user" && !strings.HasPrefix(m.Content, "[memory]") { // which quotes what was said elsewhere
 				name, _, _ = strings.Cut(strings.Fields(word)[0], "\"")
 			}
 		}
@@ -96,7 +97,7 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 		if len(seen[name]) > 3 || name == "" || name == "theirs" { // what the owner read there would fill the conversation
 			return llmtest.Streamed(llmtest.Say("noted"))
 		}
-		all := surfaces(space)
+		all := surfaces(space, name == "owner" || name == "again")
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		return llmtest.Streamed(llmtest.UseAll(all[:len(all)/2]...))
 	})
