@@ -100,6 +100,12 @@ func compactCommand(a *cli.App) *cobra.Command {
 		Long: "The conversation is summarised before the next request to a model. Nothing is deleted: hob sessions show has all of it.\n" +
 			"The words after the SESSION say what the summary must keep. Without a SESSION it is main. /compact does the same in a chat.",
 		Example: "  hob sessions compact\n  hob sessions compact garden \"the dates of the harvest\"", ValidArgsFunction: cli.Complete(a, api.Sessions),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "" { // usually an unset variable of a script, which does not mean main
+				return cli.Usage("leave it out for main; see: hob sessions list", "%s: the SESSION is empty", cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key := append(args, "main")[0]
 			in := api.Compact{Matters: cli.Joined(args[min(1, len(args)):])}
