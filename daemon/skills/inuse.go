@@ -45,24 +45,29 @@ func (c *Copies) folder() (string, error) {
 	return filepath.Join(g.Workspace(), "skills"), nil
 }
 
-// names lists the folders, and says if there are too many.
-func (c *Copies) names() (list []string, problem string, err error) {
-	dir, err := c.folder()
-	if err != nil {
-		return nil, "", err
+// entries lists everything in the folder of the skills, which is dir. problem: it is not a folder.
+func (c *Copies) entries() (dir string, list []fs.DirEntry, problem string, err error) {
+	if dir, err = c.folder(); err != nil {
+		return "", nil, "", err
 	}
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "", nil
+		return dir, nil, "", nil
 	case err != nil:
-		return nil, "", err
+		return dir, nil, "", err
 	case !info.IsDir():
-		return nil, fmt.Sprintf("%s is %s, not a folder: no skill of it counts", dir, fsguard.Kind(info.Mode())), nil
+		return dir, nil, fmt.Sprintf("%s is %s, not a folder: no skill of it counts", dir, fsguard.Kind(info.Mode())), nil
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, "", err
+	list, err = os.ReadDir(dir)
+	return dir, list, "", err
+}
+
+// names lists the folders that may be skills, and says if there are too many.
+func (c *Copies) names() (list []string, problem string, err error) {
+	_, entries, problem, err := c.entries()
+	if err != nil || problem != "" {
+		return nil, problem, err
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") && (e.IsDir() || e.Type()&fs.ModeSymlink != 0) {
@@ -156,28 +161,28 @@ func (c *Copies) Views() map[string]string {
 	return out
 }
 
-// maxHidden limits the folders that Unaccepted lists one by one, because each costs the start of a sandbox time.
+// maxHidden limits what Unaccepted lists one by one, because each path costs the start of a sandbox time.
 const maxHidden = 100
 
-// Unaccepted lists the folders that hold no skill in use. Commands that must not see foreign text do not see them. If they are very many,
-// it is the folder of all skills, those in use included.
+// Unaccepted lists everything in the folder of the skills that is no skill in use: other folders, files beside them, and names that begin
+// with a dot, such as the .git of a cloned collection. Commands that must not see foreign text do not see it. If it is more than maxHidden
+// paths, the list is the folder of all skills, those in use included.
 func (c *Copies) Unaccepted() (list []string) {
-	dir, err := c.folder()
-	if err != nil || !isFolder(dir) {
+	dir, entries, _, err := c.entries()
+	switch {
+	case dir == "":
 		return nil
-	}
-	names, _, err := c.names()
-	if err != nil {
+	case err != nil:
 		return []string{dir}
 	}
 	used := c.Views()
-	if len(names)-len(used) > maxHidden || len(names) == maxFolders {
-		return []string{dir}
-	}
-	for _, name := range names {
-		if at := filepath.Join(dir, name); used[at] == "" {
+	for _, e := range entries {
+		if at := filepath.Join(dir, e.Name()); used[at] == "" {
 			list = append(list, at)
 		}
+	}
+	if len(list) > maxHidden {
+		return []string{dir}
 	}
 	return list
 }

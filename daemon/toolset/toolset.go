@@ -48,7 +48,7 @@ func NewDeps(h Home, log *slog.Logger) *Deps {
 type Skills interface {
 	// Foreign says why a path in such a folder counts as foreign; "": it does not.
 	Foreign(path string) string
-	// Unaccepted lists the folders of which nothing was accepted.
+	// Unaccepted lists the files and folders beside the skills in use.
 	Unaccepted() []string
 	// Views returns the copies that sandboxes show in place of folders, by the path of the folder.
 	Views() map[string]string
