@@ -8,7 +8,7 @@ import (
 )
 
 // layout is the version of how texts are cut and stored. A change of it makes every index anew.
-const layout = "1"
+const layout = "2"
 
 // Sizes of chunks, in bytes.
 const (
@@ -17,6 +17,15 @@ const (
 	mostBlock   = 300 // a longer paragraph counts as several blocks
 	leastStep   = 50  // between the starts of two windows: a list of very short items would be stored too often
 )
+
+// A heading is stored with each window below it, so its size is limited. Bytes.
+const (
+	mostHeading = 100
+	mostAbove   = 300 // of all headings above a window; the innermost ones are kept
+)
+
+// mostChunks limits the windows of a file. Only one that has little but headings reaches it: windows below the same heading are leastStep apart.
+const mostChunks = 100_000
 
 // chunk is a window over a text.
 type chunk struct {
@@ -33,10 +42,10 @@ type block struct {
 }
 
 // chunks cuts Markdown into overlapping windows. A new one begins at each paragraph and list item; none crosses a heading. A heading
-// belongs to the text below it.
-func chunks(text string) []chunk {
+// belongs to the text below it. whole is false if there are more than mostChunks.
+func chunks(text string) (list []chunk, whole bool) {
 	c := &cutter{text: text}
-	for start, n := 0, 1; start < len(text); n++ {
+	for start, n := 0, 1; start < len(text) && len(c.all) <= mostChunks; n++ {
 		end := len(text)
 		if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
 			end = start + i
@@ -45,7 +54,7 @@ func chunks(text string) []chunk {
 		start = end + 1
 	}
 	c.section()
-	return c.all
+	return c.all[:min(len(c.all), mostChunks)], len(c.all) <= mostChunks
 }
 
 // cutter cuts a text line by line.
@@ -54,6 +63,7 @@ type cutter struct {
 	all    []chunk
 	heads  [6]string // the present headings, by level
 	above  string    // the headings above the section, without its own
+	whole  string    // with its own
 	own    string    // the section's own heading; "": it has none
 	blocks []block   // of the section
 	open   bool      // the last block goes on
@@ -72,8 +82,12 @@ func (c *cutter) line(n, start, end int) {
 		c.section()
 		c.above = c.path(level - 1)
 		c.own = strings.Trim(bare, "# \t")
+		if len(c.own) > mostHeading {
+			c.own = strings.ToValidUTF8(c.own[:mostHeading], "") + "…"
+		}
 		c.heads[level-1] = c.own
 		clear(c.heads[level:])
+		c.whole = c.path(level)
 		c.add(n, start, end)
 		c.open = false
 		return
@@ -120,7 +134,7 @@ func Heading(line string) int {
 	return level
 }
 
-// path joins the present headings of the first levels.
+// path joins the present headings of the first levels. It leaves out the outermost ones if all are too long.
 func (c *cutter) path(levels int) string {
 	var heads []string
 	for _, h := range c.heads[:levels] {
@@ -128,7 +142,11 @@ func (c *cutter) path(levels int) string {
 			heads = append(heads, h)
 		}
 	}
-	return strings.Join(heads, " › ")
+	for ; ; heads = heads[1:] {
+		if path := strings.Join(heads, " › "); len(path) <= mostAbove {
+			return path
+		}
+	}
 }
 
 // add adds a line to the open block, or as a new one. A block that would become too long ends before it, and a line that is itself too long
@@ -170,18 +188,13 @@ func sentence(text string) int {
 
 // section makes the windows of the blocks since the last heading.
 func (c *cutter) section() {
-	whole := c.above
-	if c.own != "" && whole != "" {
-		whole += " › "
-	}
-	whole += c.own
 	last := -leastStep
 	for i, b := range c.blocks {
 		if b.start-last < leastStep {
 			continue
 		}
 		last = b.start
-		w := chunk{first: b.first, last: b.last, start: b.start, stop: b.stop, above: whole}
+		w := chunk{first: b.first, last: b.last, start: b.start, stop: b.stop, above: c.whole}
 		if i == 0 && c.own != "" {
 			w.above = c.above // the window contains the section's own heading
 		}

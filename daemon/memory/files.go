@@ -151,6 +151,7 @@ type content struct {
 	place   string // the real path
 	hash    string
 	text    string
+	windows []chunk
 	state   string // a state of the table files
 	problem string // why it is not indexed
 }
@@ -193,6 +194,10 @@ func read(g *fsguard.Guard, f found, redact func(string) string) (content, bool)
 		c.state, c.problem = cut, fmt.Sprintf("it has %d MB; the first 4 MB are indexed", (f.size+1<<20-1)>>20)
 	}
 	c.text = redact(clean(string(data)))
+	var whole bool
+	if c.windows, whole = chunks(c.text); !whole {
+		c.state, c.problem = cut, fmt.Sprintf("it has more than %d places, most of them headings; only these are indexed", mostChunks)
+	}
 	return c, true
 }
 

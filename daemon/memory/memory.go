@@ -75,7 +75,7 @@ type Query struct {
 type Result struct {
 	Passages []Passage
 	Files    int      // memory files that are in the index
-	Cut      []string // memory files of which only the first 4 MB were searched
+	Cut      []string // memory files of which at most the first 4 MB were searched
 	Weaker   int      // passages that were left out because they are below MinScore
 	Best     float64  // the highest score of these
 	Notes    []string // what the reader should know: "the index is being made: 12 of 300 files are missing"

@@ -244,13 +244,12 @@ func store(tx *sqlite.Conn, c content) error {
 			return err
 		}
 	}
-	list := chunks(c.text)
 	id, err := tx.Insert("INSERT INTO files (path, place, size, changed, hash, state, problem, chunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		c.path, c.place, c.size, c.changed, c.hash, c.state, c.problem, len(list))
+		c.path, c.place, c.size, c.changed, c.hash, c.state, c.problem, len(c.windows))
 	if err != nil {
 		return err
 	}
-	for _, w := range list {
+	for _, w := range c.windows {
 		chunk, err := tx.Insert("INSERT INTO chunks (kind, file, path, first, last, start, stop, above, text) VALUES ('memory', ?, ?, ?, ?, ?, ?, ?, ?)",
 			id, c.path, w.first, w.last, w.start, w.stop, w.above, w.text)
 		if err != nil {

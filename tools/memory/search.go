@@ -110,7 +110,7 @@ func (f SearchOutput) text() string {
 		fmt.Fprintf(&b, "; %d weaker left out", f.Below)
 	}
 	if len(f.Cut) > 0 {
-		fmt.Fprintf(&b, "; only the first 4 MB of %s", strings.Join(f.Cut, ", "))
+		fmt.Fprintf(&b, "; at most the first 4 MB of %s", strings.Join(f.Cut, ", "))
 	}
 	for _, n := range f.Notes {
 		b.WriteString("; " + n)
