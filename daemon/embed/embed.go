@@ -142,8 +142,9 @@ func (e Endpoint) read(data []byte, n int) ([][]float32, int64, error) {
 		return nil, used, fmt.Errorf("the embedding server gave %d vectors for %d texts", len(a.Data), n)
 	}
 	list := make([][]float32, n)
-	want := cmp.Or(e.Dimensions, len(a.Data[0].Embedding))
+	want := e.Dimensions
 	for _, v := range a.Data {
+		want = cmp.Or(want, len(v.Embedding)) // the first one decides
 		switch {
 		case v.Index < 0 || v.Index >= n || list[v.Index] != nil:
 			return nil, used, fmt.Errorf("the embedding server numbered its vectors wrongly (%d)", v.Index)

@@ -182,6 +182,13 @@ func TestAServerThatFailsIsLeftAloneForAWhile(t *testing.T) {
 	ask(4, false)
 }
 
+func TestNoTextsNeedNoServer(t *testing.T) {
+	w := newWorld(t, config.Embeddings{Model: "m"}, says(200, `{"data":[]}`))
+	if list, err := w.Embed(t.Context(), nil); len(list) != 0 || err != nil || len(w.asked) != 0 || len(w.booked) != 0 {
+		t.Error(list, err, w.asked, w.booked)
+	}
+}
+
 func TestABudgetThatIsSpentSendsNothing(t *testing.T) {
 	w := newWorld(t, config.Embeddings{Model: "m"}, says(200, "{}"))
 	w.refuse = turn.ErrBudget
@@ -207,6 +214,9 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if list, _, err := embed.Read(text, 0); err == nil && len(list) > 0 {
+			t.Fatalf("no texts, and %q gave %v", text, list)
+		}
 		list, _, err := embed.Read(text, 1)
 		if err == nil && (len(list) != 1 || len(list[0]) == 0) {
 			t.Fatalf("%q: %v", text, list)

@@ -79,7 +79,7 @@ func (s *Service) Fault() error {
 // while, unless the config has changed.
 func (s *Service) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	e, err := s.Endpoint(ctx)
-	if err != nil {
+	if err != nil || len(texts) == 0 {
 		return nil, err
 	}
 	if err := s.paused(e.Space()); err != nil {
