@@ -4,11 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 )
@@ -25,18 +24,16 @@ type Forgotten struct {
 // wordsOfSession are the texts that belong to the turns of the sessions in the list ?1. The rows stay, for costs, ids that must not be accepted twice, and the audit.
 func wordsOfSession() []string {
 	return []string{
-		"DELETE FROM items WHERE session IN (SELECT value FROM json_each(?1))",
-		"DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?1))",
-		"DELETE FROM todos WHERE session IN (SELECT value FROM json_each(?1))",
-		"DELETE FROM plans WHERE session IN (SELECT value FROM json_each(?1))",
-		"UPDATE edits SET text = '' WHERE message IN (SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")",
+		"DELETE FROM items WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?1))",
+		"DELETE FROM todos WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM plans WHERE session IN (SELECT value FROM json_each(?1))",
+		"UPDATE edits SET text = '' WHERE message IN " + inboxOfSession,
 		"UPDATE inbox SET parts = '[]', sender = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE deliveries SET body = '' WHERE outbox IN (SELECT id FROM outbox WHERE " + outboxOfSession + ")",
 		"UPDATE outbox SET body = '', files = NULL WHERE " + outboxOfSession,
 		"UPDATE questions SET text = '', options = '[]', answer = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE waits SET subject = '', how = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE audit SET summary = '', warnings = '' WHERE turn IN " + turnsOfSession,
-		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN (SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")",
+		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN " + inboxOfSession,
 		"UPDATE turns SET text = '', why = '' WHERE session IN (SELECT value FROM json_each(?1))",
 		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
 		unusedPrompts,
@@ -45,6 +42,7 @@ func wordsOfSession() []string {
 
 const (
 	turnsOfSession  = "(SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)))"
+	inboxOfSession  = "(SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")"
 	outboxOfSession = "cause_kind = 'step' AND cause_id IN " + turnsOfSession + " OR cause_kind = 'question' AND cause_id IN (SELECT id FROM questions WHERE turn IN " + turnsOfSession + ")"
 
 	// unusedPrompts deletes the prompts of no session. A prompt holds workspace files, and the memory among them.
@@ -118,28 +116,35 @@ func familyOf(tx *Tx, id int64) ([]int64, error) {
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
 }
 
-// artifactNames finds what may be the id of an artifact in a text.
-func artifactNames() *regexp.Regexp { return regexp.MustCompile(`\ba[0-9A-Za-z]{9}\b`) }
+// artifactUses are the texts that name files, and for each whether it goes with the sessions in the list ?1.
+const artifactUses = "SELECT parts || ' ' || handle, session IN (SELECT value FROM json_each(?1)) AS goes FROM items WHERE NOT goes OR kind IN ('input', 'result') UNION ALL SELECT parts, 0 FROM inbox WHERE seq NOT IN " +
+	inboxOfSession + " UNION ALL SELECT files, 0 FROM outbox WHERE files IS NOT NULL AND (ended = 0 OR state = 'dead' AND NOT (" + outboxOfSession + "))"
 
-// forgetArtifacts deletes the rows of the files that the items of sessions name, except for those that other sessions received.
+// forgetArtifacts deletes the rows of the files that the items of sessions name. It keeps those that another session names, in an item or in a
+// message that it has received or will receive, and those of messages that are still to be delivered or may be tried again.
 func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
-	rs, err := tx.Query("SELECT parts || ' ' || handle FROM items WHERE session IN (SELECT value FROM json_each(?)) AND kind IN ('input', 'result')", sessions)
-	texts, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (list []string, err error) {
-		var text string
-		err = rs.Scan(&text)
-		return artifactNames().FindAllString(text, -1), err
-	})
-	if err != nil || len(texts) == 0 {
+	id := func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) }
+	rs, err := tx.Query("SELECT id FROM artifacts")
+	all, err := sqlite.Collect(rs, err, id)
+	if err != nil {
 		return nil, err
 	}
-	names := slices.Concat(texts...)
-	slices.Sort(names)
-	doc, err := sqlite.Doc(slices.Compact(names))
+	uses := artifacts.NewUses(all)
+	rs, err = tx.Query(artifactUses, sessions)
+	if _, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (goes bool, err error) {
+		var text sql.RawBytes
+		err = rs.Scan(&text, &goes)
+		uses.Note(text, goes)
+		return goes, err
+	}); err != nil {
+		return nil, err
+	}
+	doc, err := sqlite.Doc(uses.Unneeded())
 	if err != nil {
 		return nil, err
 	}
 	rs, err = tx.Query("DELETE FROM artifacts WHERE id IN (SELECT value FROM json_each(?)) RETURNING id", doc)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) })
+	return sqlite.Collect(rs, err, id)
 }
 
 // ForgetText removes the summaries and prompts that hold a text which was removed from a file, and the summaries that cover an item with it. The
@@ -168,16 +173,12 @@ func (r Sessions) ForgetText(ctx context.Context, text string) (f Forgotten, err
 		if f.Summaries, err = tx.Change("DELETE FROM items WHERE kind = 'summary' AND session IN (SELECT value FROM json_each(?))", list); err != nil {
 			return err
 		}
-		for _, change := range []string{
-			"DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))",
-			"UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?))",
-		} {
-			if err := tx.Run(change, list); err != nil {
-				return err
-			}
+		err = tx.Run("DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))", list)
+		if err == nil {
+			err = tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?2))
+				OR EXISTS (SELECT 1 FROM prompts p WHERE p.hash IN (prompt, guest_prompt, shown, guest_shown) AND instr(p.text, ?1) > 0)`, text, list)
 		}
-		if err := tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL
-			WHERE EXISTS (SELECT 1 FROM prompts p WHERE p.hash IN (prompt, guest_prompt, shown, guest_shown) AND instr(p.text, ?1) > 0)`, text); err != nil {
+		if err != nil {
 			return err
 		}
 		return tx.Run(unusedPrompts)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,5 +117,43 @@ func TestForgetTextMakesSummariesAnew(t *testing.T) {
 	items, err := s.Turns.Transcript(ctx, 1)
 	if err != nil || len(items) != 6 || items[0].Kind == llm.Summary {
 		t.Errorf("%d items, %v", len(items), err)
+	}
+}
+
+// A file goes with the session that got it, unless somebody else still needs it.
+func TestForgetKeepsTheFilesOfOthers(t *testing.T) {
+	s, ctx := fresh(t), t.Context()
+	ids := []string{"a00000alone", "a0000result", "a0000handle", "a00000inbox", "a00000after", "a0000outbox", "a00undelivd", "a0000closed", "a000escaped"}
+	for i, id := range ids {
+		ids[i] = id[:10]
+		s.sql("INSERT INTO artifacts (id, sha256, size, trust, source, created) VALUES (?, '', 1, 'owner', 'test', 1)", ids[i])
+	}
+	in := message("files: " + strings.Join(ids[:8], " ") + "\n" + ids[8])
+	in.Session = "garden"
+	s.answered(in, "thanks")
+	s.answered(message("look at "+ids[1]), "nice")
+	s.sql("UPDATE items SET handle = ? WHERE session = 2 AND kind = 'text'", "result_read "+ids[2])
+	s.accept(message("and see <" + ids[3] + ">")) // waits
+	dropped := s.accept(message("line\n" + ids[4]))
+	s.sql("UPDATE inbox SET state = 'dropped' WHERE seq = ?", dropped)
+	out := "INSERT INTO outbox (key, cause_kind, cause_id, address, body, urgency, created, state, ended, files) VALUES (?1, 'notice', 1, 'cli:main', 'x', 'normal', 1, ?2, ?3, json_array(json_object('artifact', ?4)))"
+	s.sql(out, "open", "ready", 0, ids[5])
+	s.sql(out, "dead", "dead", 1, ids[6])
+	s.sql(out, "over", "done", 1, ids[7])
+	f, err := s.Sessions.Forget(ctx, "garden")
+	want := []string{ids[0], ids[7], ids[8]}
+	slices.Sort(want)
+	slices.Sort(f.Artifacts)
+	if err != nil || !slices.Equal(f.Artifacts, want) {
+		t.Fatalf("removed %q, want %q, %v", f.Artifacts, want, err)
+	}
+	if n := one[int](s, "SELECT count(*) FROM artifacts"); n != len(ids)-len(want) {
+		t.Errorf("%d rows are left", n)
+	}
+	// Who goes last takes them along.
+	f, err = s.Sessions.Forget(ctx, "main")
+	want = []string{ids[1]}
+	if err != nil || !slices.Equal(f.Artifacts, want) {
+		t.Fatalf("removed %q, want %q, %v", f.Artifacts, want, err)
 	}
 }
