@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -32,7 +33,7 @@ func (g *Guard) Foreign(path string, area Area) string {
 		return "attachment"
 	case area == Scratch, inForeign(filepath.Join(g.space, ScratchFolder), path):
 		return "scratch"
-	case strings.EqualFold(path, filepath.Join(g.space, filepath.FromSlash(ForeignMemory))):
+	case isForeignMemory(g.space, path):
 		return "remembered from others"
 	}
 	if g.marks != nil {
@@ -64,6 +65,38 @@ func inForeign(dir, path string) bool {
 // ForeignFolders lists the folders of a workspace that hold foreign text.
 func ForeignFolders(workspace string) []string {
 	return []string{filepath.Join(workspace, AttachmentFolder), filepath.Join(workspace, ScratchFolder)}
+}
+
+// isForeignMemory ignores case, because some file systems do.
+func isForeignMemory(workspace, path string) bool {
+	return strings.EqualFold(path, filepath.Join(workspace, filepath.FromSlash(ForeignMemory)))
+}
+
+// ForeignMemories lists the paths of a workspace that are ForeignMemory in any case. Not all of them need to exist.
+func ForeignMemories(workspace string) (list []string) {
+	folder, name := path.Split(ForeignMemory)
+	for _, dir := range inAnyCase(workspace, path.Clean(folder)) {
+		list = append(list, inAnyCase(dir, name)...)
+	}
+	return list
+}
+
+// inAnyCase lists the entries of a folder with a name. If the folder cannot be listed, the name may still be there.
+func inAnyCase(dir, name string) (list []string) {
+	f, err := os.Open(dir) // #nosec G304 -- the workspace, or its folder of memory files
+	if err != nil {
+		return []string{filepath.Join(dir, name)}
+	}
+	names, err := f.Readdirnames(-1) // unsorted: the workspace may be large
+	if err = errors.Join(err, f.Close()); err != nil {
+		names = append(names, name)
+	}
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			list = append(list, filepath.Join(dir, n))
+		}
+	}
+	return list
 }
 
 // RealFolder returns ErrFolder if a foreign folder's name is taken by a link or another kind of file: what hob writes there would not

@@ -64,6 +64,9 @@ func TestInTheSandbox(t *testing.T) {
 	b.put(t, "mine", "mine")
 	b.put(t, ".scratch/other/x", "scratch")
 	b.put(t, "attachments/1/x", "attached")
+	b.put(t, "memory/own.md", "own")
+	b.put(t, fsguard.ForeignMemory, "somebody's") // without its mark
+	b.put(t, "Memory/FOREIGN.md", "somebody's")
 	marked = []string{b.put(t, "marked", "marked"), b.put(t, "folder/x", "marked too"), filepath.Join(b.dir, "not there"), "/etc/passwd"}
 	for _, c := range []struct {
 		name, command, output string
@@ -75,6 +78,7 @@ func TestInTheSandbox(t *testing.T) {
 		{"scratch is not seen", "cat .scratch/other/x 2>/dev/null; echo $?", "1\n", false, ""},
 		{"attachments are not seen", "cat att*/1/x 2>/dev/null; echo $?", "1\n", false, ""},
 		{"marked files are not seen", "cat marked folder/x 2>/dev/null; echo $?", "1\n", false, ""},
+		{"what is remembered from others is not seen", "cat memory/own.md memory/foreign.md Memory/* 2>/dev/null; echo $?", "own1\n", false, ""},
 		{"attachments that are named are", "cat attachments/1/x", "attached", false, "attachments"},
 		{"scratch still is not", "cat attachments/1/x .scratch/other/x 2>/dev/null; echo $?", "attached1\n", false, "attachments"},
 		{"the state is not seen", "ls ../state 2>/dev/null; echo $?", "2\n", false, ""},

@@ -244,7 +244,7 @@ func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure b
 // foreignPaths lists the files and folders with foreign text that the sandbox would show, with
 // their versions. It leaves out symbolic links, because only their targets matter.
 func (e executor) foreignPaths(at *site, attachments bool) map[string]string {
-	list := []string{filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder)}
+	list := append(fsguard.ForeignMemories(e.Guard.Workspace()), filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder))
 	if !attachments {
 		list = append(list, filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder))
 	}
