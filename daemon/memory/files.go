@@ -11,6 +11,7 @@ import (
 	iofs "io/fs"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"hob/daemon/fsguard"
 )
@@ -25,7 +26,12 @@ const (
 // IsFile reports whether a path, relative to the workspace and with slashes, is one of a memory file.
 func IsFile(path string) bool {
 	note, ok := strings.CutPrefix(path, noteFolder+"/")
-	return path == MainFile || ok && strings.HasSuffix(note, noteEnding)
+	return path == MainFile || ok && strings.HasSuffix(note, noteEnding) && oneLine(note)
+}
+
+// oneLine reports whether a name stands on one line of a result, whatever shows it. Any other could forge a line, or move the cursor.
+func oneLine(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) })
 }
 
 // Names lists the memory files, MEMORY.md first.
@@ -54,7 +60,7 @@ type found struct {
 type listing struct {
 	files    []found
 	digest   string   // equal listings have equal digests
-	problems []string // folders that could not be read
+	problems []string // folders that could not be read, and files that are left out for their names
 }
 
 // lister lists the memory files. It opens no file.
@@ -136,6 +142,12 @@ func (l *lister) file(name, path string) {
 	_, _ = l.sum.WriteString(name + "\x00")                 // never fails
 	_, _ = l.sum.Write(n[:])
 	l.count++
+	if !oneLine(name) {
+		if len(l.wrong) < mostSkipped {
+			l.wrong = append(l.wrong, fmt.Sprintf("%q: there is a control character in its name", name))
+		}
+		return
+	}
 	l.each(found{name, f.Size, f.Changed})
 }
 

@@ -22,7 +22,7 @@ type Status struct {
 	Read     int       `json:"read"`               // files that the last sync read
 	Gone     int       `json:"gone"`               // files that it removed from the index
 	Skipped  []FileRow `json:"skipped"`            // files that are not searched, or only in part; at most 100
-	Problems []string  `json:"problems,omitempty"` // folders that could not be read
+	Problems []string  `json:"problems,omitempty"` // folders that could not be read, and files that are left out for their names
 	Error    string    `json:"error,omitempty"`    // why the last sync did not end
 }
 

@@ -27,7 +27,7 @@ type Synced struct {
 	Files    int       // files that there are
 	Read     int       // files that were read because they had changed
 	Gone     int       // files that were removed from the index
-	Problems []string  // folders that could not be read
+	Problems []string  // folders that could not be read, and files that are left out for their names
 	Err      string    // why it did not end: a full disk, say
 }
 

@@ -123,7 +123,7 @@ func (f SearchOutput) text() string {
 
 // head is the line above a result.
 func (r Finding) head() string {
-	line := fmt.Sprintf("%s:%d-%d", r.Path, r.First, r.Last)
+	line := fmt.Sprintf("%s:%d-%d", tools.ShownPath(r.Path), r.First, r.Last)
 	if r.Above != "" {
 		line += " · " + shown(r.Above)
 	}

@@ -40,7 +40,7 @@ func Recall(o Opening, found []Memory) (llm.Item, bool) {
 	known := newKnown(o)
 	text, n := recallHead, 0
 	for _, m := range found {
-		line := "\n- " + m.At + ": " + strings.Join(strings.Fields(m.Text), " ")
+		line := "\n- " + strings.Join(strings.Fields(m.At+": "+m.Text), " ")
 		// A passage is given whole or not at all: half a fact misleads.
 		if n == maxRecalled || known.holds(m.Text) || len(text)+len(line) > maxRecalledBytes {
 			continue
