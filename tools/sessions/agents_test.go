@@ -217,6 +217,15 @@ func talks() []tools.Talk {
 	}
 }
 
+// others are conversations of other people and of a machine.
+func others() []tools.Talk {
+	return []tools.Talk{
+		{ID: 12, Key: "telegram:anna", Kind: "thread", Trust: event.Known, Live: true, Reply: "telegram:anna"},
+		{ID: 11, Key: "telegram:-100", Kind: "group", Trust: event.Owner, Live: true, Reply: "telegram:-100"},
+		{ID: 10, Key: "hook:x", Kind: "hook", Trust: event.Machine, Live: true, Reply: event.ToOwner},
+	}
+}
+
 func TestList(t *testing.T) {
 	tool := sessions.NewSessionsList(rows{talks: talks()})
 	for _, c := range []struct {
@@ -275,7 +284,7 @@ func TestHistory(t *testing.T) {
 
 // A text for another conversation is trusted as far as the turn that sends it, and the permission rules see where its answer will go.
 func TestSend(t *testing.T) {
-	tool := sessions.NewSessionsSend(rows{talks: talks()})
+	tool := sessions.NewSessionsSend(rows{talks: append(talks(), others()...)})
 	for _, c := range []struct {
 		to      string
 		trust   event.Trust
@@ -284,7 +293,12 @@ func TestSend(t *testing.T) {
 		want    event.Trust
 	}{
 		{"job:morning", event.Owner, false, event.ToOwner, event.Owner},
-		{"thread:7", event.Owner, false, "chat:7", event.Owner},
+		{"thread:7", event.Owner, false, "chat:7", event.Public}, // nothing is private there
+		{"telegram:anna", event.Owner, false, "telegram:anna", event.Known},
+		{"telegram:anna", event.Owner, true, "telegram:anna", event.Public},
+		{"telegram:-100", event.Owner, false, "telegram:-100", event.Known}, // after /clean
+		{"hook:x", event.Owner, false, event.ToOwner, event.Machine},
+		{"telegram:anna", event.Public, false, "telegram:anna", event.Public},
 		{"job:morning", event.Owner, true, event.ToOwner, event.Public},
 		{"job:morning", event.Known, true, event.ToOwner, event.Public},
 		{"job:morning", event.Machine, true, event.ToOwner, event.Machine},

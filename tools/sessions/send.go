@@ -85,7 +85,7 @@ func (s sender) run(ctx context.Context, call tools.Call, in SendInput, _ tools.
 	}
 	// The id of the call is the id of the message, so that a repeated call stores it once.
 	row := event.In{
-		Source: "session", ExtID: call.ID, Session: t.Key, Kind: event.Report, Rank: event.RankRest, Trust: trustOf(call), Tainted: call.Tainted,
+		Source: "session", ExtID: call.ID, Session: t.Key, Kind: event.Report, Rank: event.RankRest, Trust: trustIn(t, call), Tainted: call.Tainted,
 		Sender: call.Key, ReplyTo: t.Reply, Parts: event.Say(in.Content), Received: call.Now,
 	}
 	return tools.Result{
@@ -101,4 +101,17 @@ func trustOf(call tools.Call) event.Trust {
 		return event.Public
 	}
 	return call.Trust
+}
+
+// trustIn returns the trust level of a text that a turn sends into a conversation. In the conversation of another person, a group or a
+// machine nothing counts as the owner's: the answer goes to them, so it must not be made with what only the owner may know.
+func trustIn(t tools.Talk, call tools.Call) event.Trust {
+	trust := trustOf(call)
+	if trust != event.Owner || t.Kind != "thread" && t.Kind != "group" && t.Kind != "hook" {
+		return trust
+	}
+	if t.Trust == event.Owner { // after /clean
+		return event.Known
+	}
+	return t.Trust
 }
