@@ -26,14 +26,15 @@ func wordsOfSession() []string {
 	return []string{
 		"DELETE FROM items WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?1))",
 		"DELETE FROM todos WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM plans WHERE session IN (SELECT value FROM json_each(?1))",
-		"UPDATE edits SET text = '' WHERE message IN " + inboxOfSession,
-		"UPDATE inbox SET parts = '[]', sender = '' WHERE turn IN " + turnsOfSession,
+		"UPDATE edits SET text = '' WHERE message IN " + inboxOfSession + " OR inbox IN " + inboxOfSession,
+		"UPDATE inbox SET parts = '[]', sender = '' WHERE seq IN " + inboxOfSession,
 		"UPDATE deliveries SET body = '' WHERE outbox IN (SELECT id FROM outbox WHERE " + outboxOfSession + ")",
 		"UPDATE outbox SET body = '', files = NULL WHERE " + outboxOfSession,
 		"UPDATE questions SET text = '', options = '[]', answer = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE waits SET subject = '', how = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE audit SET summary = '', warnings = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN " + inboxOfSession,
+		"UPDATE tasks SET title = 'removed', prompt = 'removed', result = '', state = iif(state = 'failed', 'cancelled', state) WHERE ended > 0 AND (session IN (SELECT value FROM json_each(?1)) OR turn IN " + turnsOfSession + ")",
 		"UPDATE turns SET text = '', why = '' WHERE session IN (SELECT value FROM json_each(?1))",
 		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
 		unusedPrompts,
@@ -41,8 +42,10 @@ func wordsOfSession() []string {
 }
 
 const (
-	turnsOfSession  = "(SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)))"
-	inboxOfSession  = "(SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + ")"
+	turnsOfSession = "(SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)))"
+	// inboxOfSession are the messages of its turns, and those that came for it and never got a turn, such as commands.
+	inboxOfSession = "(SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + " UNION SELECT b.seq FROM sessions s JOIN inbox b ON b.session = s.key WHERE s.id IN (SELECT value FROM json_each(?1)) AND b.turn IS NULL AND b.state NOT IN ('queued', 'held')" +
+		" AND (s.archived = 0 OR b.received < s.archived) AND b.received >= (SELECT coalesce(max(o.archived), 0) FROM sessions o WHERE o.key = s.key AND o.id < s.id))"
 	outboxOfSession = "cause_kind = 'step' AND cause_id IN " + turnsOfSession + " OR cause_kind = 'question' AND cause_id IN (SELECT id FROM questions WHERE turn IN " + turnsOfSession + ")"
 
 	// unusedPrompts deletes the prompts of no session. A prompt holds workspace files, and the memory among them.
@@ -117,8 +120,8 @@ func familyOf(tx *Tx, id int64) ([]int64, error) {
 }
 
 // artifactUses are the texts that name files, and for each whether it goes with the sessions in the list ?1.
-const artifactUses = "SELECT parts || ' ' || handle, session IN (SELECT value FROM json_each(?1)) AS goes FROM items WHERE NOT goes OR kind IN ('input', 'result') UNION ALL SELECT parts, 0 FROM inbox WHERE seq NOT IN " +
-	inboxOfSession + " UNION ALL SELECT files, 0 FROM outbox WHERE files IS NOT NULL AND (ended = 0 OR state = 'dead' AND NOT (" + outboxOfSession + "))"
+const artifactUses = "SELECT parts || ' ' || handle, session IN (SELECT value FROM json_each(?1)) AS goes FROM items WHERE NOT goes OR kind IN ('input', 'result') UNION ALL SELECT parts, seq IN " +
+	inboxOfSession + " FROM inbox UNION ALL SELECT files, 0 FROM outbox WHERE files IS NOT NULL AND (ended = 0 OR state = 'dead' AND NOT (" + outboxOfSession + "))"
 
 // forgetArtifacts deletes the rows of the files that the items of sessions name. It keeps those that another session names, in an item or in a
 // message that it has received or will receive, and those of messages that are still to be delivered or may be tried again.

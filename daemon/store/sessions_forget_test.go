@@ -152,8 +152,49 @@ func TestForgetKeepsTheFilesOfOthers(t *testing.T) {
 	}
 	// Who goes last takes them along.
 	f, err = s.Sessions.Forget(ctx, "main")
-	want = []string{ids[1]}
+	want = []string{ids[4], ids[1]}
+	slices.Sort(f.Artifacts)
 	if err != nil || !slices.Equal(f.Artifacts, want) {
 		t.Fatalf("removed %q, want %q, %v", f.Artifacts, want, err)
+	}
+}
+
+// What came for a session and never got a turn goes with it, as do the tasks made in it; what still waits stays, and so does what came for
+// another session of the same key.
+func TestForgetRemovesWhatNeverGotATurn(t *testing.T) {
+	s, ctx := fresh(t), t.Context()
+	const word = "quetzalcoatl"
+	to := func(text, state string) int64 {
+		in := message(text)
+		in.Session = "garden"
+		seq := s.accept(in)
+		s.sql("UPDATE inbox SET state = ? WHERE seq = ?", state, seq)
+		return seq
+	}
+	to("earlier pineapple", "dropped")
+	s.later(time.Minute)
+	s.sql("INSERT INTO sessions (key, kind, watermark, created, archived) VALUES ('garden', 'chat', 'owner', 1, ?)", s.now().UnixMicro())
+	s.later(time.Minute)
+	in := message("hello")
+	in.Session = "garden"
+	s.answered(in, "hi")
+	for _, state := range []string{"dropped", "expired", "done", "dead"} {
+		seq := to(word+" "+state, state)
+		s.sql("INSERT INTO edits (source, ext_id, message, inbox, text) VALUES ('test', ?, ?, ?, ?)", state, seq, seq, word)
+		s.sql("INSERT INTO events (type, at, inbox, data) VALUES ('x', 1, ?, json_object('text', ?))", seq, word)
+	}
+	s.sql("INSERT INTO tasks (title, prompt, state, blocked_by, trust, result, created, ended, session) VALUES (?1, ?1, 'failed', '[]', 'owner', ?1, 1, 2, 2)", word)
+	s.sql("INSERT INTO tasks (title, prompt, state, blocked_by, trust, created, session) VALUES ('open', 'still banana', 'blocked', '[]', 'owner', 1, 2)")
+	to("waits cherry", "held")
+	if _, err := s.Sessions.Forget(ctx, "garden"); err != nil {
+		t.Fatal(err)
+	}
+	if files := s.holds(word); len(files) > 0 {
+		t.Errorf("%q still hold it", files)
+	}
+	for _, kept := range []string{"pineapple", "banana", "cherry"} {
+		if len(s.holds(kept)) == 0 {
+			t.Errorf("%s is gone", kept)
+		}
 	}
 }
