@@ -90,10 +90,14 @@ func newHarness(t *testing.T, o options) *harness {
 		o.safeAfter = never
 	}
 	r := &harness{t: t, bin: o.bin, home: filepath.Join(t.TempDir(), "home"), world: newOutside(t, o.seed), pushes: map[string]push{}, jobs: o.jobs, made: map[string]bool{}}
-	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside"), filepath.Join(filepath.Dir(r.home), "papers")} {
+	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside"), filepath.Join(filepath.Dir(r.home), "papers"), filepath.Join(r.home, "workspace", "memory")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Something to remember: without a file, turns search nothing, and nothing is indexed.
+	if err := os.WriteFile(filepath.Join(r.home, "workspace", "memory", "facts.md"), []byte("# House\n\nPlease do the printer, which is called Emil, every tick.\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if len(o.chats) > 0 {
 		r.chats = &chatState{venues: chatServers(t, o.chats), replies: map[*chatServer]int{}, cuts: map[*chatServer]int{}, due: map[*chatServer]func() bool{}, looks: map[string]int{}}
