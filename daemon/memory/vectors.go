@@ -53,8 +53,9 @@ func (v embedder) embedMissing() {
 	}
 	v.x.group.Once("memory vectors", func() error {
 		defer v.x.embedding.Store(false)
-		err := v.embedAll(v.x.ctx)
-		if v.x.ctx.Err() == nil {
+		made, err := v.embedAll(v.x.ctx)
+		// With nothing to make, no server was asked: then this tells nothing of it.
+		if v.x.ctx.Err() == nil && (made || err != nil) {
 			v.setFault(err)
 		}
 		return nil // VectorStatus and Search say what failed
@@ -68,17 +69,18 @@ func (v embedder) setFault(err error) {
 	v.x.fault = err
 }
 
-// embedAll makes vectors until every chunk has one. Vectors of another space are thrown away first.
-func (v embedder) embedAll(ctx context.Context) error {
+// embedAll makes vectors until every chunk has one, and reports whether it made any. Vectors of another space are thrown away first.
+func (v embedder) embedAll(ctx context.Context) (made bool, err error) {
 	space, err := v.x.o.Vectors.Space(ctx)
 	if err != nil || space == "" {
-		return err
+		return false, err
 	}
 	for {
 		left, err := v.embedSome(ctx, space)
 		if err != nil || !left {
-			return err
+			return made, err
 		}
+		made = true
 	}
 }
 
@@ -173,6 +175,9 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 		v.setFault(err)
 		out.Notes = append(out.Notes, "by words only: "+said(err))
 		return list, nil
+	}
+	if vector != nil {
+		v.setFault(nil) // the server has just answered
 	}
 	v.embedMissing()
 	if vector == nil {

@@ -60,6 +60,13 @@ func (m *meanings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": rows}) // the client may be gone
 }
 
+// change alters what the server and the index read, while they run.
+func (m *meanings) change(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
 func (m *meanings) set(size, status int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,13 +100,19 @@ func withVectors(t *testing.T, m *meanings, set *config.Embeddings, now *time.Ti
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
 	set.BaseURL, set.Timeout = server.URL, 5*time.Second
-	clock := func() time.Time { return *now }
-	snap := config.Default()
+	clock := func() time.Time {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return *now
+	}
 	x := memory.New(t.Context(), memory.Options{
 		Path: filepath.Join(dir, "state", "index.db"), Guard: func() *fsguard.Guard { return g }, Now: clock, Log: slog.New(slog.DiscardHandler),
 		Redact: strings.NewReplacer("tk_topsecret", "[secret t]").Replace,
 		Vectors: &embed.Service{Now: clock, Endpoint: func(ctx context.Context) (embed.Endpoint, error) {
+			snap := config.Default()
+			m.mu.Lock()
 			snap.Memory.Embeddings = *set
+			m.mu.Unlock()
 			return embed.Of(ctx, snap, nil, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
 		}},
 	})
@@ -171,7 +184,7 @@ func TestSearchByMeaning(t *testing.T) {
 		t.Errorf("recalled %+v", list)
 	}
 	// Another model has other vectors: all are made again.
-	set.Model = "b"
+	m.change(func() { set.Model = "b" })
 	if _, notes := look(t, x, "automobile"); !strings.Contains(notes, "still being made") {
 		t.Errorf("notes %q", notes)
 	}
@@ -199,7 +212,7 @@ func TestAServerThatFailsNeverFailsASearch(t *testing.T) {
 		{4, 503, "HTTP 503"},
 		{4, 402, "wants to be paid"},
 	} {
-		now = now.Add(time.Hour)
+		m.change(func() { now = now.Add(time.Hour) })
 		m.set(c.size, c.status)
 		if first, notes := look(t, x, "car"); first != "memory/a.md " || !strings.Contains(notes, "by words only: ") || !strings.Contains(notes, c.want) {
 			t.Errorf("found %q (%s), want %q", first, notes, c.want)
@@ -208,7 +221,7 @@ func TestAServerThatFailsNeverFailsASearch(t *testing.T) {
 			t.Errorf("%+v %v", s, err)
 		}
 	}
-	now = now.Add(time.Hour)
+	m.change(func() { now = now.Add(time.Hour) })
 	m.set(4, 0)
 	if first, notes := look(t, x, "automobile"); first != "memory/a.md " || notes != "" {
 		t.Errorf("found %q (%s)", first, notes)
